@@ -1,8 +1,8 @@
 """A cluster of Kafka brokers without I/O: takes events and the time, returns effects."""
 
 from .bounds import Bounds
-from .broker import Endpoint
 from .cluster import Cluster
+from .context import Endpoint
 from .effects import (
     AwaitDrain,
     Close,

@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ..primitives import Message
-from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, UNSENT, Bounds
-from .broker import Broker, Endpoint
+from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, Bounds
+from .broker import Broker
 from .configs import Settings, broker_configs
-from .connection import Connection
-from .connections import Connections
-from .creation import Creation
-from .deadlines import Deadlines
-from .effects import AwaitDrain, Close, Effect, Persisted, Reply
+from .context import Context, Endpoint
+from .controller.controller import Controller
+from .controller.leadership import broker_started, broker_stopped, leader_moved
+from .effects import Effect, Persisted
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -41,15 +39,18 @@ from .events import (
     Unreadable,
 )
 from .faults import Fault
-from .fetching.reading import check_and_complete, fetch_expired
 from .groups.coordinators import Coordinators
-from .leadership import broker_started, broker_stopped, leader_moved
-from .log.appending import Appender
-from .log.producer_ids import ProducerIds
+from .handlers import error_response
+from .network.connection import Connection
+from .network.connections import Connections
+from .network.request_channel import RequestChannel
+from .network.scheduler import RequestScheduler
 from .releases import LATEST, NONCES_COMPARED_FROM, before, listed, offered
-from .scheduler import RequestScheduler
-from .serving import Serving
-from .topics import Partition, Topics
+from .replication.appending import Appender
+from .replication.reading import complete
+from .replication.replica_manager import ReplicaManager
+from .request_handler import RequestHandler
+from .topics import Topics
 
 if TYPE_CHECKING:
     from .security.server import Authentication, Users
@@ -68,7 +69,7 @@ class Cluster:
     bounds: the limits for which `settings` has no key.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of one constructor, all but one by keyword
         self,
         brokers: Sequence[Endpoint],
         *,
@@ -83,31 +84,35 @@ class Cluster:
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self.settings = Settings({} if settings is None else settings, broker_configs(release))
-        self.bounds = bounds
-        self.release = release
-        self.offered = offered(release)
-        self.listed = listed(release)
-        self.cluster_id = cluster_id
-        self.epoch_ms = epoch_ms
-        self.new_uuid = new_uuid
-        self.draw = draw
-        self.load_seconds = load_seconds
-        self.faults: list[Fault] = []
-        self.effects: list[Effect] = []
-        self.deadlines: Deadlines[Deadline] = Deadlines()
+        self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
+        self.context = context = Context(
+            cluster_id,
+            release,
+            offered(release),
+            listed(release),
+            {each.node_id: each for each in brokers},
+            self.settings,
+            bounds,
+            self.topics,
+            new_uuid,
+            draw,
+            epoch_ms,
+            load_seconds,
+        )
         self.connections = Connections(self.settings, bounds)
+        self._scheduler = RequestScheduler(context)
+        self.channel = RequestChannel(context, self.connections, self._scheduler, error_response)
+        replicas = {node: ReplicaManager(context, self.channel, node) for node in context.endpoints}
+        self.appender = Appender(context, replicas)
+        self.groups = Coordinators(context, self.channel, self.appender)
+        self.controller = Controller(context, self.appender, self.groups)
+        self.brokers = {
+            node: Broker(context, self.channel, each, self.appender, self.groups, self.controller)
+            for node, each in replicas.items()
+        }
+        self._request_handler = RequestHandler(context, self.channel, self.brokers)
         self._passwords = dict(passwords or {})
         self._users: Users | None = None
-        self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
-        self.creation = Creation(self)
-        self.appender = Appender(self)
-        self.brokers = {each.node_id: Broker(self, each) for each in brokers}
-        self.groups = Coordinators(self)
-        self.producer_ids = ProducerIds(
-            self.creation.reserve_producer_ids, bounds.transactional_ids
-        )
-        self.serving = Serving(self)
-        self.scheduler = RequestScheduler(self)
         self._now = 0.0
 
     # -- the contract of every state machine
@@ -119,12 +124,12 @@ class Cluster:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, None for never; a past time while requests are queued."""
-        return self._now if self.scheduler else self.deadlines.next()
+        return self._now if self._scheduler else self.context.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
         """Handle expired deadlines, then queued requests, for one time slice."""
         for _ in range(SLICE_DEADLINES):
-            due = self.deadlines.pop_due(now)
+            due = self.context.deadlines.pop_due(now)
             if due is None:
                 break
             _DUE[type(due)](self, due, now)
@@ -135,67 +140,29 @@ class Cluster:
 
         Raises ValueError if they are inconsistent.
         """
-        from .restoring import restore  # imported only where needed
+        from .controller.restoring import restore  # imported only where needed
 
-        restore(self, persisted, now)
+        restore(self.controller, persisted, now)
         return self._finish(now)
-
-    def wall_ms(self, now: float) -> int:
-        """Return the wall-clock time in milliseconds since 1970."""
-        return self.epoch_ms + int(now * 1000)
 
     def may_read(self, connection_id: int) -> bool:
         """Whether to read more from a client: not while too many bytes of it are buffered."""
         connection = self.connections.find(connection_id)
         return connection is None or connection.may_read
 
-    # -- for handlers and inner state machines
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults to inject."""
+        return self.context.faults
 
-    def emit(self, effect: Effect) -> None:
-        """Add an effect to those that the current call returns."""
-        self.effects.append(effect)
-
-    def respond(self, reply_to: int, message: Message, now: float) -> None:
-        """Respond to a delayed request; does nothing if its client has disconnected."""
-        self.serving.respond(reply_to, message, now)
-
-    def send(self, connection: Connection, data: bytes) -> None:
-        """Send a frame."""
-        if connection.closing:
-            return
-        self.emit(Reply(connection.id, data))
-        connection.unsent += len(data)
-        self.scheduler.sent += len(data)
-        if connection.unsent > UNSENT:
-            connection.draining = True
-            self.emit(AwaitDrain(connection.id))
-
-    def close(self, connection: Connection, reason: str) -> None:
-        """Close a connection and drop its buffered requests."""
-        self.connections.close(connection)
-        self.emit(Close(connection.id, reason))
-
-    def resume(self, connection: Connection) -> None:
-        """Schedule a connection behind those that are queued."""
-        self.scheduler.resume(connection)
-
-    def is_alive(self, node_id: int) -> bool:
-        """Whether a broker is up."""
-        return node_id in self.topics.alive
-
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints of the brokers that are up."""
-        return [each.endpoint for each in self.brokers.values() if self.is_alive(each.node_id)]
+    @faults.setter
+    def faults(self, faults: list[Fault]) -> None:
+        self.context.faults = faults
 
     @property
     def controller_id(self) -> int:
-        """The node id reported as controller: the lowest of those that are up."""
-        return min(self.topics.alive, default=-1)
-
-    def appended(self, partition: Partition, now: float) -> None:
-        """Complete the delayed fetches of a partition that have enough data now."""
-        for broker in self.brokers.values():
-            check_and_complete(broker, partition.key, now)
+        """The node id reported as controller."""
+        return self.context.controller_id
 
     # -- events
 
@@ -205,10 +172,10 @@ class Cluster:
         if mechanisms:
             connection.authentication = self._authentication(mechanisms)
         reason = self.connections.add(connection)
-        if not self.is_alive(event.node_id):
+        if not self.context.is_alive(event.node_id):
             reason = "the broker is down"
         if reason is not None:
-            self.close(connection, reason)
+            self.channel.close(connection, reason)
             return
         self._set_idle_deadline(connection)
 
@@ -216,12 +183,12 @@ class Cluster:
         from .security.server import Authentication, Users  # imported only with SASL
 
         if self._users is None:
-            self._users = Users(self._passwords, self.new_uuid)
+            self._users = Users(self._passwords, self.context.new_uuid)
         return Authentication(
             mechanisms,
             self._users,
-            lambda: self.new_uuid().hex(),
-            lenient_nonce=before(self.release, NONCES_COMPARED_FROM),
+            lambda: self.context.new_uuid().hex(),
+            lenient_nonce=before(self.context.release, NONCES_COMPARED_FROM),
         )
 
     def _received(self, event: Received, now: float) -> None:
@@ -231,27 +198,40 @@ class Cluster:
         if not connection.buffer:
             connection.last_active = now
         self.connections.receive(connection, event.data)
-        self.scheduler.received(connection)
+        self._scheduler.received(connection)
         excess = self.connections.excess()
         if excess is not None:
-            self.close(*excess)
+            self.channel.close(*excess)
 
     def _unreadable(self, event: Unreadable, _now: float) -> None:
         connection = self.connections.find(event.connection)
         if connection is not None and not connection.closing:
-            self.close(connection, event.reason)
+            self.channel.close(connection, event.reason)
 
     def _drained(self, event: Drained, _now: float) -> None:
         connection = self.connections.find(event.connection)
         if connection is not None:
             connection.unsent, connection.draining = 0, False
-            self.resume(connection)
+            self._scheduler.resume(connection)
 
     def _disconnected(self, event: Disconnected, _now: float) -> None:
         connection = self.connections.remove(event.connection)
         if connection is not None:
-            self.deadlines.cancel(IdleConnection(connection.id))
-            self.serving.forget(connection)
+            self.context.deadlines.cancel(IdleConnection(connection.id))
+            self._request_handler.forget(connection)
+
+    def _broker_stopped(self, event: BrokerStopped, now: float) -> None:
+        for connection in self.connections.values():
+            if connection.node_id == event.node_id and not connection.closing:
+                self.channel.close(connection, "the broker stopped")
+        self.brokers[event.node_id].replicas.restart()
+        broker_stopped(self.controller, event.node_id, now)
+
+    def _broker_started(self, event: BrokerStarted, now: float) -> None:
+        broker_started(self.controller, event.node_id, now)
+
+    def _leader_moved(self, event: LeaderMoved, now: float) -> None:
+        leader_moved(self.controller, event, now)
 
     # -- deadlines
 
@@ -263,7 +243,7 @@ class Cluster:
             connection.last_active = now  # the client waits for the broker
         # the deadline is not moved with each request, so it may be too early
         if not self._set_idle_deadline(connection, later_than=now):
-            self.close(connection, f"{connection.idle_reason} connections.max.idle.ms")
+            self.channel.close(connection, f"{connection.idle_reason} connections.max.idle.ms")
 
     def _set_idle_deadline(self, connection: Connection, later_than: float = -1.0) -> bool:
         """Set the deadline of an idle connection; return whether it lies after `later_than`."""
@@ -272,14 +252,16 @@ class Cluster:
             return True
         due = connection.last_active + max_idle
         if due > later_than:
-            self.deadlines.set(IdleConnection(connection.id), due)
+            self.context.deadlines.set(IdleConnection(connection.id), due)
         return due > later_than
 
-    def _reply_due(self, due: ReplyDue, now: float) -> None:
-        self.serving.send_delayed(due.reply_to, now)
+    def _reply_due(self, due: ReplyDue, _now: float) -> None:
+        self.channel.send_delayed(due.reply_to)
 
     def _fetch_expired(self, due: FetchExpired, now: float) -> None:
-        fetch_expired(self, due.reply_to, now)
+        request = self.channel.pending.get(due.reply_to)
+        if request is not None:
+            complete(self.brokers[request.node_id].replicas, due.reply_to, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
         self.groups.due(due, now)
@@ -294,22 +276,21 @@ class Cluster:
 
     def _finish(self, now: float) -> list[Effect]:
         self._now = now
-        self.scheduler.run(now)
-        effects, self.effects = self.effects, []
-        return effects
+        self._scheduler.run(self._request_handler.process, now)
+        return self.context.take_effects()
 
 
-_HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
+_HANDLERS: Final[Mapping[type[Event], Callable[..., None]]] = {
     Connected: Cluster._connected,
     Received: Cluster._received,
     Drained: Cluster._drained,
     Disconnected: Cluster._disconnected,
     Unreadable: Cluster._unreadable,
-    BrokerStopped: broker_stopped,
-    BrokerStarted: broker_started,
-    LeaderMoved: leader_moved,
+    BrokerStopped: Cluster._broker_stopped,
+    BrokerStarted: Cluster._broker_started,
+    LeaderMoved: Cluster._leader_moved,
 }
-_DUE: Final[Mapping[type, Callable[..., None]]] = {
+_DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
     FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,

@@ -29,8 +29,10 @@ NONCES_COMPARED_FROM: Final = "4.0"
 
 
 class Feature(NamedTuple):
-    """A feature of a release (KIP-584). lowest, highest: the supported levels; level: the finalized
-    one in a cluster formatted by that release.
+    """A feature of a release (KIP-584).
+
+    lowest, highest: the supported levels; level: the finalized one in a cluster formatted by that
+    release.
     """
 
     name: str
@@ -39,7 +41,7 @@ class Feature(NamedTuple):
     level: int
 
 
-FEATURES: Final[Mapping[str, tuple[Feature, ...]]] = {
+FEATURES_CHANGED: Final[Mapping[str, tuple[Feature, ...]]] = {
     "4.0": (
         Feature("eligible.leader.replicas.version", 0, 1, 0),
         Feature("group.version", 0, 1, 1),
@@ -49,32 +51,30 @@ FEATURES: Final[Mapping[str, tuple[Feature, ...]]] = {
     ),
     "4.1": (
         Feature("eligible.leader.replicas.version", 0, 1, 1),
-        Feature("group.version", 0, 1, 1),
-        Feature("kraft.version", 0, 1, 1),
         Feature("metadata.version", 7, 27, 27),
         Feature("share.version", 0, 1, 0),
-        Feature("transaction.version", 0, 2, 2),
     ),
     "4.2": (
-        Feature("eligible.leader.replicas.version", 0, 1, 1),
-        Feature("group.version", 0, 1, 1),
-        Feature("kraft.version", 0, 1, 1),
         Feature("metadata.version", 7, 29, 29),
         Feature("share.version", 0, 1, 1),
         Feature("streams.version", 0, 1, 1),
-        Feature("transaction.version", 0, 2, 2),
     ),
-    "4.3": (
-        Feature("eligible.leader.replicas.version", 0, 1, 1),
-        Feature("group.version", 0, 1, 1),
-        Feature("kraft.version", 0, 1, 1),
-        Feature("metadata.version", 7, 30, 30),
-        Feature("share.version", 0, 1, 1),
-        Feature("streams.version", 0, 1, 1),
-        Feature("transaction.version", 0, 2, 2),
-    ),
+    "4.3": (Feature("metadata.version", 7, 30, 30),),
 }
-"""The features in ApiVersions by release; none before 4.0."""
+"""The features that are new or different in each release, oldest first; none before 4.0."""
+
+
+def _all_features() -> Mapping[str, tuple[Feature, ...]]:
+    known: dict[str, Feature] = {}
+    found = {}
+    for release, changed in FEATURES_CHANGED.items():
+        known |= {each.name: each for each in changed}
+        found[release] = tuple(known[name] for name in sorted(known))
+    return found
+
+
+FEATURES: Final = _all_features()
+"""The features in ApiVersions by release, in the order of their names."""
 
 
 def features(release: str) -> tuple[Feature, ...]:

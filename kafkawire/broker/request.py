@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from ..messages.api_key import ApiKey
 from ..messages.produce_request import ProduceRequest
@@ -48,8 +48,9 @@ class Outcome(Enum):
 DELAYED: Final = Outcome.DELAYED
 NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
-Work = Generator[int, None, Message]
+M = TypeVar("M", bound=Message)
+Work = Generator[int, None, M]
 """A large request processed in several time slices: yields how many elements it has processed since
 the last yield, and returns the response.
 """
-HandlerResult = Message | Outcome | Work
+HandlerResult = Message | Outcome | Work[Message]

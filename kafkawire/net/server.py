@@ -17,13 +17,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from ..broker import (
     AwaitDrain,
-    Bounds,
     BrokerStarted,
     BrokerStopped,
     Close,
@@ -43,8 +41,7 @@ from ..broker import (
     Trim,
     Unreadable,
 )
-from ..broker.bounds import DEFAULT_BOUNDS
-from ..broker.releases import LATEST
+from .server_config import DEFAULT, ServerConfig
 from .server_transport import ServerConnection
 
 if TYPE_CHECKING:
@@ -52,35 +49,10 @@ if TYPE_CHECKING:
 
     from .server_recording import Recording
 
-HOST: Final = "127.0.0.1"
+__all__ = ["Server", "ServerConfig"]
+
 ACCEPT_ITERATIONS: Final = 3
 """Iterations of the event loop until an accepted client is in `connections`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
-    """The configuration of a server.
-
-    topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. settings:
-    Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners. seed: of random numbers and ids, None for a random one. bounds: limits for
-    which Kafka has no key.
-    """
-
-    brokers: int = 1
-    topics: Mapping[str, int] = field(default_factory=dict)
-    host: str = HOST
-    ports: Sequence[int] = ()
-    release: str = LATEST
-    settings: Mapping[str, str] = field(default_factory=dict)
-    passwords: Mapping[str, str] = field(default_factory=dict)
-    tls: ssl.SSLContext | None = None
-    seed: int | None = None
-    racks: Sequence[str] = ()
-    bounds: Bounds = DEFAULT_BOUNDS
-
-
-DEFAULT: Final = ServerConfig()
 
 
 class Server:
@@ -211,7 +183,7 @@ class Server:
     ) -> None:
         """Create a topic."""
         spread = self.cluster.topics.spread(partitions, factor)
-        self.cluster.creation.create(name, spread, dict(configs), self.now())
+        self.cluster.controller.create_topic(name, spread, dict(configs), self.now())
         self._perform(self.cluster.advance(self.now()))
 
     async def stop_broker(self, node_id: int) -> None:
@@ -253,23 +225,29 @@ class Server:
             match effect:
                 case Reply():
                     self.connections[effect.connection].send(effect.data)
+                case Report():
+                    if self.on_report is not None:
+                        self.on_report(effect)
+                case Persist() | Trim():
+                    if self.on_persist is not None:
+                        self.on_persist(effect)
                 case Close():
                     if self.on_close is not None:
                         self.on_close(effect)
                     self.connections[effect.connection].close()
-                case AwaitDrain():
-                    self.connections[effect.connection].await_drain()
-                case PauseReading():
-                    self.connections[effect.connection].pause()
-                case ResumeReading():
-                    self.connections[effect.connection].resume()
-                case Persist() | Trim():
-                    if self.on_persist is not None:
-                        self.on_persist(effect)
-                case Report():
-                    if self.on_report is not None:
-                        self.on_report(effect)
+                case _:
+                    self._apply_flow_control(effect)
         self._set_timer()
+
+    def _apply_flow_control(self, effect: AwaitDrain | PauseReading | ResumeReading) -> None:
+        connection = self.connections[effect.connection]
+        match effect:
+            case AwaitDrain():
+                connection.await_drain()
+            case PauseReading():
+                connection.pause()
+            case ResumeReading():
+                connection.resume()
 
     def _set_timer(self) -> None:
         due = self.cluster.next_deadline()

@@ -41,8 +41,9 @@ class _Stream:
 
 
 def private(path: str, flags: int) -> int:
-    """An opener for `open`: only the owner may read the file; an existing file gets that mode
-    first.
+    """Open a file that only its owner may read; an opener for `open`.
+
+    An existing file gets that mode first.
     """
     made = os.open(path, flags, 0o600)
     if stat.S_ISREG(os.fstat(made).st_mode):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from ..broker import Action, Close, Fault, Persisted, Report, Request
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
-from .server import Server, ServerConfig
+from .server import Server
+from .server_config import DEFAULT, ServerConfig
 
 if TYPE_CHECKING:
     from .server_recording import Recording
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TIMEOUT_SECONDS: Final = 30.0
 THREAD_NAME: Final = "kafkawire-broker"
-DEFAULT: Final = ServerConfig()
 
 
 class ServerThread:
@@ -93,7 +93,7 @@ class ServerThread:
         """Create a topic."""
         self._call(lambda: self.server.create_topic(name, partitions, factor, configs))
 
-    def fault(
+    def fault(  # noqa: PLR0913 - the fields of `Fault`, all but one by keyword
         self,
         match: ApiKey | str | Callable[[Request], bool] | None = None,
         *,
@@ -111,7 +111,7 @@ class ServerThread:
         self._call(lambda: self.server.cluster.faults.append(fault))
         return fault
 
-    def mend(self) -> None:
+    def clear_faults(self) -> None:
         """Remove all faults."""
         self._call(self.server.cluster.faults.clear)
 

@@ -152,7 +152,7 @@ class Scene:
         """Create a topic; underscores in configs stand for dots."""
         spread = self.cluster.topics.spread(partitions, factor)
         named = {key.replace("_", "."): value for key, value in configs.items()}
-        self.cluster.creation.create(name, spread, named, self.now)
+        self.cluster.controller.create_topic(name, spread, named, self.now)
         self._take(self.cluster.advance(self.now))
 
     def client(self, node_id: int = 1, host: str = "127.0.0.1") -> Client:

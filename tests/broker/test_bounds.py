@@ -20,20 +20,8 @@ from kafkawire.messages.create_topics_request import (
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
-from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
-from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
-from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
-from kafkawire.messages.join_group_response import JoinGroupResponse
-from kafkawire.messages.offset_commit_request import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from kafkawire.messages.offset_commit_response import OffsetCommitResponse
-from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
-from kafkawire.messages.sync_group_response import SyncGroupResponse
 
 from .fetches import fetch_of, only
 from .scene import Client, Scene, metadata
@@ -205,7 +193,7 @@ def test_a_cluster_has_only_so_many_partitions() -> None:
     assert metadata(client, "c").topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     topic = scene.cluster.topics.get("a")
     assert topic is not None
-    scene.cluster.creation.delete([topic], 0.0)
+    scene.cluster.controller.delete_topics([topic], 0.0)
     assert metadata(client, "c").topics[0].error_code == E.NONE
 
 
@@ -247,7 +235,7 @@ def test_a_fetch_session_has_only_so_many_partitions() -> None:
     assert whole(client, 3, session_id=session, epoch=1).error_code == E.NONE
     grown = whole(client, 4, session_id=session, epoch=2)
     assert grown.error_code == E.FETCH_SESSION_ID_NOT_FOUND
-    assert len(scene.cluster.brokers[1].sessions) == 0
+    assert len(scene.cluster.brokers[1].replicas.sessions) == 0
 
 
 def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
@@ -259,142 +247,6 @@ def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
         scene.cluster.appender.produce(produced, batch(b"x" * 1000), 9, 1, 0.0)
     found = whole(client, *range(8), epoch=-1).responses[0].partitions
     assert [bool(each.records) for each in found] == [True] + [False] * 7
-
-
-# -- groups
-
-
-def join(client: Client, group: str, member_id: str = "", data: bytes = b"") -> JoinGroupResponse:
-    request = JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=data)],
-    )
-    return client.exchange(request, 9, JoinGroupResponse)
-
-
-def commit(client: Client, group: str, *partitions: int) -> list[int]:
-    requested = [
-        OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=1, committed_metadata=""
-        )
-        for index in partitions
-    ]
-    request = OffsetCommitRequest(
-        group_id=group,
-        generation_id_or_member_epoch=-1,
-        topics=[OffsetCommitRequestTopic(name="t", partitions=requested)],
-    )
-    response = client.exchange(request, 8, OffsetCommitResponse)
-    return [each.error_code for topic in response.topics for each in topic.partitions]
-
-
-def grouped(bounds: Bounds) -> tuple[Scene, Client]:
-    """A cluster with `__consumer_offsets`."""
-    settings = {"group.initial.rebalance.delay.ms": "0"}
-    scene = Scene(topics={"t": 8}, settings=settings, bounds=bounds)
-    client = scene.client()
-    client.exchange(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
-    return scene, client
-
-
-def test_there_are_only_so_many_groups() -> None:
-    scene, client = grouped(Bounds(groups=2))
-    assert commit(client, "a", 0) == [E.NONE]
-    assert join(client, "b").error_code == E.MEMBER_ID_REQUIRED
-    assert commit(client, "c", 0, 1) == [E.POLICY_VIOLATION] * 2
-    assert join(client, "c").error_code == E.POLICY_VIOLATION
-    assert commit(client, "a", 1) == [E.NONE]
-    scene.advance(11)  # nobody came back with the id
-    scene.advance(600)
-    assert commit(scene.client(), "c", 0) == [E.NONE]
-
-
-def test_a_join_that_fails_leaves_no_group() -> None:
-    scene, client = grouped(Bounds(groups=2))
-    request = JoinGroupRequest(group_id="x", session_timeout_ms=10_000, protocol_type="consumer")
-    for number in range(5):
-        request.group_id = f"x{number}"
-        response = client.exchange(request, 9, JoinGroupResponse)
-        assert response.error_code == E.INCONSISTENT_GROUP_PROTOCOL
-    assert commit(client, "a", 0) == commit(client, "b", 0) == [E.NONE]
-    undisturbed(scene.client())
-
-
-def test_there_are_only_so_many_members_pending_ones_included() -> None:
-    scene, client = grouped(Bounds(members=3))
-    for group in "abc":
-        assert join(client, group).error_code == E.MEMBER_ID_REQUIRED
-    assert join(client, "a").error_code == E.GROUP_MAX_SIZE_REACHED
-    scene.advance(11)
-    assert join(client, "a").error_code == E.MEMBER_ID_REQUIRED
-
-
-def test_metadata_and_assignments_of_all_groups_are_bounded() -> None:
-    _, client = grouped(Bounds(group_bytes=10_000))
-    member = join(client, "a").member_id
-    assert join(client, "a", member, bytes(10_000)).error_code == E.GROUP_MAX_SIZE_REACHED
-    joined = join(client, "a", member, bytes(6_000))
-    assert joined.error_code == E.NONE
-    sync = SyncGroupRequest(
-        group_id="a",
-        generation_id=joined.generation_id,
-        member_id=member,
-        protocol_type="consumer",
-        protocol_name="range",
-        assignments=[SyncGroupRequestAssignment(member_id=member, assignment=bytes(6_000))],
-    )
-    assert client.exchange(sync, 5, SyncGroupResponse).error_code == E.MESSAGE_TOO_LARGE
-    sync.assignments[0].assignment = bytes(1_000)
-    assert client.exchange(sync, 5, SyncGroupResponse).error_code == E.NONE
-    # the same again costs nothing more
-    assert join(client, "a", member, bytes(6_000)).error_code == E.NONE
-
-
-def test_a_client_id_is_not_repeated_at_length_in_member_ids() -> None:
-    _, client = grouped(Bounds())
-    request = JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
-    )
-    client.send(request, 9, client_id="c" * 30_000)
-    member_id = client.receive(JoinGroupResponse).member_id
-    assert member_id.startswith("c" * 100)
-    assert len(member_id) < 300
-
-
-def test_there_are_only_so_many_committed_offsets() -> None:
-    scene, client = grouped(Bounds(committed_offsets=5))
-    assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3
-    assert commit(client, "b", 0, 1, 2) == [E.POLICY_VIOLATION] * 3
-    assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3, "no more of them than before"
-    topic = scene.cluster.topics.get("t")
-    assert topic is not None
-    scene.cluster.creation.delete([topic], 0.0)
-    scene.create_topic("t", 8)
-    assert commit(client, "b", 0, 1, 2, 3, 4) == [E.NONE] * 5
-
-
-def test_what_groups_hold_is_counted_alike_by_the_next_coordinator() -> None:
-    scene = Scene(2, topics={"t": 8}, bounds=Bounds(committed_offsets=5))
-    client = scene.client()
-    found = client.exchange(
-        FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse
-    )
-    first = found.coordinators[0].node_id
-    assert commit(scene.client(first), "g", 0, 1, 2) == [E.NONE] * 3
-    usage = scene.cluster.groups.usage
-    assert usage.offsets == 3
-    index = scene.cluster.groups.partition_of("g")
-    scene.move_leader("__consumer_offsets", index, 3 - first)
-    assert usage.offsets == 3
-    assert commit(scene.client(3 - first), "g", 3, 4, 5) == [E.POLICY_VIOLATION] * 3
-    assert commit(scene.client(3 - first), "g", 3, 4) == [E.NONE] * 2
 
 
 # -- producers

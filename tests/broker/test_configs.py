@@ -216,7 +216,7 @@ def test_features_are_those_of_the_release(release: str) -> None:
     client = Scene(release=release).client()
     newest = FEATURES["4.3"] if release in ("trunk", "all") else FEATURES.get(release, ())
     for version in range(5):
-        if version not in client.scene.cluster.offered[18]:  # type: ignore[index]
+        if version not in client.scene.cluster.context.offered[18]:  # type: ignore[index]
             continue
         software = "a" if version >= 3 else ""
         request = ApiVersionsRequest(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafkawire import ApiKey, ErrorCode
-from kafkawire.broker import serving
 from kafkawire.broker.handlers import HANDLERS
 from kafkawire.errors import NullNotAllowed
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -70,13 +69,8 @@ def test_where_an_id_is_given_names_are_ignored(version: int) -> None:
 def with_handler(
     monkeypatch: pytest.MonkeyPatch, key: ApiKey, handle: Any, error_response: Any
 ) -> None:
-    handlers = {**HANDLERS, key: SimpleNamespace(handle=handle, error_response=error_response)}
-    monkeypatch.setattr(serving, "HANDLERS", handlers)
-    monkeypatch.setattr(
-        serving,
-        "error_response",
-        lambda request, error: handlers[request.api_key].error_response(request.body, error),
-    )
+    handler = SimpleNamespace(handle=handle, error_response=error_response)
+    monkeypatch.setitem(HANDLERS._modules, key, handler)
 
 
 def unwritable(*_: object) -> MetadataResponse:
@@ -101,7 +95,7 @@ def test_a_handler_at_fault_gets_an_error_response(
     for _ in range(2):  # and the connection stays open
         response = client.exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
         assert [each.error_code for each in response.topics] == [E.UNKNOWN_SERVER_ERROR]
-    assert not scene.cluster.serving.pending
+    assert not scene.cluster.channel.pending
     [first, _] = errors_of(expected_errors)
     assert "METADATA v9" in first
     assert ("ZeroDivisionError" if handle is failing else NullNotAllowed.__name__) in first
@@ -124,7 +118,7 @@ def test_where_the_error_response_fails_too_the_connection_closes(
     assert client.closed.startswith("unexpected error in the broker: ")
     assert errors_of(expected_errors)
     client.disconnect()
-    assert not scene.cluster.serving.pending
+    assert not scene.cluster.channel.pending
     monkeypatch.undo()
     assert metadata(other).cluster_id == "kafkawire"
 

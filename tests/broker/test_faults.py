@@ -56,7 +56,7 @@ def test_a_delayed_response_is_dropped_with_its_connection() -> None:
     send_metadata(client)
     client.disconnect()
     scene.advance(3)
-    assert not scene.cluster.serving.pending
+    assert not scene.cluster.channel.pending
 
 
 def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None:

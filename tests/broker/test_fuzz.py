@@ -64,7 +64,7 @@ def check_end(client: Client) -> None:
     if client.closed is not None:
         assert client.closed
         client.disconnect()
-    frame, pending = client.frame(), client.scene.cluster.serving.pending.values()
+    frame, pending = client.frame(), client.scene.cluster.channel.pending.values()
     delayed = [each for each in pending if each.connection == client.number]
     if client.closed is None:
         assert (frame is not None) + len(delayed) == 1, (frame, delayed)

@@ -130,6 +130,6 @@ def test_connections_that_do_anything(seed: int) -> None:
             client.disconnect()
         bounded(scene)
         assert [*scene.cluster.connections] == [good.number]
-        assert not scene.cluster.serving.pending
+        assert not scene.cluster.channel.pending
         assert scene.cluster.connections.buffered == 0
         undisturbed(good)

@@ -133,7 +133,7 @@ def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: l
     if len(got) < len(expected) and hostile.closed is None:
         [delayed] = [
             request
-            for request in scene.cluster.serving.pending.values()
+            for request in scene.cluster.channel.pending.values()
             if request.connection == hostile.number
         ]
         assert delayed.correlation_id == expected[len(got)]

@@ -48,9 +48,9 @@ from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 
 from .fetches import LARGE
 from .members import SUBSCRIBED
+from .person import AT_ONCE
 from .scene import Client, Scene
-from .test_bounds import commit, grouped, join
-from .test_groups import AT_ONCE
+from .test_group_bounds import commit, grouped, join
 from .test_log import batch, produce, produce_request
 from .work import steps
 
@@ -86,7 +86,7 @@ def test_deleting_topics_looks_at_committed_offsets_once() -> None:
     def work(n: int) -> int:
         scene = Scene(topics={f"t{at}": 1 for at in range(n)})
         coordinator = scene.cluster.groups
-        scene.cluster.creation.ensure_offsets_topic(0.0)
+        scene.cluster.controller.ensure_offsets_topic(0.0)
         found = coordinator.of(0)
         assert not isinstance(found, ErrorCode)
         names = [f"t{at}" for at in range(n)]
@@ -195,7 +195,7 @@ def test_members_that_join_do_not_each_look_at_all_others() -> None:
 
     def work(n: int) -> int:
         scene = Scene(settings=AT_ONCE | {"group.initial.rebalance.delay.ms": "3000"})
-        scene.cluster.creation.ensure_offsets_topic(0.0)
+        scene.cluster.controller.ensure_offsets_topic(0.0)
         clients = [scene.client() for _ in range(n)]
         total = 0
         for client in clients:
@@ -293,7 +293,7 @@ def test_nothing_is_remembered_of_deleted_topics() -> None:
         produce(client, batch(b"a"), topic=f"t{at}")
         topic = scene.cluster.topics.get(f"t{at}")
         assert topic is not None
-        scene.cluster.creation.delete([topic], 0.0)
+        scene.cluster.controller.delete_topics([topic], 0.0)
     assert scene.cluster.topics.partition_count == 0
     assert not scene.cluster.appender._rules
 

@@ -383,14 +383,14 @@ def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
     topic = scene.cluster.topics.get("t")
     assert topic is not None
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.creation.configure(topic, {"max.message.bytes": "100"}, 0.0)
+    scene.cluster.controller.alter_topic_configs(topic, {"max.message.bytes": "100"}, 0.0)
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
-    scene.cluster.creation.configure(topic, {}, 0.0)
+    scene.cluster.controller.alter_topic_configs(topic, {}, 0.0)
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.creation.configure_brokers({"message.max.bytes": "100"}, 0.0)
+    scene.cluster.controller.alter_broker_configs({"message.max.bytes": "100"}, 0.0)
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
-    scene.cluster.creation.configure_brokers({"message.max.bytes": None}, 0.0)
+    scene.cluster.controller.alter_broker_configs({"message.max.bytes": None}, 0.0)
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.creation.delete([topic], 0.0)
+    scene.cluster.controller.delete_topics([topic], 0.0)
     scene.create_topic("t", 1, max_message_bytes="100")
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE

@@ -334,14 +334,14 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
     scene.create_topic("deleted", 2, 2)
     deleted = scene.cluster.topics.get("deleted")
     assert deleted is not None
-    scene.cluster.creation.delete([deleted], 0.0)
+    scene.cluster.controller.delete_topics([deleted], 0.0)
     scene.create_topic("t", 1, 2, cleanup_policy="compact", retention_ms="5")
     topic = scene.cluster.topics.get("t")
     assert topic is not None
-    scene.cluster.creation.extend(topic, [[3, 1]], 0.0)
-    scene.cluster.creation.configure(topic, {"retention.ms": "6"}, 0.0)
-    scene.cluster.creation.configure_brokers({"num.partitions": "7"}, 0.0)
-    first = [scene.cluster.producer_ids.new(0.0) for _ in range(1001)][-1]
+    scene.cluster.controller.create_partitions(topic, [[3, 1]], 0.0)
+    scene.cluster.controller.alter_topic_configs(topic, {"retention.ms": "6"}, 0.0)
+    scene.cluster.controller.alter_broker_configs({"num.partitions": "7"}, 0.0)
+    first = [scene.cluster.controller.producer_ids.new(0.0) for _ in range(1001)][-1]
     scene.advance(0.0)
     for _ in range(9):
         produce(scene.client(scene.leader_of("t")), batch(b"x" * 50))
@@ -357,7 +357,7 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
     assert found.get("t").configs == {"retention.ms": "6"}  # type: ignore[union-attr]
     assert found.get("t").topic_id == topic.topic_id  # type: ignore[union-attr]
     assert again.cluster.settings.number("num.partitions") == 7
-    assert again.cluster.producer_ids.new(0.0).producer_id > first.producer_id
+    assert again.cluster.controller.producer_ids.new(0.0).producer_id > first.producer_id
     moved = found.partition("t", 1)
     assert moved is not None
     assert (moved.leader_id, moved.leader_epoch, moved.isr) == (1, 1, [3, 1])

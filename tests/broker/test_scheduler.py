@@ -233,7 +233,7 @@ LARGE: list[tuple[Message, int]] = [
 def crowded() -> tuple[Scene, int, int, Calls]:
     """A cluster of many topics, two connections and no request in process."""
     scene = Scene(settings={"auto.create.topics.enable": "false"})
-    scene.cluster.creation.ensure_offsets_topic(0.0)
+    scene.cluster.controller.ensure_offsets_topic(0.0)
     for at in range(MANY):
         scene.cluster.topics.create(f"t{at}", [[1]], {})
     return scene, scene.client().number, scene.client().number, Calls(scene)
@@ -249,7 +249,7 @@ def test_others_are_served_during_a_large_request(large: Message, version: int) 
     calls.finish()
     assert calls.order == [other] * 4 + [pipelining] * 2
     assert calls.got[pipelining] == [0, 0]
-    assert not scene.cluster.serving.pending
+    assert not scene.cluster.channel.pending
 
 
 @pytest.mark.parametrize(("large", "version"), LARGE)
@@ -260,7 +260,7 @@ def test_a_large_request_is_dropped_when_its_client_disconnects(
     calls.receive(pipelining, frames(large, 1, version))
     calls.advance()
     scene.handle(Disconnected(pipelining))
-    assert not scene.cluster.serving.pending
-    assert not scene.cluster.serving._work_of
+    assert not scene.cluster.channel.pending
+    assert not scene.cluster._request_handler._work_of
     calls.receive(other, frames(ONE, 1))
     assert calls.order == [other]

@@ -1,7 +1,7 @@
 """A group under any order of joins, syncs, heartbeats, leavings, silences and time.
 
 The model knows who should be a member and what each was reported last; the laws are those a client
-relies on: every request answered once or parked, one leader and one protocol a generation,
+relies on: each request with one response or delayed, one leader and one protocol a generation,
 generations never go back, who behaves is never expelled, and with time all settles.
 """
 
@@ -75,7 +75,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.group = Group("g", new_member_id=self.new_id, initial_delay=DELAY)
         self.people = [Somebody("static" if at == 3 else None) for at in range(4)]
         self.in_flight: dict[int, Somebody] = {}
-        self.answered: set[int] = set()
+        self.responded: set[int] = set()
         self.generations: dict[int, Generation] = {}
         self.stored = 0
 
@@ -98,8 +98,8 @@ class GroupMachine(RuleBasedStateMachine):
                 self.stored += 1
                 continue
             assert effect.reply_to in self.in_flight, "an response to nobody"
-            assert effect.reply_to not in self.answered, "answered twice"
-            self.answered.add(effect.reply_to)
+            assert effect.reply_to not in self.responded, "responded twice"
+            self.responded.add(effect.reply_to)
             person = self.in_flight[effect.reply_to]
             if person.open == effect.reply_to:
                 person.open = None
@@ -174,7 +174,7 @@ class GroupMachine(RuleBasedStateMachine):
         )
 
     def is_delayed(self, person: Somebody) -> bool:
-        return person.open is not None and person.open not in self.answered
+        return person.open is not None and person.open not in self.responded
 
     @rule(who=WHO)
     def syncs(self, who: int) -> None:

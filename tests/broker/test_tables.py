@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import get_type_hints
 
 import pytest
 
+from kafkawire import REGISTRY, ApiKey
 from kafkawire.broker import cluster, events
 from kafkawire.broker.deadlines import Deadlines
 from kafkawire.broker.groups.group import _DUE, _REQUESTS, Group
@@ -18,6 +20,7 @@ from kafkawire.broker.groups.requests import (
     SyncDue,
 )
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
+from kafkawire.broker.handlers import HANDLERS
 from kafkawire.broker.security import server as sasl
 from kafkawire.protocol import ErrorCode
 
@@ -93,6 +96,19 @@ def test_authentication_goes_only_as_is_legal(here: sasl.State, there: sasl.Stat
 def test_every_event_and_every_deadline_of_a_cluster_has_a_handler() -> None:
     assert set(cluster._HANDLERS) == set(events.Event.__args__)
     assert set(cluster._DUE) == set(events.Deadline.__args__)
+
+
+@pytest.mark.parametrize("key", HANDLERS)
+def test_a_handler_takes_the_requests_and_returns_the_responses_of_its_api(key: ApiKey) -> None:
+    request, response = REGISTRY.request(key), REGISTRY.response(key)
+    assert request is not None
+    assert response is not None
+    handler = HANDLERS[key]
+    handled, failed = get_type_hints(handler.handle), get_type_hints(handler.error_response)
+    taken = {handled.get("body", handled.get("_body")), failed.get("body", failed.get("_body"))}
+    assert taken == {REGISTRY.load(request.name)}
+    assert failed["return"] is REGISTRY.load(response.name)
+    assert response.name in str(handled["return"])
 
 
 def test_deadlines_of_different_kinds_are_different_keys() -> None:

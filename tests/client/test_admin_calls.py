@@ -135,7 +135,7 @@ def test_a_persistent_error_completes_the_call() -> None:
 
 def test_the_leader_is_called_and_followed() -> None:
     made = world()
-    topic = made.cluster.creation.create("t", [[1, 2, 3]], {}, made.now)
+    topic = made.cluster.controller.create_topic("t", [[1, 2, 3]], {}, made.now)
     made.tell("a", latest("first", "t"))
     made.run(lambda: len(replies(made)) == 1)
     made.move("t", 0, 3)

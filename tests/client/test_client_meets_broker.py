@@ -18,8 +18,8 @@ from kafkawire.broker import Persist, Reply
 from kafkawire.broker.cluster import Cluster
 from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.groups.offsets import offset_record
-from kafkawire.broker.log.appending import Appender
 from kafkawire.broker.log.producer_state import Producers
+from kafkawire.broker.replication.appending import Appender
 
 from ..conftest import ROOT
 from .test_client_meets_broker_in_groups import Story as Group

@@ -11,7 +11,8 @@ from random import Random
 import pytest
 
 from kafkawire import EncodeError, Message
-from kafkawire.broker import serving
+from kafkawire.broker import request_handler
+from kafkawire.broker.network import request_channel
 from kafkawire.client.config import Setting
 from kafkawire.client.producer import Flush, Send
 from kafkawire.protocol import encode_frame
@@ -36,7 +37,8 @@ class Hostile:
     def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rng = Random(seed)
         self.sent = 0
-        monkeypatch.setattr(serving, "encode_frame", self.encode)
+        for module in (request_channel, request_handler):
+            monkeypatch.setattr(module, "encode_frame", self.encode)
         # who is lied to about versions asks for what the broker does not take
         monkeypatch.setattr(witness, "BLAMELESS", "")
         # and the responses that the witness reads are not the broker's own words

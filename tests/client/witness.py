@@ -89,7 +89,7 @@ class Witness:
         if connection.silent or connection.closing or connection.draining or connection.queued:
             return  # `silent`: a fault dropped the response; no later one comes
         assert connection.busy is not None, f"not in progress: {witnessed.in_flight[0]}"
-        parked = cluster.serving.pending[connection.busy]
+        parked = cluster.channel.pending[connection.busy]
         assert parked.correlation_id == witnessed.in_flight[0], (parked, witnessed.in_flight)
 
     def _on_reply(self, witnessed: WitnessedConnection, data: bytes) -> None:

@@ -132,7 +132,7 @@ class World:
 
     def create(self, topic: str, spread: Sequence[Sequence[int]]) -> None:
         """Make a topic with those replicas, a list a partition."""
-        self.cluster.creation.create(topic, spread, {}, self.now)
+        self.cluster.controller.create_topic(topic, spread, {}, self.now)
         self._on_cluster_effects(self.cluster.advance(self.now))
 
     def stop(self, node: int) -> None:
@@ -200,8 +200,8 @@ class World:
     def nothing_is_left(self) -> bool:
         """Whether the cluster has forgotten all clients, now that they are gone."""
         cluster = self.cluster
-        waiting = sum(len(broker.fetch_purgatory) for broker in cluster.brokers.values())
-        return not (cluster.connections or cluster.serving.pending or waiting)
+        waiting = sum(len(broker.replicas.fetch_purgatory) for broker in cluster.brokers.values())
+        return not (cluster.connections or cluster.channel.pending or waiting)
 
     # How it turns.
 

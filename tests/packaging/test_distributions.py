@@ -64,7 +64,10 @@ def test_wheel_holds_schemas_and_templates_of_the_checkout(wheel: set[str]) -> N
     schemas = {f"kafkawire_codegen/schemas/{p.name}" for p in ROOT.glob("schemas/*.json")}
     templates = ROOT.glob("codegen/kafkawire_codegen/templates/*.j2")
     wanted = schemas | {f"kafkawire_codegen/templates/{p.name}" for p in templates}
-    wanted |= {"kafkawire/broker/broker_configs.json", "kafkawire/broker/releases.json"}
+    wanted |= {
+        "kafkawire/broker/configs/broker_configs.json",
+        "kafkawire/broker/releases.json",
+    }
     assert {name for name in wheel if name.endswith((".json", ".j2"))} == wanted
     assert len(schemas) > len(REGISTRY)
 

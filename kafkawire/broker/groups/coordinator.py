@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...messages.group_metadata_key import GroupMetadataKey
 from ...messages.group_metadata_value import GroupMetadataValue
 from ...messages.offset_commit_key import OffsetCommitKey
 from ...messages.offset_commit_value import OffsetCommitValue
+from ...primitives import Structure
 from ...protocol import ErrorCode
 from ...protocol.log_records import decode_log_record
 from ...protocol.log_types import InternalLog
 from ...protocol.versioned import try_versioned
 from ...records import Batch, BatchBuilder
+from ..context import Context
 from ..events import GroupDue
+from ..network.request_channel import RequestChannel
+from ..replication.appending import Appender
 from ..topics import OFFSETS_TOPIC, Partition
 from . import offsets
 from .group import Group
@@ -30,10 +34,7 @@ from .offsets import NEVER, Committed, LogRecord, TopicPartition
 from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
 from .responses import message
 from .states import GroupState, Kind
-
-if TYPE_CHECKING:
-    from ..cluster import Cluster
-    from .usage import Usage
+from .usage import Usage
 
 E = ErrorCode
 CONSUMER: Final = "consumer"
@@ -43,22 +44,30 @@ CLIENT_CHARACTERS: Final = 200
 
 
 class Coordinator:
-    """The groups of one partition by id, and their committed offsets."""
+    """The groups of one partition by id, and their committed offsets.
 
-    def __init__(self, cluster: Cluster, index: int) -> None:
-        self.cluster = cluster
+    index: of the partition. usage: of all groups of the cluster.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        channel: RequestChannel,
+        appender: Appender,
+        usage: Usage,
+        index: int,
+    ) -> None:
+        self.context = context
+        self.channel = channel
+        self.appender = appender
+        self.usage = usage
         self.index = index
         self.groups: dict[str, Group] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
 
     @property
-    def usage(self) -> Usage:
-        """The resource usage of all groups of the cluster."""
-        return self.cluster.groups.usage
-
-    @property
     def partition(self) -> Partition:
-        found = self.cluster.topics.partition(OFFSETS_TOPIC, self.index)
+        found = self.context.topics.partition(OFFSETS_TOPIC, self.index)
         assert found is not None
         return found
 
@@ -68,7 +77,7 @@ class Coordinator:
         """Find a group, or create it."""
         found = self.groups.get(group_id)
         if found is None:
-            settings = self.cluster.settings
+            settings = self.context.settings
             found = self.groups[group_id] = Group(
                 group_id,
                 new_member_id=self._new_member_id,
@@ -80,7 +89,7 @@ class Coordinator:
         return found
 
     def _new_member_id(self, client: str) -> str:
-        return f"{client[:CLIENT_CHARACTERS]}-{self.cluster.new_uuid().hex()}"
+        return f"{client[:CLIENT_CHARACTERS]}-{self.context.new_uuid().hex()}"
 
     def may_create(self, group_id: str) -> bool:
         """Whether a group exists, or may be created."""
@@ -114,14 +123,14 @@ class Coordinator:
         """Carry out the effects of a group."""
         for effect in effects:
             if isinstance(effect, Store):
-                self._write([offsets.group_record(group, self.cluster.wall_ms(now))], now)
+                self._write([offsets.group_record(group, self.context.wall_ms(now))], now)
                 continue
-            request = self.cluster.serving.pending.get(effect.reply_to)
+            request = self.channel.pending.get(effect.reply_to)
             if request is not None:
-                self.cluster.respond(effect.reply_to, message(effect, request), now)
+                self.channel.respond(effect.reply_to, message(effect, request), now)
         self.usage.note(group)
         due = GroupDue(self.index, group.group_id)
-        self.cluster.deadlines.set(due, group.next_deadline())
+        self.context.deadlines.set(due, group.next_deadline())
 
     def delete(self, group_id: str, now: float) -> ErrorCode:
         """Delete a group without members, and its committed offsets."""
@@ -191,7 +200,7 @@ class Coordinator:
 
     def expire(self, now: float) -> None:
         """Delete expired offsets, and empty groups without offsets."""
-        wall_ms = self.cluster.wall_ms(now)
+        wall_ms = self.context.wall_ms(now)
         for group in list(self.groups.values()):
             by_partition = self.offsets.get(group.group_id, {})
             in_use = self.subscribed(group) if len(group.members) else frozenset()
@@ -209,9 +218,9 @@ class Coordinator:
     def _expires_at(self, group: Group, committed: Committed) -> int:
         if committed.expire_timestamp != NEVER:
             return committed.expire_timestamp
-        retention = self.cluster.settings.number("offsets.retention.minutes") * MINUTE_MS
+        retention = self.context.settings.number("offsets.retention.minutes") * MINUTE_MS
         empty = group.state is GroupState.EMPTY and group.protocol_type is not None
-        since = self.cluster.wall_ms(group.changed_at) if empty else committed.commit_timestamp
+        since = self.context.wall_ms(group.changed_at) if empty else committed.commit_timestamp
         return since + retention
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
@@ -224,8 +233,8 @@ class Coordinator:
     def _write(self, records: Iterable[LogRecord], now: float) -> None:
         builder = BatchBuilder()
         for key, value in records:
-            builder.append(key, value, self.cluster.wall_ms(now))
-        self.cluster.appender.write(self.partition, builder, now)
+            builder.append(key, value, self.context.wall_ms(now))
+        self.appender.write(self.partition, builder, now)
 
     def load(self, now: float) -> None:
         """Load groups and offsets from the log."""
@@ -244,14 +253,14 @@ class Coordinator:
                 group = self.group(group_id, now)
                 offsets.restore(group, metadata, now)
                 since_ms = metadata.current_state_timestamp
-                group.changed_at = (since_ms - self.cluster.epoch_ms) / 1000
+                group.changed_at = (since_ms - self.context.epoch_ms) / 1000
         for group_id, by_partition in self.offsets.items():
             if by_partition:
                 self.group(group_id, now)
         for group in self.groups.values():
             self.perform(group, [], now)
 
-    def _load_offset(self, key: OffsetCommitKey, value: object) -> None:
+    def _load_offset(self, key: OffsetCommitKey, value: Structure | None) -> None:
         by_partition = self.offsets[key.group]
         self.usage.offsets -= len(by_partition)
         if isinstance(value, OffsetCommitValue):

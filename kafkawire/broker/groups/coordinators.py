@@ -12,11 +12,13 @@ from struct import unpack
 from typing import TYPE_CHECKING, Final
 
 from ...protocol import ErrorCode
+from ..context import Context
 from ..events import GroupDue, OffsetsDue, OffsetsLoaded
+from ..network.request_channel import RequestChannel
+from ..replication.appending import Appender
 from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
 
 if TYPE_CHECKING:
-    from ..cluster import Cluster
     from .coordinator import Coordinator
     from .usage import Usage
 
@@ -46,8 +48,10 @@ def partition_for(group_id: str, partitions: int) -> int:
 class Coordinators:
     """The coordinators of a cluster by partition."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, context: Context, channel: RequestChannel, appender: Appender) -> None:
+        self._context = context
+        self._channel = channel
+        self._appender = appender
         self._by_partition: dict[int, Coordinator] = {}
         self._loading: set[int] = set()
         self._expiration_started = False
@@ -59,12 +63,12 @@ class Coordinators:
         if self._usage is None:
             from .usage import Usage  # imported late, as coordinators below
 
-            self._usage = Usage(self.cluster.bounds)
+            self._usage = Usage(self._context.bounds)
         return self._usage
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of a group."""
-        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        topic = self._context.topics.get(OFFSETS_TOPIC)
         assert topic is not None
         return partition_for(group_id, len(topic.partitions))
 
@@ -80,7 +84,9 @@ class Coordinators:
             # imported late: a cluster without groups starts faster
             from .coordinator import Coordinator
 
-            found = self._by_partition[index] = Coordinator(self.cluster, index)
+            found = self._by_partition[index] = Coordinator(
+                self._context, self._channel, self._appender, self.usage, index
+            )
         return found
 
     def leader_changed(self, partition: Partition, now: float) -> None:
@@ -92,14 +98,14 @@ class Coordinators:
         if old is not None:
             old.unload(now)
         self._loading.discard(index)
-        self.cluster.deadlines.cancel(OffsetsLoaded(index))
+        self._context.deadlines.cancel(OffsetsLoaded(index))
         if partition.leader_id == NO_LEADER:
             return
-        if self.cluster.load_seconds <= 0:
+        if self._context.load_seconds <= 0:
             self.load(index, now)
         else:
             self._loading.add(index)
-            self.cluster.deadlines.set(OffsetsLoaded(index), now + self.cluster.load_seconds)
+            self._context.deadlines.set(OffsetsLoaded(index), now + self._context.load_seconds)
 
     def load(self, index: int, now: float) -> None:
         """Load the coordinator of a partition; from now on it serves requests."""
@@ -108,7 +114,7 @@ class Coordinators:
 
     def load_all(self, now: float) -> None:
         """Load all coordinators and start the expiration of offsets."""
-        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        topic = self._context.topics.get(OFFSETS_TOPIC)
         for partition in () if topic is None else topic.partitions:
             self.leader_changed(partition, now)
         if topic is not None:
@@ -133,8 +139,8 @@ class Coordinators:
         self._schedule_expiration(now)
 
     def _schedule_expiration(self, now: float) -> None:
-        interval = self.cluster.settings.seconds("offsets.retention.check.interval.ms")
-        self.cluster.deadlines.set(OffsetsDue(), now + interval)
+        interval = self._context.settings.seconds("offsets.retention.check.interval.ms")
+        self._context.deadlines.set(OffsetsDue(), now + interval)
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
         """Delete the committed offsets of deleted topics, in one pass."""

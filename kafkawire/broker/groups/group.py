@@ -18,6 +18,7 @@ from . import joining
 from .member import DelayedRequest, Member
 from .metadata import GroupMetadata
 from .requests import (
+    Deadline,
     Effect,
     GroupRequest,
     Heartbeat,
@@ -207,13 +208,13 @@ class Group(GroupMetadata):
         return Synced(reply_to, E.NONE, member.assignment, self.protocol_type, self.protocol_name)
 
 
-_REQUESTS: Final[Mapping[type, Callable[..., list[Effect]]]] = {
+_REQUESTS: Final[Mapping[type[GroupRequest], Callable[..., list[Effect]]]] = {
     Join: Group._join,
     Sync: Group._sync,
     Heartbeat: Group._heartbeat,
     Leave: Group._leave,
 }
-_DUE: Final[Mapping[type, Callable[..., list[Effect]]]] = {
+_DUE: Final[Mapping[type[Deadline], Callable[..., list[Effect]]]] = {
     SessionExpired: Group._session_expired,
     PendingExpired: Group._pending_expired,
     JoinDue: Group._join_due,

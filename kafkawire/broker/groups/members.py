@@ -18,8 +18,9 @@ E = ErrorCode
 
 
 class Members:
-    """The members of one group. joined: how many have joined the rebalance in progress. size: bytes
-    of all members.
+    """The members of one group.
+
+    joined: how many have joined the rebalance in progress. size: bytes of all members.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ def message(result: Joined | Synced | HeartbeatResult | Left, request: Request) 
     """Build the response message to a request."""
     match result:
         case Joined():
-            return _joined(result, request.version)
+            return join_response(result, request.version)
         case Synced():
             return SyncGroupResponse(
                 error_code=result.error,
@@ -41,7 +41,8 @@ def message(result: Joined | Synced | HeartbeatResult | Left, request: Request) 
             return _left(result, request)
 
 
-def _joined(result: Joined, version: int) -> JoinGroupResponse:
+def join_response(result: Joined, version: int) -> JoinGroupResponse:
+    """Build the response to a JoinGroup."""
     name = result.protocol_name
     return JoinGroupResponse(
         error_code=result.error,

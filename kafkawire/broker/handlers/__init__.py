@@ -14,7 +14,7 @@ from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
+from ..network.connection import Connection
 from ..request import HandlerResult, Request
 
 
@@ -22,13 +22,12 @@ class Handler(Protocol):
     """The interface of each module of this package."""
 
     def handle(
-        self, broker: Broker, request: Request, connection: Connection, now: float, /
+        self, broker: Broker, request: Request, body: Any, connection: Connection, now: float, /
     ) -> HandlerResult:
-        """Process a request."""
+        """Process a request. body: an instance of the request class of the API."""
 
-    @property
-    def error_response(self) -> Any:
-        """A function of (body, error) that builds a response with the error."""
+    def error_response(self, body: Any, error: ErrorCode, /) -> Message:
+        """Build a response with the error."""
 
 
 SERVED: Final = (
@@ -92,6 +91,4 @@ HANDLERS: Final = Handlers()
 
 def error_response(request: Request, error: ErrorCode) -> Message:
     """Build the response with an error to a request of an API that is served."""
-    made = HANDLERS[request.api_key].error_response(request.body, error)
-    assert isinstance(made, Message)
-    return made
+    return HANDLERS[request.api_key].error_response(request.body, error)

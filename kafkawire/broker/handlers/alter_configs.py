@@ -12,21 +12,27 @@ from collections.abc import Mapping
 from ...messages.alter_configs_request import AlterableConfig, AlterConfigsRequest
 from ...messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 from ...protocol import ErrorCode
-from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker
 from ..configs import ConfigKey
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..controller.altering import Change, Problem, Values, alter, checked, duplicates
+from ..network.connection import Connection
+from ..request import Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: AlterConfigsRequest,
+    _connection: Connection,
+    now: float,
+) -> AlterConfigsResponse:
     """Replace each resource's configuration."""
-    body = request.body
-    assert isinstance(body, AlterConfigsRequest)
     responses = []
     for each in body.resources:
         kind, name = each.resource_type, each.resource_name
-        problem = alter(broker, kind, name, replacement(each.configs), body.validate_only, now)
+        problem = alter(
+            broker.controller, kind, name, replacement(each.configs), body.validate_only, now
+        )
         error, message = problem or (ErrorCode.NONE, None)
         responses.append(_response(kind, name, error, message))
     return AlterConfigsResponse(responses=responses)

@@ -12,8 +12,6 @@ v5   request +cluster_id +node_id
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...messages.api_key import ApiKey
 from ...messages.api_versions_request import ApiVersionsRequest
 from ...messages.api_versions_response import (
@@ -24,12 +22,9 @@ from ...messages.api_versions_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..releases import features
-from ..request import HandlerResult, Request
-
-if TYPE_CHECKING:
-    from ..cluster import Cluster
+from ..network.connection import Connection
+from ..releases import Offer, features
+from ..request import Request
 
 SOFTWARE_FROM = 3
 FEATURES_FROM = 3
@@ -38,30 +33,30 @@ LOWEST_0_FROM = 4
 IDENTITY_FROM = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: ApiVersionsRequest, _connection: Connection, _now: float
+) -> ApiVersionsResponse:
     """List the supported versions of each API."""
-    body = request.body
-    assert isinstance(body, ApiVersionsRequest)
-    cluster = broker.cluster
+    context = broker.context
     if request.version >= SOFTWARE_FROM and not (
         _is_software(body.client_software_name) and _is_software(body.client_software_version)
     ):
         return error_response(body, ErrorCode.INVALID_REQUEST)
-    if request.version >= IDENTITY_FROM and body.cluster_id not in (None, cluster.cluster_id):
+    if request.version >= IDENTITY_FROM and body.cluster_id not in (None, context.cluster_id):
         return error_response(body, ErrorCode.REBOOTSTRAP_REQUIRED)
     keys = [
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
-        for key, versions in sorted(cluster.listed.items())
+        for key, versions in sorted(context.listed.items())
     ]
     response = ApiVersionsResponse(api_keys=keys)
-    known = features(cluster.release)
+    known = features(context.release)
     if known and request.version >= FEATURES_FROM:
         response.supported_features = [
             SupportedFeatureKey(name=each.name, min_version=each.lowest, max_version=each.highest)
             for each in known
             if each.lowest or request.version >= LOWEST_0_FROM
         ]
-        response.finalized_features_epoch = cluster.creation.offset
+        response.finalized_features_epoch = broker.controller.offset
         response.finalized_features = [
             FinalizedFeatureKey(
                 name=each.name, max_version_level=each.level, min_version_level=each.level
@@ -78,9 +73,9 @@ def _is_software(name: str) -> bool:
     return ends and all(letter.isalnum() or letter in "-." for letter in name)
 
 
-def unsupported(cluster: Cluster) -> ApiVersionsResponse:
+def unsupported(offer: Offer) -> ApiVersionsResponse:
     """Respond to an unsupported version: error 35 and the supported range."""
-    first, last = cluster.offered[ApiKey.API_VERSIONS]
+    first, last = offer[ApiKey.API_VERSIONS]
     ours = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=first, max_version=last)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
 

@@ -15,36 +15,42 @@ from ...messages.create_partitions_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 from ..topics import Topic
 from .create_topics import Problem, assignment_problem
 
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: CreatePartitionsRequest,
+    _connection: Connection,
+    now: float,
+) -> CreatePartitionsResponse:
     """Add partitions to each topic, up to the requested count."""
-    body = request.body
-    assert isinstance(body, CreatePartitionsRequest)
-    excess = broker.cluster.creation.excess(_additional(broker, body))
+    excess = broker.controller.partitions_error(_additional(broker, body))
     if excess is not None:
         return CreatePartitionsResponse(
             results=[_result(each.name, (E.POLICY_VIOLATION, excess)) for each in body.topics]
         )
     results = []
     for topic_request in body.topics:
-        topic = broker.cluster.topics.get(topic_request.name)
+        topic = broker.topics.get(topic_request.name)
         problem = _problem(broker, topic, topic_request)
         if problem is None and topic is not None and not body.validate_only:
-            broker.cluster.creation.extend(topic, _assignments(broker, topic, topic_request), now)
+            broker.controller.create_partitions(
+                topic, _assignments(broker, topic, topic_request), now
+            )
         results.append(_result(topic_request.name, problem))
     return CreatePartitionsResponse(results=results)
 
 
 def _additional(broker: Broker, body: CreatePartitionsRequest) -> int:
     """Count the partitions that a request adds to the topics that exist."""
-    found = ((broker.cluster.topics.get(each.name), each.count) for each in body.topics)
+    found = ((broker.topics.get(each.name), each.count) for each in body.topics)
     return sum(max(0, count - len(topic.partitions)) for topic, count in found if topic is not None)
 
 
@@ -60,7 +66,7 @@ def _assignments(
         return [list(each.broker_ids) for each in topic_request.assignments]
     existing = len(topic.partitions)
     factor = len(topic.partitions[0].replicas)
-    return broker.cluster.topics.spread(topic_request.count - existing, factor, existing)
+    return broker.topics.spread(topic_request.count - existing, factor, existing)
 
 
 def _problem(
@@ -82,7 +88,7 @@ def _problem(
     if len(topic_request.assignments) != topic_request.count - existing:
         return E.INVALID_REPLICA_ASSIGNMENT, "One assignment for each new partition is needed."
     given = [list(each.broker_ids) for each in topic_request.assignments]
-    return assignment_problem(given, broker.cluster.topics.node_ids)
+    return assignment_problem(given, broker.topics.node_ids)
 
 
 def error_response(body: CreatePartitionsRequest, error: ErrorCode) -> CreatePartitionsResponse:

@@ -24,10 +24,10 @@ from ...messages.create_topics_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..config_descriptions import described
 from ..configs import TOPIC_CONFIGS, config_error
-from ..connection import Connection
-from ..request import HandlerResult, Request, Work
+from ..configs.descriptions import described
+from ..network.connection import Connection
+from ..request import Request, Work
 from ..topics import INTERNAL, OFFSETS_TOPIC, topic_name_error
 
 E = ErrorCode
@@ -40,11 +40,11 @@ Shown = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
 Problem = tuple[ErrorCode, str]
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: CreateTopicsRequest, _connection: Connection, now: float
+) -> CreateTopicsResponse | Work[CreateTopicsResponse]:
     """Create each topic, or only validate it."""
-    body = request.body
-    assert isinstance(body, CreateTopicsRequest)
-    excess = broker.cluster.creation.excess(sum(_count(broker, each) for each in body.topics))
+    excess = broker.controller.partitions_error(sum(_count(broker, each) for each in body.topics))
     if excess is not None:
         names = dict.fromkeys(topic.name for topic in body.topics)
         return CreateTopicsResponse(
@@ -53,7 +53,9 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     return _results(broker, body, request.version, now)
 
 
-def _results(broker: Broker, body: CreateTopicsRequest, version: int, now: float) -> Work:
+def _results(
+    broker: Broker, body: CreateTopicsRequest, version: int, now: float
+) -> Work[CreateTopicsResponse]:
     times = Counter(topic.name for topic in body.topics)
     results = {}
     shown: Shown = {}
@@ -73,7 +75,7 @@ def _count(broker: Broker, topic: CreatableTopic) -> int:
     if topic.assignments:
         return len(topic.assignments)
     if topic.num_partitions == DEFAULT:
-        return broker.cluster.settings.number("num.partitions")
+        return broker.settings.number("num.partitions")
     return max(0, topic.num_partitions)
 
 
@@ -92,15 +94,15 @@ def _create(
     if problem is not None:
         return _failed(topic.name, *problem)
     assert assignments is not None
-    excess = None if validate_only else broker.cluster.creation.excess(len(assignments))
+    excess = None if validate_only else broker.controller.partitions_error(len(assignments))
     if excess is not None:  # other requests have created topics meanwhile
         return _failed(topic.name, E.POLICY_VIOLATION, excess)
     configs = {each.name: each.value or "" for each in topic.configs}
     result = CreatableTopicResult(name=topic.name, error_message=None)
     if not validate_only and topic.name == OFFSETS_TOPIC:
-        result.topic_id = broker.cluster.creation.ensure_offsets_topic(now).topic_id
+        result.topic_id = broker.controller.ensure_offsets_topic(now).topic_id
     elif not validate_only:
-        made = broker.cluster.creation.create(topic.name, assignments, configs, now)
+        made = broker.controller.create_topic(topic.name, assignments, configs, now)
         result.topic_id = made.topic_id
     if version >= DETAILS_FROM:
         result.num_partitions = len(assignments)
@@ -121,7 +123,7 @@ def _configs(broker: Broker, configs: dict[str, str]) -> list[CreatableTopicConf
             config_source=each.source,
             is_sensitive=False,
         )
-        for each in described(broker.cluster.settings, TOPIC_CONFIGS, configs)
+        for each in described(broker.settings, TOPIC_CONFIGS, configs)
     ]
 
 
@@ -129,7 +131,7 @@ def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
     reason = topic_name_error(topic.name)
     if reason is not None:
         return E.INVALID_TOPIC_EXCEPTION, reason
-    if topic.name in broker.cluster.topics:
+    if topic.name in broker.topics:
         return E.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
     if topic.name in INTERNAL and topic.name != OFFSETS_TOPIC:
         return E.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is an internal topic."
@@ -143,7 +145,7 @@ def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
 def _assignments(
     broker: Broker, topic: CreatableTopic, version: int
 ) -> tuple[list[list[int]] | None, Problem | None]:
-    topics, settings = broker.cluster.topics, broker.cluster.settings
+    topics, settings = broker.topics, broker.settings
     count, factor = topic.num_partitions, topic.replication_factor
     if topic.assignments:
         if count != DEFAULT or factor != DEFAULT:

@@ -12,14 +12,18 @@ from ...messages.delete_groups_request import DeleteGroupsRequest
 from ...messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: DeleteGroupsRequest,
+    _connection: Connection,
+    now: float,
+) -> DeleteGroupsResponse:
     """Delete each group."""
-    body = request.body
-    assert isinstance(body, DeleteGroupsRequest)
     results = []
     for group_id in body.groups_names:
         coordinator = broker.coordinator(group_id)

@@ -17,8 +17,8 @@ from ...messages.delete_records_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 from ..topics import INTERNAL
 
 E = ErrorCode
@@ -26,10 +26,14 @@ HIGH_WATERMARK: Final = -1
 NOWHERE: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: DeleteRecordsRequest,
+    _connection: Connection,
+    now: float,
+) -> DeleteRecordsResponse:
     """Move the log start offset of each partition."""
-    body = request.body
-    assert isinstance(body, DeleteRecordsRequest)
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
@@ -46,15 +50,15 @@ def _delete(
 ) -> DeleteRecordsPartitionResult:
     if topic in INTERNAL:
         return _failed(requested.partition_index, E.INVALID_TOPIC_EXCEPTION)
-    partition, error = broker.led(topic, requested.partition_index)
+    partition, error = broker.replicas.led(topic, requested.partition_index)
     if partition is None or error:
         return _failed(requested.partition_index, error)
     log = partition.log
     offset = log.high_watermark if requested.offset == HIGH_WATERMARK else requested.offset
     if not 0 <= offset <= log.high_watermark:
         return _failed(requested.partition_index, E.OFFSET_OUT_OF_RANGE)
-    broker.cluster.appender.trim(partition, offset)
-    broker.cluster.appended(partition, now)
+    broker.appender.trim(partition, offset)
+    broker.appender.complete_fetches(partition, now)
     return DeleteRecordsPartitionResult(
         partition_index=requested.partition_index, low_watermark=log.log_start_offset
     )

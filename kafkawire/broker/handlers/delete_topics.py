@@ -17,25 +17,25 @@ from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 from ..topics import Topic
 
 E = ErrorCode
 STATES_FROM: Final = 6
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: DeleteTopicsRequest, _connection: Connection, now: float
+) -> DeleteTopicsResponse:
     """Delete each topic."""
-    body = request.body
-    assert isinstance(body, DeleteTopicsRequest)
     if request.version >= STATES_FROM:
         requested = [(each.name, each.topic_id) for each in body.topics]
     else:
         requested = [(name, bytes(16)) for name in body.topic_names]
     found: dict[str, Topic] = {}
     responses = [_find(broker, *each, found) for each in requested]
-    broker.cluster.creation.delete(list(found.values()), now)
+    broker.controller.delete_topics(list(found.values()), now)
     return DeleteTopicsResponse(responses=responses)
 
 
@@ -43,7 +43,7 @@ def _find(
     broker: Broker, name: str | None, topic_id: bytes, found: dict[str, Topic]
 ) -> DeletableTopicResult:
     """Find a topic to delete and add it to `found`; a duplicate is unknown."""
-    topics = broker.cluster.topics
+    topics = broker.topics
     if name is not None and topic_id != bytes(16):
         return _failed(name, topic_id, E.INVALID_REQUEST)
     topic = topics.by_id(topic_id) if name is None else topics.get(name)

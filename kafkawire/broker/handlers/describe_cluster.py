@@ -13,9 +13,9 @@ from ...messages.describe_cluster_request import DescribeClusterRequest
 from ...messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..operations import CLUSTER_OPERATIONS
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
+from ..security.operations import CLUSTER_OPERATIONS
 
 E = ErrorCode
 ENDPOINT_TYPE_FROM: Final = 1
@@ -23,22 +23,26 @@ BROKERS: Final = 1
 CONTROLLERS: Final = 2
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    request: Request,
+    body: DescribeClusterRequest,
+    _connection: Connection,
+    _now: float,
+) -> DescribeClusterResponse:
     """List the brokers that are up."""
-    body = request.body
-    assert isinstance(body, DescribeClusterRequest)
     if request.version >= ENDPOINT_TYPE_FROM and body.endpoint_type != BROKERS:
         known = body.endpoint_type == CONTROLLERS
         return error_response(
             body, E.MISMATCHED_ENDPOINT_TYPE if known else E.UNSUPPORTED_ENDPOINT_TYPE
         )
-    cluster = broker.cluster
+    context = broker.context
     response = DescribeClusterResponse(
-        cluster_id=cluster.cluster_id,
-        controller_id=cluster.controller_id,
+        cluster_id=context.cluster_id,
+        controller_id=context.controller_id,
         brokers=[
             DescribeClusterBroker(broker_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in cluster.endpoints()
+            for node_id, host, port, rack in context.alive_endpoints()
         ],
     )
     if body.include_cluster_authorized_operations:

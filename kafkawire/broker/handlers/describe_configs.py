@@ -20,29 +20,39 @@ from ...messages.describe_configs_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..config_descriptions import Described, broker_described, default_described, described
-from ..configs import TOPIC_CONFIGS, ConfigSource
-from ..connection import Connection
-from ..request import HandlerResult, Request, Work
+from ..configs import TOPIC_CONFIGS, ConfigSource, ResourceType
+from ..configs.descriptions import (
+    Described,
+    broker_described,
+    default_described,
+    described,
+)
+from ..network.connection import Connection
+from ..request import Request, Work
 from ..topics import topic_name_error
 
 E = ErrorCode
-TOPIC: Final = 2
-BROKER: Final = 4
 SOURCE_FROM: Final = 1
 TYPE_FROM: Final = 3
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Describe topics and brokers, duplicates once: a few bytes name a resource, thousands
-    describe it.
+def handle(
+    broker: Broker,
+    request: Request,
+    body: DescribeConfigsRequest,
+    _connection: Connection,
+    _now: float,
+) -> Work[DescribeConfigsResponse]:
+    """Describe topics and brokers.
+
+    Duplicates are described once: a few bytes name a resource, thousands describe it.
     """
-    body = request.body
-    assert isinstance(body, DescribeConfigsRequest)
     return _results(broker, body, request.version)
 
 
-def _results(broker: Broker, body: DescribeConfigsRequest, version: int) -> Work:
+def _results(
+    broker: Broker, body: DescribeConfigsRequest, version: int
+) -> Work[DescribeConfigsResponse]:
     requested = {(each.resource_type, each.resource_name): each for each in body.resources}
     results = []
     for each in requested.values():
@@ -76,16 +86,16 @@ def _describe(
 def _found(
     broker: Broker, resource: DescribeConfigsResource
 ) -> list[Described] | tuple[ErrorCode, str]:
-    settings, name = broker.cluster.settings, resource.resource_name
-    if resource.resource_type == TOPIC:
+    settings, name = broker.settings, resource.resource_name
+    if resource.resource_type == ResourceType.TOPIC:
         reason = topic_name_error(name)
         if reason is not None:
             return E.INVALID_TOPIC_EXCEPTION, reason
-        topic = broker.cluster.topics.get(name)
+        topic = broker.topics.get(name)
         if topic is None:
             return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
         return described(settings, TOPIC_CONFIGS, topic.configs)
-    if resource.resource_type == BROKER:
+    if resource.resource_type == ResourceType.BROKER:
         if name == "":
             return default_described(settings)
         if name != str(broker.node_id):
@@ -93,11 +103,30 @@ def _found(
                 f"Unexpected broker id, expected {broker.node_id} or empty string, "
                 f"but received {name}"
             )
-        return broker_described(broker)
+        return broker_described(settings, _own(broker))
     return (
         E.INVALID_REQUEST,
         f"Resources of type {resource.resource_type} are not supported.",
     )
+
+
+def _own(broker: Broker) -> dict[str, str]:
+    """Return the static keys of a broker: its node id and listeners."""
+    node_id, host, port, rack = broker.endpoint
+    settings = broker.settings
+    protocol = "SASL_PLAINTEXT" if settings.items("sasl.enabled.mechanisms") else "PLAINTEXT"
+    listener = f"{protocol}://{host}:{port}"
+    found = {
+        "advertised.listeners": listener,
+        "broker.id": str(node_id),
+        "controller.listener.names": "CONTROLLER",
+        "listeners": listener,
+        "node.id": str(node_id),
+        "process.roles": "broker,controller",
+    }
+    if rack is not None:
+        found["broker.rack"] = rack
+    return found
 
 
 def _config(each: Described, include_synonyms: bool, version: int) -> DescribeConfigsResourceResult:

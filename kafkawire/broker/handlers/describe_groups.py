@@ -21,21 +21,25 @@ from ...messages.describe_groups_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.group import Group
 from ..groups.states import GroupState
-from ..operations import GROUP_OPERATIONS
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
+from ..security.operations import GROUP_OPERATIONS
 
 E = ErrorCode
 STATIC_FROM: Final = 4
 NOT_FOUND_FROM: Final = 6
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    request: Request,
+    body: DescribeGroupsRequest,
+    _connection: Connection,
+    _now: float,
+) -> DescribeGroupsResponse:
     """Describe each group, duplicates once; an unknown group is Dead."""
-    body = request.body
-    assert isinstance(body, DescribeGroupsRequest)
     requested = dict.fromkeys(body.groups)
     groups = [_described(broker, group_id, request.version) for group_id in requested]
     if body.include_authorized_operations:

@@ -16,27 +16,31 @@ from ...messages.describe_topic_partitions_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..operations import TOPIC_OPERATIONS
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
+from ..security.operations import TOPIC_OPERATIONS
 from ..topics import NO_LEADER, Partition, topic_name_error
 
 E = ErrorCode
 MOST: Final = "max.request.partition.size.limit"
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: DescribeTopicPartitionsRequest,
+    _connection: Connection,
+    _now: float,
+) -> DescribeTopicPartitionsResponse:
     """Describe topics ordered by name, from the cursor up to the limit."""
-    body = request.body
-    assert isinstance(body, DescribeTopicPartitionsRequest)
-    topics = broker.cluster.topics
+    topics = broker.topics
     names = {each.name for each in body.topics} or {topic.name for topic in topics}
     first, index = "", 0
     if body.cursor is not None:
         first, index = body.cursor.topic_name, body.cursor.partition_index
     if index < 0:
         return error_response(body, E.INVALID_REQUEST)
-    room = min(max(1, body.response_partition_limit), broker.cluster.settings.number(MOST))
+    room = min(max(1, body.response_partition_limit), broker.settings.number(MOST))
     response = DescribeTopicPartitionsResponse()
     for name in sorted(each for each in names if each >= first):
         topic = topics.get(name)

@@ -29,16 +29,16 @@ from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..fetching.reading import fetch
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..replication.reading import fetch
+from ..request import Outcome, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: FetchRequest, _connection: Connection, now: float
+) -> FetchResponse | Outcome:
     """Read records, or delay the response until there are enough."""
-    body = request.body
-    assert isinstance(body, FetchRequest)
-    return fetch(broker, request, body, now)
+    return fetch(broker.replicas, request, body, now)
 
 
 def error_response(body: FetchRequest, error: ErrorCode) -> FetchResponse:

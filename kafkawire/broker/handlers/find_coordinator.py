@@ -18,9 +18,9 @@ from ...messages.find_coordinator_request import FindCoordinatorRequest
 from ...messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.coordinators import partition_for
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 from ..topics import NO_LEADER
 
 E = ErrorCode
@@ -30,11 +30,15 @@ SEVERAL_FROM: Final = 4
 NOWHERE: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    request: Request,
+    body: FindCoordinatorRequest,
+    _connection: Connection,
+    now: float,
+) -> FindCoordinatorResponse:
     """Return the coordinator of each key; creates `__consumer_offsets` if necessary."""
-    body = request.body
-    assert isinstance(body, FindCoordinatorRequest)
-    broker.cluster.groups.start_expiration(now)
+    broker.groups.start_expiration(now)
     if request.version >= SEVERAL_FROM:
         found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
         return FindCoordinatorResponse(coordinators=found)
@@ -53,13 +57,12 @@ def _find(broker: Broker, key: str, key_type: int, now: float) -> Coordinator:
         return _unavailable(key, E.INVALID_REQUEST)
     if key == "":
         return _unavailable(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
-    cluster = broker.cluster
-    topic = cluster.creation.ensure_offsets_topic(now)
+    topic = broker.controller.ensure_offsets_topic(now)
     # transactional ids too, as there is no __transaction_state: the same hash and partitions
     leader = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
     if leader == NO_LEADER:
         return _unavailable(key, E.COORDINATOR_NOT_AVAILABLE)
-    node_id, host, port, _ = cluster.brokers[leader].endpoint
+    node_id, host, port, _ = broker.context.endpoints[leader]
     return Coordinator(key=key, node_id=node_id, host=host, port=port, error_message="")
 
 

@@ -13,15 +13,15 @@ from ...messages.heartbeat_request import HeartbeatRequest
 from ...messages.heartbeat_response import HeartbeatResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.requests import Heartbeat
-from ..request import DELAYED, HandlerResult, Request
+from ..network.connection import Connection
+from ..request import DELAYED, Outcome, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: HeartbeatRequest, _connection: Connection, now: float
+) -> HeartbeatResponse | Outcome:
     """Pass it to the group."""
-    body = request.body
-    assert isinstance(body, HeartbeatRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)

@@ -17,24 +17,30 @@ from ...messages.incremental_alter_configs_response import (
     IncrementalAlterConfigsResponse,
 )
 from ...protocol import ErrorCode
-from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker
 from ..configs import ConfigKey, ConfigType
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..controller.altering import Change, Problem, Values, alter, checked, duplicates
+from ..network.connection import Connection
+from ..request import Request
 
 E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: IncrementalAlterConfigsRequest,
+    _connection: Connection,
+    now: float,
+) -> IncrementalAlterConfigsResponse:
     """Change the configs of each resource, all its operations or none."""
-    body = request.body
-    assert isinstance(body, IncrementalAlterConfigsRequest)
     responses = []
     for resource in body.resources:
         kind, name = resource.resource_type, resource.resource_name
-        problem = alter(broker, kind, name, changes(resource.configs), body.validate_only, now)
+        problem = alter(
+            broker.controller, kind, name, changes(resource.configs), body.validate_only, now
+        )
         error, message = problem or (E.NONE, None)
         responses.append(
             AlterConfigsResourceResponse(

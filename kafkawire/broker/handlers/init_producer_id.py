@@ -16,24 +16,28 @@ from ...messages.init_producer_id_request import InitProducerIdRequest
 from ...messages.init_producer_id_response import InitProducerIdResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..log.producer_ids import Producer
-from ..request import HandlerResult, Request
+from ..controller.producer_ids import Producer
+from ..network.connection import Connection
+from ..request import Request
 
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: InitProducerIdRequest,
+    _connection: Connection,
+    now: float,
+) -> InitProducerIdResponse:
     """Assign a new producer id; a transactional id keeps its own, with the next epoch."""
-    body = request.body
-    assert isinstance(body, InitProducerIdRequest)
     if body.transactional_id == "":
         return error_response(body, E.INVALID_REQUEST)
-    longest = broker.cluster.settings.number("transaction.max.timeout.ms")
+    longest = broker.settings.number("transaction.max.timeout.ms")
     if body.transactional_id is not None and not 0 < body.transaction_timeout_ms <= longest:
         return error_response(body, E.INVALID_TRANSACTION_TIMEOUT)
     known = Producer(body.producer_id, body.producer_epoch)
-    given = broker.cluster.producer_ids.initialise(body.transactional_id, known, now)
+    given = broker.controller.producer_ids.initialise(body.transactional_id, known, now)
     if isinstance(given, ErrorCode):
         return error_response(body, given)
     return InitProducerIdResponse(

@@ -20,10 +20,10 @@ from ...messages.join_group_request import JoinGroupRequest
 from ...messages.join_group_response import JoinGroupResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.requests import Join, Joined
-from ..groups.responses import message
-from ..request import DELAYED, HandlerResult, Request
+from ..groups.responses import join_response
+from ..network.connection import Connection
+from ..request import DELAYED, Outcome, Request
 
 E = ErrorCode
 REBALANCE_TIMEOUT_FROM: Final = 1
@@ -31,26 +31,26 @@ ID_REQUIRED_FROM: Final = 4
 SKIP_FROM: Final = 9
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: JoinGroupRequest, _connection: Connection, now: float
+) -> JoinGroupResponse | Outcome:
     """Pass it to the group, which responds when the rebalance completes."""
-    body = request.body
-    assert isinstance(body, JoinGroupRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return _failed(request, coordinator)
+        return _failed(request, body, coordinator)
     if not _is_valid_session_timeout(broker, body.session_timeout_ms):
-        return _failed(request, E.INVALID_SESSION_TIMEOUT)
+        return _failed(request, body, E.INVALID_SESSION_TIMEOUT)
     if body.member_id and body.group_id not in coordinator.groups:
-        return _failed(request, E.UNKNOWN_MEMBER_ID)
+        return _failed(request, body, E.UNKNOWN_MEMBER_ID)
     if not coordinator.may_create(body.group_id):
-        return _failed(request, E.POLICY_VIOLATION)
+        return _failed(request, body, E.POLICY_VIOLATION)
     group = coordinator.group(body.group_id, now)
     coordinator.handle(group, _group_request(request, body), now)
     return DELAYED
 
 
 def _is_valid_session_timeout(broker: Broker, session_timeout_ms: int) -> bool:
-    settings = broker.cluster.settings
+    settings = broker.settings
     least = settings.number("group.min.session.timeout.ms")
     return least <= session_timeout_ms <= settings.number("group.max.session.timeout.ms")
 
@@ -74,10 +74,8 @@ def _group_request(request: Request, body: JoinGroupRequest) -> Join:
     )
 
 
-def _failed(request: Request, error: ErrorCode) -> HandlerResult:
-    body = request.body
-    assert isinstance(body, JoinGroupRequest)
-    return message(Joined(request.reply_to, error, body.member_id), request)
+def _failed(request: Request, body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    return join_response(Joined(request.reply_to, error, body.member_id), request.version)
 
 
 def error_response(body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:

@@ -16,17 +16,17 @@ from ...messages.leave_group_request import LeaveGroupRequest
 from ...messages.leave_group_response import LeaveGroupResponse, MemberResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.requests import Leave
-from ..request import DELAYED, HandlerResult, Request
+from ..network.connection import Connection
+from ..request import DELAYED, Outcome, Request
 
 SEVERAL_FROM: Final = 3
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: LeaveGroupRequest, _connection: Connection, now: float
+) -> LeaveGroupResponse | Outcome:
     """Pass it to the group."""
-    body = request.body
-    assert isinstance(body, LeaveGroupRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)

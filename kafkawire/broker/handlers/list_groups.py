@@ -16,18 +16,18 @@ from ...messages.list_groups_request import ListGroupsRequest
 from ...messages.list_groups_response import ListedGroup, ListGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 CLASSIC: Final = "classic"
 STATES_FROM: Final = 4
 TYPES_FROM: Final = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: ListGroupsRequest, _connection: Connection, _now: float
+) -> ListGroupsResponse:
     """List groups in the requested states and of the requested types."""
-    body = request.body
-    assert isinstance(body, ListGroupsRequest)
     states = {state.lower() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     coordinators = broker.coordinators()

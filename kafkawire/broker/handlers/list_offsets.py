@@ -27,7 +27,6 @@ from ...messages.list_offsets_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..log.partition_log import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -37,7 +36,8 @@ from ..log.partition_log import (
     MAX_TIMESTAMP,
     PartitionLog,
 )
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 E = ErrorCode
 TIMESTAMP_SINCE: Final = {
@@ -54,10 +54,10 @@ EPOCH_FROM: Final = 4
 NO_EPOCH: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: ListOffsetsRequest, _connection: Connection, _now: float
+) -> ListOffsetsResponse:
     """Look up each partition's offset."""
-    body = request.body
-    assert isinstance(body, ListOffsetsRequest)
     times = Counter(
         (topic.name, requested.partition_index)
         for topic in body.topics
@@ -87,7 +87,7 @@ def _offset(
     index = requested.partition_index
     if times[topic, index] > 1:
         return _failed(index, E.INVALID_REQUEST)  # as in Kafka: a lookup is expensive
-    partition, error = broker.led(topic, index, requested.current_leader_epoch)
+    partition, error = broker.replicas.led(topic, index, requested.current_leader_epoch)
     if partition is None or error:
         return _failed(index, error)
     if version < TIMESTAMP_SINCE.get(

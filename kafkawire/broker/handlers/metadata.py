@@ -22,7 +22,7 @@ v13  response +error_code
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...messages.metadata_request import MetadataRequest
 from ...messages.metadata_response import (
@@ -33,13 +33,10 @@ from ...messages.metadata_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ..request import HandlerResult, Request, Work
+from ..network.connection import Connection
+from ..request import Request, Work
+from ..security.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ..topics import INTERNAL, NO_LEADER, Partition, Topic, topic_name_error
-
-if TYPE_CHECKING:
-    from ..cluster import Cluster
 
 E = ErrorCode
 NO_ID: Final = bytes(16)
@@ -49,10 +46,10 @@ IDS_FROM: Final = 12
 """Topics may be requested by id; earlier versions have the field, but Kafka rejects it there."""
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: MetadataRequest, _connection: Connection, now: float
+) -> MetadataResponse | Work[MetadataResponse]:
     """Describe the cluster; creates unknown topics where auto-creation is enabled."""
-    body = request.body
-    assert isinstance(body, MetadataRequest)
     if request.version < IDS_FROM and any(
         topic.name is None or topic.topic_id != NO_ID for topic in body.topics or []
     ):
@@ -60,16 +57,18 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     return _response(broker, body, request.version, now)
 
 
-def _response(broker: Broker, body: MetadataRequest, version: int, now: float) -> Work:
-    cluster = broker.cluster
+def _response(
+    broker: Broker, body: MetadataRequest, version: int, now: float
+) -> Work[MetadataResponse]:
+    context = broker.context
     listener = [
         MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
-        for node_id, host, port, rack in cluster.endpoints()
+        for node_id, host, port, rack in context.alive_endpoints()
     ]
     response = MetadataResponse(
         brokers=listener,
-        cluster_id=cluster.cluster_id,
-        controller_id=cluster.controller_id,
+        cluster_id=context.cluster_id,
+        controller_id=context.controller_id,
         topics=(yield from _topics(broker, body, version, now)),
     )
     if body.include_cluster_authorized_operations and version <= CLUSTER_OPERATIONS_TO:
@@ -87,7 +86,7 @@ def _topics(
     requested = body.topics
     if requested is None or (not requested and version < NULL_IS_ALL_FROM):
         found = []
-        for topic in list(broker.cluster.topics):
+        for topic in list(broker.topics):
             found.append(_described(topic))
             yield 1 + len(topic.partitions)
         return found
@@ -108,36 +107,36 @@ def _topics(
 def _named(
     broker: Broker, names: list[str], body: MetadataRequest, now: float
 ) -> Generator[int, None, list[MetadataResponseTopic]]:
-    cluster = broker.cluster
-    most = cluster.topics.partition_count + cluster.bounds.partitions_per_metadata
+    topics = broker.topics
+    most = topics.partition_count + broker.context.bounds.partitions_per_metadata
     found = []
     for name in names:
         yield 1
-        may_create = body.allow_auto_topic_creation and cluster.topics.partition_count < most
+        may_create = body.allow_auto_topic_creation and topics.partition_count < most
         response = _by_name(broker, name, may_create, now)
-        if may_create != body.allow_auto_topic_creation and _creatable(cluster, response):
+        if may_create != body.allow_auto_topic_creation and _creatable(broker, response):
             response.error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
         found.append(response)
     return found
 
 
-def _creatable(cluster: Cluster, response: MetadataResponseTopic) -> bool:
+def _creatable(broker: Broker, response: MetadataResponseTopic) -> bool:
     """Whether a topic is unknown and would be created by another Metadata."""
-    enabled = cluster.settings.flag("auto.create.topics.enable")
+    enabled = broker.settings.flag("auto.create.topics.enable")
     unknown = response.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     return enabled and unknown and response.name not in INTERNAL
 
 
 def _by_id(broker: Broker, topic_id: bytes) -> MetadataResponseTopic:
-    topic = broker.cluster.topics.by_id(topic_id)
+    topic = broker.topics.by_id(topic_id)
     if topic is not None:
         return _described(topic)
     return MetadataResponseTopic(error_code=E.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
 
 
 def _by_name(broker: Broker, name: str, may_create: bool, now: float) -> MetadataResponseTopic:
-    cluster = broker.cluster
-    topic = cluster.creation.ensure(name, now) if may_create else cluster.topics.get(name)
+    find = broker.controller.find_or_create_topic
+    topic = find(name, now) if may_create else broker.topics.get(name)
     if topic is not None:
         return _described(topic)
     unknown = topic_name_error(name) is None

@@ -30,10 +30,10 @@ from ...messages.offset_commit_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.coordinator import Coordinator
 from ..groups.offsets import NEVER, Committed, TopicPartition, offset_record
-from ..request import HandlerResult, Request, Work
+from ..network.connection import Connection
+from ..request import Request, Work
 
 E = ErrorCode
 GENERATION_FROM: Final = 1
@@ -43,17 +43,19 @@ TOPIC_IDS_FROM: Final = 10
 DEFAULT: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: OffsetCommitRequest, _connection: Connection, now: float
+) -> OffsetCommitResponse | Work[OffsetCommitResponse]:
     """Commit offsets of a member, or of any client if the group has no members."""
-    body = request.body
-    assert isinstance(body, OffsetCommitRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
     return _response(broker, body, request.version, now)
 
 
-def _response(broker: Broker, body: OffsetCommitRequest, version: int, now: float) -> Work:
+def _response(
+    broker: Broker, body: OffsetCommitRequest, version: int, now: float
+) -> Work[OffsetCommitResponse]:
     """Prepare the records in time slices, then append them at once if the member may commit."""
     given: dict[TopicPartition, Committed] = {}
     topics = []
@@ -96,11 +98,11 @@ def _take(
     given: dict[TopicPartition, Committed],
     now: float,
 ) -> Generator[int, None, OffsetCommitResponseTopic]:
-    topics = broker.cluster.topics
+    topics = broker.topics
     by_id = version >= TOPIC_IDS_FROM
     found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
     unknown = E.UNKNOWN_TOPIC_ID if by_id else E.UNKNOWN_TOPIC_OR_PARTITION
-    longest = broker.cluster.settings.number("offset.metadata.max.bytes")
+    longest = broker.settings.number("offset.metadata.max.bytes")
     responses = []
     for each in topic.partitions:
         yield 1
@@ -113,7 +115,7 @@ def _take(
             error = E.OFFSET_METADATA_TOO_LARGE
         else:
             given[found.name, each.partition_index] = _committed(
-                each, body, version, broker.cluster.wall_ms(now)
+                each, body, version, broker.context.wall_ms(now)
             )
         responses.append(
             OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)

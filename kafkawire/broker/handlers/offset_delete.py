@@ -13,18 +13,22 @@ from ...messages.offset_delete_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.coordinator import CONSUMER
 from ..groups.states import Kind
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: OffsetDeleteRequest,
+    _connection: Connection,
+    now: float,
+) -> OffsetDeleteResponse:
     """Delete offsets, except those of topics that members are subscribed to."""
-    body = request.body
-    assert isinstance(body, OffsetDeleteRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
@@ -39,7 +43,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     for topic in body.topics:
         responses = []
         for each in topic.partitions:
-            known = broker.cluster.topics.partition(topic.name, each.partition_index)
+            known = broker.topics.partition(topic.name, each.partition_index)
             code = E.NONE if known is not None else E.UNKNOWN_TOPIC_OR_PARTITION
             if in_use is None or topic.name in in_use:
                 code = E.GROUP_SUBSCRIBED_TO_TOPIC

@@ -30,9 +30,9 @@ from ...messages.offset_fetch_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.offsets import Committed
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 E = ErrorCode
 NULL_IS_ALL_FROM: Final = 2
@@ -49,12 +49,14 @@ class RequestedTopic(NamedTuple):
     partitions: Iterable[int]
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Return committed offsets, -1 for none. Of duplicate groups only the last one counts, or a
-    few bytes would have all offsets of a group sent again.
+def handle(
+    broker: Broker, request: Request, body: OffsetFetchRequest, _connection: Connection, _now: float
+) -> OffsetFetchResponse:
+    """Return committed offsets, -1 for none.
+
+    Of duplicate groups only the last one counts, or a few bytes would have all offsets of a group
+    sent again.
     """
-    body = request.body
-    assert isinstance(body, OffsetFetchRequest)
     if request.version >= GROUPS_FROM:
         return OffsetFetchResponse(
             groups=[
@@ -136,7 +138,7 @@ def _partition_of_topic(
 
 
 def _name(broker: Broker, topic_id: bytes) -> str | None:
-    topic = broker.cluster.topics.by_id(topic_id)
+    topic = broker.topics.by_id(topic_id)
     return None if topic is None else topic.name
 
 
@@ -146,7 +148,7 @@ def _all(broker: Broker, committed: dict[tuple[str, int], Committed]) -> list[Re
         indexes.setdefault(name, []).append(index)
     found = []
     for name, partitions in indexes.items():
-        topic = broker.cluster.topics.get(name)
+        topic = broker.topics.get(name)
         if topic is not None:
             found.append(RequestedTopic(name, topic.topic_id, partitions))
     return found

@@ -20,14 +20,18 @@ from ...messages.offset_for_leader_epoch_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    broker: Broker,
+    _request: Request,
+    body: OffsetForLeaderEpochRequest,
+    _connection: Connection,
+    _now: float,
+) -> OffsetForLeaderEpochResponse:
     """Return end offsets of epochs, so that a client can detect log truncation."""
-    body = request.body
-    assert isinstance(body, OffsetForLeaderEpochRequest)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
@@ -40,7 +44,9 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 
 
 def _end(broker: Broker, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
-    partition, error = broker.led(topic, requested.partition, requested.current_leader_epoch)
+    partition, error = broker.replicas.led(
+        topic, requested.partition, requested.current_leader_epoch
+    )
     if partition is None or error:
         return EpochEndOffset(partition=requested.partition, error_code=error)
     end = partition.log.end_of_epoch(requested.leader_epoch, partition.leader_epoch)

@@ -31,9 +31,9 @@ from ...messages.produce_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..log.validation import RecordsRejected
-from ..request import NO_RESPONSE, HandlerResult, Request
+from ..network.connection import Connection
+from ..request import NO_RESPONSE, Outcome, Request
 from ..topics import INTERNAL
 
 E = ErrorCode
@@ -44,10 +44,10 @@ CURRENT_LEADER_FROM: Final = 10
 TOPIC_IDS_FROM: Final = 13
 
 
-def handle(broker: Broker, request: Request, connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: ProduceRequest, connection: Connection, now: float
+) -> ProduceResponse | Outcome:
     """Append records; with acks=0 there is no response, but an error closes the connection."""
-    body = request.body
-    assert isinstance(body, ProduceRequest)
     if body.acks not in ACKS:
         return error_response(body, E.INVALID_REQUIRED_ACKS)
     responses = []
@@ -55,7 +55,7 @@ def handle(broker: Broker, request: Request, connection: Connection, now: float)
     for topic in body.topic_data:
         name: str | None = topic.name
         if request.version >= TOPIC_IDS_FROM:
-            found = broker.cluster.topics.by_id(topic.topic_id)
+            found = broker.topics.by_id(topic.topic_id)
             name = None if found is None else found.name
         partitions = [
             _produce(broker, name, data, body.acks, request.version, now, leaders)
@@ -70,7 +70,7 @@ def handle(broker: Broker, request: Request, connection: Connection, now: float)
         failed = [p.error_code for each in responses for p in each.partition_responses]
         if any(failed):
             error = ErrorCode(next(code for code in failed if code))
-            broker.cluster.close(connection, f"Produce with acks=0 failed: {error.name}")
+            broker.channel.close(connection, f"Produce with acks=0 failed: {error.name}")
         return NO_RESPONSE
     return ProduceResponse(responses=responses, node_endpoints=list(leaders.values()))
 
@@ -86,7 +86,7 @@ def _produce(
 ) -> PartitionProduceResponse:
     if name is None:
         return _failed(data.index, E.UNKNOWN_TOPIC_ID)
-    partition, error = broker.led(name, data.index)
+    partition, error = broker.replicas.led(name, data.index)
     if partition is not None and name in INTERNAL:
         return _failed(data.index, E.INVALID_TOPIC_EXCEPTION)
     if partition is None or error:
@@ -95,13 +95,13 @@ def _produce(
             failed.current_leader = LeaderIdAndEpoch(
                 leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
             )
-            leader = broker.cluster.brokers.get(partition.leader_id)
+            leader = broker.replicas.leader_endpoint(partition)
             if leader is not None:
-                node_id, host, port, rack = leader.endpoint
+                node_id, host, port, rack = leader
                 leaders[node_id] = NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
         return failed
     try:
-        appended = broker.cluster.appender.produce(partition, data.records, version, acks, now)
+        appended = broker.appender.produce(partition, data.records, version, acks, now)
     except RecordsRejected as rejected:
         failed = _rejected(data.index, rejected, version)
         if rejected.content_checked:

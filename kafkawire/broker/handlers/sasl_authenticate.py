@@ -12,17 +12,21 @@ from ...messages.sasl_authenticate_request import SaslAuthenticateRequest
 from ...messages.sasl_authenticate_response import SaslAuthenticateResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 from ..security.server import State
 
 E = ErrorCode
 
 
-def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    _broker: Broker,
+    _request: Request,
+    body: SaslAuthenticateRequest,
+    connection: Connection,
+    _now: float,
+) -> SaslAuthenticateResponse:
     """Pass the token to the mechanism; a failed authentication closes the connection."""
-    body = request.body
-    assert isinstance(body, SaslAuthenticateRequest)
     auth = connection.authentication
     if auth is None or auth.state is not State.TOKENS:
         message = "SaslAuthenticate request received after successful authentication"

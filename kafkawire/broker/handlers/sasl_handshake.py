@@ -10,16 +10,20 @@ from ...messages.sasl_handshake_request import SaslHandshakeRequest
 from ...messages.sasl_handshake_response import SaslHandshakeResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
-from ..request import HandlerResult, Request
+from ..network.connection import Connection
+from ..request import Request
 
 E = ErrorCode
 
 
-def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
+def handle(
+    _broker: Broker,
+    request: Request,
+    body: SaslHandshakeRequest,
+    connection: Connection,
+    _now: float,
+) -> SaslHandshakeResponse:
     """Select the mechanism; an error if SASL is disabled."""
-    body = request.body
-    assert isinstance(body, SaslHandshakeRequest)
     auth = connection.authentication
     if auth is None:
         return error_response(body, E.ILLEGAL_SASL_STATE)

@@ -16,17 +16,17 @@ from ...messages.sync_group_request import SyncGroupRequest
 from ...messages.sync_group_response import SyncGroupResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..connection import Connection
 from ..groups.requests import Sync
-from ..request import DELAYED, HandlerResult, Request
+from ..network.connection import Connection
+from ..request import DELAYED, Outcome, Request
 
 PROTOCOL_FROM: Final = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+def handle(
+    broker: Broker, request: Request, body: SyncGroupRequest, _connection: Connection, now: float
+) -> SyncGroupResponse | Outcome:
     """Pass it to the group, which responds when the leader has sent the assignments."""
-    body = request.body
-    assert isinstance(body, SyncGroupRequest)
     if request.version >= PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
         return error_response(body, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     coordinator = broker.coordinator(body.group_id)

@@ -1,1 +1,1 @@
-"""Partition logs: appends, validation, producer state."""
+"""Partition logs: batches, leader epochs, validation, conversion, producer state."""

@@ -45,9 +45,9 @@ def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> C
 
 @dataclass(slots=True)
 class Scram:
-    """One authentication. look_up: returns the credential of a user, None if unknown; nonce: the
-    server's part.
+    """One authentication.
 
+    look_up: returns the credential of a user, None if unknown. nonce: the server's part.
     lenient_nonce: whether the final message may repeat the client's part of the nonce, as
     librdkafka 2.0 does and Kafka accepted before it compared nonces (CVE-2024-56128).
     """

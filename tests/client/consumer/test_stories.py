@@ -47,7 +47,7 @@ def world(brokers: int = 2, release: str | None = None) -> World:
     made = World(1, brokers=brokers, weather=CALM, release=release)
     nodes = list(made.cluster.brokers)
     replicas = [[nodes[n % brokers], nodes[(n + 1) % brokers]][:brokers] for n in range(4)]
-    made.cluster.creation.create("orders", replicas, {}, 0.0)
+    made.cluster.controller.create_topic("orders", replicas, {}, 0.0)
     return made
 
 
@@ -168,13 +168,13 @@ def test_new_partitions_start_a_rebalance() -> None:
     it.run(lambda: covered([one], ORDERS))
     topic = it.cluster.topics.get("orders")
     assert topic is not None
-    it.cluster.creation.extend(topic, [[1], [2]], it.now)
+    it.cluster.controller.create_partitions(topic, [[1], [2]], it.now)
     it.run(lambda: len(one.assignment) == 6)
 
 
 def test_a_new_subscription_revokes_the_old_partitions() -> None:
     it = world()
-    it.cluster.creation.create("payments", [[1]], {}, 0.0)
+    it.cluster.controller.create_topic("payments", [[1]], {}, 0.0)
     one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))

@@ -104,7 +104,7 @@ def test_a_full_batch_does_not_linger() -> None:
 
 def test_the_batch_that_a_sticky_partition_leaves_behind_does_not_linger() -> None:
     stage = Stage({"linger.ms": 10_000, "batch.size": 500, "delivery.timeout.ms": 60_000})
-    stage.world.cluster.creation.create("wide", [[1]] * 20, {}, 0.0)
+    stage.world.cluster.controller.create_topic("wide", [[1]] * 20, {}, 0.0)
     stage.warm("wide")
     for _ in range(4):
         stage.send(b"x" * 150, topic="wide")

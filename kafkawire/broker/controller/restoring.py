@@ -12,59 +12,57 @@ groups and committed offsets. Connections, sessions and delayed operations are l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ..messages.config_record import ConfigRecord
-from ..messages.partition_change_record import PartitionChangeRecord
-from ..messages.partition_record import PartitionRecord
-from ..messages.producer_ids_record import ProducerIdsRecord
-from ..messages.remove_topic_record import RemoveTopicRecord
-from ..messages.topic_record import TopicRecord
-from ..protocol.log_records import decode_log_record
-from ..protocol.log_types import InternalLog
-from ..records import Batch
-from .altering import source_of
-from .creation import METADATA_LOG, TOPIC_RESOURCE
-from .effects import Persist, Persisted, Trim
+from ...messages.config_record import ConfigRecord
+from ...messages.partition_change_record import PartitionChangeRecord
+from ...messages.partition_record import PartitionRecord
+from ...messages.producer_ids_record import ProducerIdsRecord
+from ...messages.remove_topic_record import RemoveTopicRecord
+from ...messages.topic_record import TopicRecord
+from ...primitives import Message
+from ...protocol.log_records import decode_log_record
+from ...protocol.log_types import InternalLog
+from ...records import Batch
+from ..configs import ResourceType, source_of
+from ..effects import Persist, Persisted, Trim
+from ..log.partition_log import Stored
+from ..topics import NO_LEADER, Partition, Topic
+from .controller import METADATA_LOG, Controller
 from .leadership import leader_changed
-from .log.partition_log import Stored
-from .topics import NO_LEADER, Partition, Topic
-
-if TYPE_CHECKING:
-    from .cluster import Cluster
 
 
-def restore(cluster: Cluster, persisted: Iterable[Persisted], now: float) -> None:
+def restore(controller: Controller, persisted: Iterable[Persisted], now: float) -> None:
     """Replay persisted effects into a new cluster. ValueError if they are inconsistent."""
     for each in persisted:
         if isinstance(each, Trim):
-            _trim(cluster, each)
+            _trim(controller, each)
         elif each.topic == METADATA_LOG:
-            _metadata(cluster, each)
+            _metadata(controller, each)
         else:
-            _append(cluster, each)
-    for partition in cluster.topics.partitions():
-        _elect(cluster, partition, now)
-    cluster.groups.load_all(now)
+            _append(controller, each)
+    for partition in controller.topics.partitions():
+        _elect(controller, partition, now)
+    controller.groups.load_all(now)
 
 
-def _partition(cluster: Cluster, effect: Persisted) -> Partition:
-    found = cluster.topics.partition(effect.topic, effect.partition)
+def _partition(controller: Controller, effect: Persisted) -> Partition:
+    found = controller.topics.partition(effect.topic, effect.partition)
     if found is None:
         raise ValueError(f"{effect.topic}-{effect.partition} has records but was never created")
     return found
 
 
-def _trim(cluster: Cluster, effect: Trim) -> None:
-    partition = _partition(cluster, effect)
+def _trim(controller: Controller, effect: Trim) -> None:
+    partition = _partition(controller, effect)
     if effect.log_end_offset < partition.log.log_end_offset:
         partition.log.truncate(effect.log_end_offset)
         partition.producers.forget_from(partition.log.log_end_offset)
     partition.log.delete_before(effect.log_start_offset)
 
 
-def _append(cluster: Cluster, effect: Persist) -> None:
-    partition = _partition(cluster, effect)
+def _append(controller: Controller, effect: Persist) -> None:
+    partition = _partition(controller, effect)
     batch = Batch(effect.batch, 0, len(effect.batch))
     first = batch.base_offset
     if first < partition.log.log_end_offset:
@@ -75,42 +73,42 @@ def _append(cluster: Cluster, effect: Persist) -> None:
         partition.producers.note(batch, stored)
 
 
-def _metadata(cluster: Cluster, effect: Persist) -> None:
+def _metadata(controller: Controller, effect: Persist) -> None:
     for record in Batch(effect.batch, 0, len(effect.batch)).records():
         read = decode_log_record(InternalLog.METADATA, record.key, record.value).value
-        if read is None or type(read.message) not in _REPLAY:
+        if read is None or read.message is None or type(read.message) not in _REPLAY:
             raise ValueError(f"{METADATA_LOG} offset {record.offset}: {read}")
-        _REPLAY[type(read.message)](cluster, read.message)
-        cluster.creation.resume_from(record.offset + 1)
+        _REPLAY[type(read.message)](controller, read.message)
+        controller.offset = record.offset + 1
 
 
-def _elect(cluster: Cluster, partition: Partition, now: float) -> None:
+def _elect(controller: Controller, partition: Partition, now: float) -> None:
     """Elect a leader among the brokers of the new cluster, which are all up."""
-    partition.isr = [node for node in partition.replicas if node in cluster.topics.alive]
+    partition.isr = [node for node in partition.replicas if node in controller.topics.alive]
     leader = partition.leader_id
     if leader not in partition.isr:
         leader = partition.isr[0] if partition.isr else NO_LEADER
     if leader != partition.leader_id:
         partition.move_to(leader)
-        leader_changed(cluster, partition, now)
+        leader_changed(controller, partition, now)
 
 
 # -- replay of one record of __cluster_metadata
 
 
-def _topic(cluster: Cluster, topic_id: bytes) -> Topic:
-    found = cluster.topics.by_id(topic_id)
+def _topic(controller: Controller, topic_id: bytes) -> Topic:
+    found = controller.topics.by_id(topic_id)
     if found is None:
         raise ValueError(f"{METADATA_LOG}: unknown topic id {topic_id.hex()}")
     return found
 
 
-def _topic_created(cluster: Cluster, record: TopicRecord) -> None:
-    cluster.topics.add(record.name, record.topic_id)
+def _topic_created(controller: Controller, record: TopicRecord) -> None:
+    controller.topics.add(record.name, record.topic_id)
 
 
-def _partition_created(cluster: Cluster, record: PartitionRecord) -> None:
-    topic = _topic(cluster, record.topic_id)
+def _partition_created(controller: Controller, record: PartitionRecord) -> None:
+    topic = _topic(controller, record.topic_id)
     partition = Partition(
         topic.name,
         record.partition_id,
@@ -119,21 +117,23 @@ def _partition_created(cluster: Cluster, record: PartitionRecord) -> None:
         record.leader,
         record.leader_epoch,
     )
-    cluster.topics.append(topic, partition)
+    controller.topics.append(topic, partition)
 
 
-def _leader_changed(cluster: Cluster, record: PartitionChangeRecord) -> None:
-    partition = _topic(cluster, record.topic_id).partitions[record.partition_id]
+def _leader_changed(controller: Controller, record: PartitionChangeRecord) -> None:
+    partition = _topic(controller, record.topic_id).partitions[record.partition_id]
     partition.replicas = list(record.replicas or partition.replicas)
     partition.isr = list(record.isr or ())
     partition.move_to(record.leader)
 
 
-def _config_changed(cluster: Cluster, record: ConfigRecord) -> None:
-    if record.resource_type != TOPIC_RESOURCE:
-        cluster.settings.alter(record.name, record.value, source_of(record.resource_name))
+def _config_changed(controller: Controller, record: ConfigRecord) -> None:
+    if record.resource_type != ResourceType.TOPIC:
+        controller.context.settings.alter(
+            record.name, record.value, source_of(record.resource_name)
+        )
         return
-    topic = cluster.topics.get(record.resource_name)
+    topic = controller.topics.get(record.resource_name)
     if topic is None:
         raise ValueError(f"{METADATA_LOG}: unknown topic {record.resource_name}")
     if record.value is None:
@@ -142,15 +142,15 @@ def _config_changed(cluster: Cluster, record: ConfigRecord) -> None:
         topic.configs[record.name] = record.value
 
 
-def _topic_removed(cluster: Cluster, record: RemoveTopicRecord) -> None:
-    cluster.topics.delete(_topic(cluster, record.topic_id))
+def _topic_removed(controller: Controller, record: RemoveTopicRecord) -> None:
+    controller.topics.delete(_topic(controller, record.topic_id))
 
 
-def _producer_ids_reserved(cluster: Cluster, record: ProducerIdsRecord) -> None:
-    cluster.producer_ids.resume_from(record.next_producer_id)
+def _producer_ids_reserved(controller: Controller, record: ProducerIdsRecord) -> None:
+    controller.producer_ids.resume_from(record.next_producer_id)
 
 
-_REPLAY: Final[Mapping[type, Callable[..., None]]] = {
+_REPLAY: Final[Mapping[type[Message], Callable[..., None]]] = {
     TopicRecord: _topic_created,
     PartitionRecord: _partition_created,
     PartitionChangeRecord: _leader_changed,

@@ -6,19 +6,18 @@ Law: every value has its source; synonyms are the sources in the order of preced
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .configs import ConfigKey, ConfigSource, ConfigType, Settings, Update
-
-if TYPE_CHECKING:
-    from .broker import Broker
+from .keys import ConfigKey, ConfigSource, ConfigType, Update
+from .settings import Settings
 
 Synonym = tuple[str, str | None, ConfigSource]
 
 
 class Described(NamedTuple):
-    """One value, None if it is sensitive or unset. synonyms: (key, value, source) of each source
-    that has one.
+    """One value, None if it is sensitive or unset.
+
+    synonyms: (key, value, source) of each source that has one.
     """
 
     name: str
@@ -51,9 +50,8 @@ def _topic_value(
     return Described(name, value, source, key.type, synonyms)
 
 
-def broker_described(broker: Broker) -> list[Described]:
-    """Describe all keys of a broker of the release."""
-    settings, own = broker.cluster.settings, facts(broker)
+def broker_described(settings: Settings, own: Mapping[str, str]) -> list[Described]:
+    """Describe all keys of a broker of the release. own: static values of that broker alone."""
     return [
         _shown(name, key, _broker_synonyms(settings, name, own))
         for name, key in sorted(settings.keys.items())
@@ -68,25 +66,6 @@ def default_described(settings: Settings) -> list[Described]:
         for name, value in sorted(settings.altered(source).items())
         if name in settings.keys
     ]
-
-
-def facts(broker: Broker) -> dict[str, str]:
-    """Return the static keys of a broker: its node id and listeners."""
-    node_id, host, port, rack = broker.endpoint
-    settings = broker.cluster.settings
-    protocol = "SASL_PLAINTEXT" if settings.items("sasl.enabled.mechanisms") else "PLAINTEXT"
-    listener = f"{protocol}://{host}:{port}"
-    found = {
-        "advertised.listeners": listener,
-        "broker.id": str(node_id),
-        "controller.listener.names": "CONTROLLER",
-        "listeners": listener,
-        "node.id": str(node_id),
-        "process.roles": "broker,controller",
-    }
-    if rack is not None:
-        found["broker.rack"] = rack
-    return found
 
 
 def _shown(name: str, key: ConfigKey, synonyms: list[Synonym]) -> Described:

@@ -1,7 +1,6 @@
 """The configuration keys of brokers and topics: Kafka's names, types and defaults.
 
-Law: a value is text, as on the wire, until `Settings` parses it by its type. A topic's value takes
-precedence over the broker's, and that over the default.
+Law: a value is text, as on the wire, until `Settings` parses it by its type.
 """
 
 from __future__ import annotations
@@ -38,6 +37,20 @@ class ConfigSource(IntEnum):
     DEFAULT_CONFIG = 5
 
 
+class ResourceType(IntEnum):
+    """The type of a resource in requests and in `ConfigRecord`."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+def source_of(resource: str) -> ConfigSource:
+    """Return the config source of a value set for one broker, or for all of them ("")."""
+    if resource == "":
+        return ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return ConfigSource.DYNAMIC_BROKER_CONFIG
+
+
 class Update(Enum):
     """The dynamic update mode of a broker's key, as in Kafka's documentation."""
 
@@ -47,8 +60,10 @@ class Update(Enum):
 
 
 class ConfigKey(NamedTuple):
-    """One key. default: None for none. synonym: the broker's key with a topic's default value.
-    allowed: the valid values; () for all of the type. update: mode of a broker's key.
+    """One configuration key.
+
+    default: None for none. synonym: the broker's key with a topic's default value. allowed: the
+    valid values; () for all of the type. update: mode of a broker's key.
     """
 
     type: ConfigType
@@ -198,90 +213,3 @@ def _is_float(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class Settings:
-    """A broker's values: those given, else the defaults. KeyError for an unknown key.
-
-    keys: of the release.
-    """
-
-    def __init__(
-        self, given: Mapping[str, str] = {}, keys: Mapping[str, ConfigKey] = BROKER_CONFIGS
-    ) -> None:
-        for name, value in given.items():
-            reason = config_error(BROKER_CONFIGS.get(name), name, value)
-            if reason is not None:
-                raise ValueError(reason)
-        self.keys = keys
-        self.given: dict[str, str] = dict(given)
-        self._static = dict(given)
-        self._altered: dict[str, ConfigSource] = {}
-        self._numbers: dict[str, int] = {}
-
-    def alter(
-        self,
-        name: str,
-        value: str | None,
-        source: ConfigSource = ConfigSource.DYNAMIC_BROKER_CONFIG,
-    ) -> None:
-        """Set a value dynamically; None restores the static value or the default."""
-        self._numbers.pop(name, None)
-        if value is None:
-            self._altered.pop(name, None)
-            self.given.pop(name, None)
-            if name in self._static:
-                self.given[name] = self._static[name]
-        else:
-            self._altered[name] = source
-            self.given[name] = value
-
-    def altered(self, source: ConfigSource) -> dict[str, str]:
-        """Return the dynamic values of a source: for one broker or for all."""
-        return {name: self.given[name] for name, at in self._altered.items() if at is source}
-
-    def given_at(self, name: str) -> list[tuple[str, ConfigSource]]:
-        """Return the configured values of a key with their sources, the effective one first."""
-        found = []
-        if name in self._altered:
-            found.append((self.given[name], self._altered[name]))
-        if name in self._static:
-            found.append((self._static[name], ConfigSource.STATIC_BROKER_CONFIG))
-        return found
-
-    def default(self, name: str) -> str | None:
-        """Return a key's default in the release; KeyError for an unknown key."""
-        return (self.keys.get(name) or BROKER_CONFIGS[name]).default
-
-    def text(self, name: str) -> str:
-        """The value as text; "" if unset."""
-        found = self.given.get(name)
-        return (self.default(name) or "") if found is None else found
-
-    def number(self, name: str) -> int:
-        """The value of a numeric key."""
-        found = self._numbers.get(name)  # every request needs some
-        if found is None:
-            found = self._numbers[name] = int(self.text(name))
-        return found
-
-    def seconds(self, name: str) -> float:
-        """The value of a key in milliseconds."""
-        return self.number(name) / 1000
-
-    def flag(self, name: str) -> bool:
-        """The value of a boolean key."""
-        return self.text(name) == "true"
-
-    def items(self, name: str) -> tuple[str, ...]:
-        """The values of a list."""
-        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
-
-    def topic(self, configs: Mapping[str, str], name: str) -> str:
-        """A topic's value: its own, else the broker's, else the default."""
-        own = configs.get(name)
-        if own is not None:
-            return own
-        synonym = TOPIC_CONFIGS[name].synonym
-        text = "" if synonym is None else self.text(synonym)
-        return text or TOPIC_CONFIGS[name].default or ""

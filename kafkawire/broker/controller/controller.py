@@ -1,4 +1,4 @@
-"""Creates, extends, configures and deletes topics, and writes the metadata log.
+"""The controller: changes topics, configuration and leaders, and writes the metadata log.
 
 Law: every change of the cluster's metadata is persisted as in Kafka: typed records of
 `__cluster_metadata`.
@@ -7,112 +7,122 @@ Law: every change of the cluster's metadata is persisted as in Kafka: typed reco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ..messages.config_record import ConfigRecord
-from ..messages.partition_change_record import PartitionChangeRecord
-from ..messages.partition_record import PartitionRecord
-from ..messages.producer_ids_record import ProducerIdsRecord
-from ..messages.remove_topic_record import RemoveTopicRecord
-from ..messages.topic_record import TopicRecord
-from ..primitives import Message
-from ..protocol.log_records import encode_log_message
-from ..records import BatchBuilder
-from .altering import source_of
-from .effects import Persist
-from .topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, topic_name_error
-
-if TYPE_CHECKING:
-    from .cluster import Cluster
+from ...messages.config_record import ConfigRecord
+from ...messages.partition_change_record import PartitionChangeRecord
+from ...messages.partition_record import PartitionRecord
+from ...messages.producer_ids_record import ProducerIdsRecord
+from ...messages.remove_topic_record import RemoveTopicRecord
+from ...messages.topic_record import TopicRecord
+from ...primitives import Message
+from ...protocol.log_records import encode_log_message
+from ...records import BatchBuilder
+from ..configs import ResourceType, source_of
+from ..context import Context
+from ..effects import Persist
+from ..groups.coordinators import Coordinators
+from ..replication.appending import Appender
+from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, topic_name_error
+from .producer_ids import ProducerIds
 
 METADATA_LOG: Final = "__cluster_metadata"
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
 
 
-class Creation:
-    """Changes the topics of a cluster."""
+class Controller:
+    """Changes the metadata of a cluster.
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self._offset = 0
+    producer_ids: the producer ids that it assigns. offset: the end offset of the metadata log.
+    """
 
-    def ensure(self, name: str, now: float) -> Topic | None:
+    def __init__(self, context: Context, appender: Appender, groups: Coordinators) -> None:
+        self.context = context
+        self.topics = context.topics
+        self.appender = appender
+        self.groups = groups
+        self.producer_ids = ProducerIds(
+            self._reserve_producer_ids, context.bounds.transactional_ids
+        )
+        self.offset = 0
+
+    def find_or_create_topic(self, name: str, now: float) -> Topic | None:
         """Find a topic; create it if `auto.create.topics.enable` allows."""
-        topic = self.cluster.topics.get(name)
-        settings = self.cluster.settings
+        topic = self.topics.get(name)
+        settings = self.context.settings
         if topic is not None or topic_name_error(name) is not None:
             return topic
         if name in INTERNAL or not settings.flag("auto.create.topics.enable"):
             return None
         count = settings.number("num.partitions")
-        factor = min(
-            settings.number("default.replication.factor"), len(self.cluster.topics.node_ids)
-        )
-        if self.excess(count) is not None:
+        factor = min(settings.number("default.replication.factor"), len(self.topics.node_ids))
+        if self.partitions_error(count) is not None:
             return None
-        return self.create(name, self.cluster.topics.spread(count, factor), {}, now)
+        return self.create_topic(name, self.topics.spread(count, factor), {}, now)
 
-    def excess(self, partitions: int) -> str | None:
+    def partitions_error(self, partitions: int) -> str | None:
         """Return why one request may not create that many partitions, None if it may."""
-        bounds = self.cluster.bounds
+        bounds = self.context.bounds
         if partitions > bounds.partitions_per_request:
             return "Excessively large number of partitions per request."
-        if self.cluster.topics.partition_count + partitions > bounds.partitions:
+        if self.topics.partition_count + partitions > bounds.partitions:
             return f"The cluster would have more than {bounds.partitions} partitions."
         return None
 
     def ensure_offsets_topic(self, now: float) -> Topic:
         """Find the `__consumer_offsets` topic, or create it."""
-        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        topic = self.topics.get(OFFSETS_TOPIC)
         if topic is not None:
             return topic
-        settings = self.cluster.settings
+        settings = self.context.settings
         count = settings.number("offsets.topic.num.partitions")
-        count = min(count, self.cluster.bounds.partitions_per_request)
+        count = min(count, self.context.bounds.partitions_per_request)
         configured = settings.number("offsets.topic.replication.factor")
-        factor = min(configured, len(self.cluster.topics.node_ids))
+        factor = min(configured, len(self.topics.node_ids))
         configs = {"cleanup.policy": "compact", "compression.type": "producer"}
-        return self.create(OFFSETS_TOPIC, self.cluster.topics.spread(count, factor), configs, now)
+        return self.create_topic(OFFSETS_TOPIC, self.topics.spread(count, factor), configs, now)
 
-    def create(
+    def create_topic(
         self, name: str, assignments: Sequence[Sequence[int]], configs: dict[str, str], now: float
     ) -> Topic:
         """Create a topic. assignments: the replicas of each partition."""
-        topic = self.cluster.topics.create(name, assignments, configs)
+        topic = self.topics.create(name, assignments, configs)
         records: list[Message] = [TopicRecord(name=name, topic_id=topic.topic_id)]
         records += [_partition_record(topic, each) for each in topic.partitions]
-        records += [_config_record(TOPIC_RESOURCE, name, *each) for each in configs.items()]
+        records += [_config_record(ResourceType.TOPIC, name, *each) for each in configs.items()]
         self._persist(records, now)
         return topic
 
-    def extend(self, topic: Topic, assignments: Sequence[Sequence[int]], now: float) -> None:
+    def create_partitions(
+        self, topic: Topic, assignments: Sequence[Sequence[int]], now: float
+    ) -> None:
         """Add partitions to a topic."""
         existing = len(topic.partitions)
-        self.cluster.topics.extend(topic, assignments)
+        self.topics.extend(topic, assignments)
         self._persist([_partition_record(topic, each) for each in topic.partitions[existing:]], now)
 
-    def delete(self, topics: Sequence[Topic], now: float) -> None:
+    def delete_topics(self, topics: Sequence[Topic], now: float) -> None:
         """Delete topics with their records and committed offsets; delayed fetches complete."""
         for topic in topics:
-            self.cluster.topics.delete(topic)
-            self.cluster.appender.topic_deleted(topic.name)
+            self.topics.delete(topic)
+            self.appender.topic_deleted(topic.name)
         self._persist([RemoveTopicRecord(topic_id=topic.topic_id) for topic in topics], now)
-        self.cluster.groups.topics_deleted({topic.name for topic in topics}, now)
+        self.groups.topics_deleted({topic.name for topic in topics}, now)
         for topic in topics:
             for partition in topic.partitions:
-                self.cluster.appended(partition, now)
+                self.appender.complete_fetches(partition, now)
 
-    def configure(self, topic: Topic, configs: dict[str, str], now: float) -> None:
+    def alter_topic_configs(self, topic: Topic, configs: dict[str, str], now: float) -> None:
         """Replace a topic's configs; the keys not given return to their defaults."""
         removed = [key for key in topic.configs if key not in configs]
         changed = {key: value for key, value in configs.items() if topic.configs.get(key) != value}
         topic.configs = dict(configs)
         updates = dict.fromkeys(removed) | changed
-        records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in updates.items()]
+        records = [
+            _config_record(ResourceType.TOPIC, topic.name, *each) for each in updates.items()
+        ]
         self._persist(records, now)
 
-    def configure_brokers(
+    def alter_broker_configs(
         self, changed: Mapping[str, str | None], now: float, resource: str = ""
     ) -> None:
         """Change broker configs; None restores the default.
@@ -121,13 +131,13 @@ class Creation:
         so it only determines the config source.
         """
         for name, value in changed.items():
-            self.cluster.settings.alter(name, value, source_of(resource))
-        records = [_config_record(BROKER_RESOURCE, resource, *each) for each in changed.items()]
+            self.context.settings.alter(name, value, source_of(resource))
+        records = [_config_record(ResourceType.BROKER, resource, *each) for each in changed.items()]
         self._persist(records, now)
 
     def persist_leader(self, partition: Partition, now: float) -> None:
         """Persist a change of leader."""
-        topic = self.cluster.topics.get(partition.topic)
+        topic = self.topics.get(partition.topic)
         if topic is not None:
             change = PartitionChangeRecord(
                 partition_id=partition.index,
@@ -138,28 +148,19 @@ class Creation:
             )
             self._persist([change], now)
 
-    def reserve_producer_ids(self, next_producer_id: int, now: float) -> None:
+    def _reserve_producer_ids(self, next_producer_id: int, now: float) -> None:
         """Persist that producer ids below this one may have been assigned."""
         record = ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=next_producer_id)
         self._persist([record], now)
 
-    @property
-    def offset(self) -> int:
-        """The end offset of the metadata log."""
-        return self._offset
-
-    def resume_from(self, offset: int) -> None:
-        """Continue the metadata log at this offset."""
-        self._offset = offset
-
     def _persist(self, records: Sequence[Message], now: float) -> None:
         if not records:
             return
-        builder = BatchBuilder(base_offset=self._offset, partition_leader_epoch=0)
+        builder = BatchBuilder(base_offset=self.offset, partition_leader_epoch=0)
         for record in records:
-            builder.append(None, encode_log_message(record, 0), self.cluster.wall_ms(now))
-        self._offset = builder.last_offset + 1
-        self.cluster.emit(Persist(METADATA_LOG, 0, builder.build()))
+            builder.append(None, encode_log_message(record, 0), self.context.wall_ms(now))
+        self.offset = builder.last_offset + 1
+        self.context.emit(Persist(METADATA_LOG, 0, builder.build()))
 
 
 def _partition_record(topic: Topic, partition: Partition) -> PartitionRecord:

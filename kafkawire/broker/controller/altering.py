@@ -6,19 +6,22 @@ Law: the changes of one resource are applied all together or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ..protocol import ErrorCode
-from .configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, Update, config_error
-from .topics import topic_name_error
-
-if TYPE_CHECKING:
-    from .broker import Broker
+from ...protocol import ErrorCode
+from ..configs import (
+    BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigKey,
+    ResourceType,
+    Update,
+    config_error,
+    source_of,
+)
+from ..topics import topic_name_error
+from .controller import Controller
 
 E = ErrorCode
-TOPIC: Final = 2
-BROKER: Final = 4
-"""Resource types."""
 LONGEST_VALUE: Final = 2**15 - 1
 """Maximum length of a value, as in Kafka's controller, so that APPEND has a limit."""
 Problem = tuple[ErrorCode, str]
@@ -28,42 +31,42 @@ Change = Callable[[Mapping[str, ConfigKey], Mapping[str, str]], Values | Problem
 
 
 def alter(
-    broker: Broker, kind: int, name: str, change: Change, validate_only: bool, now: float
+    controller: Controller, kind: int, name: str, change: Change, validate_only: bool, now: float
 ) -> Problem | None:
     """Change the configuration of one resource; return the error, or None."""
-    if kind == TOPIC:
-        return _alter_topic(broker, name, change, validate_only, now)
-    if kind == BROKER:
-        return _alter_brokers(broker, name, change, validate_only, now)
+    if kind == ResourceType.TOPIC:
+        return _alter_topic(controller, name, change, validate_only, now)
+    if kind == ResourceType.BROKER:
+        return _alter_brokers(controller, name, change, validate_only, now)
     return E.INVALID_REQUEST, f"unsupported resource type {kind}"
 
 
 def _alter_topic(
-    broker: Broker, name: str, change: Change, validate_only: bool, now: float
+    controller: Controller, name: str, change: Change, validate_only: bool, now: float
 ) -> Problem | None:
     if name == "":
         return E.INVALID_REQUEST, "topics have no default resource"
     reason = topic_name_error(name)
     if reason is not None:
         return E.INVALID_TOPIC_EXCEPTION, reason
-    topic = broker.cluster.topics.get(name)
+    topic = controller.topics.get(name)
     if topic is None:
         return E.UNKNOWN_TOPIC_OR_PARTITION, f"no such topic: {name}"
     found = change(TOPIC_CONFIGS, topic.configs)
     if not isinstance(found, dict):
         return found
     if not validate_only:
-        broker.cluster.creation.configure(topic, found, now)
+        controller.alter_topic_configs(topic, found, now)
     return None
 
 
 def _alter_brokers(
-    broker: Broker, name: str, change: Change, validate_only: bool, now: float
+    controller: Controller, name: str, change: Change, validate_only: bool, now: float
 ) -> Problem | None:
-    if name not in ("", *map(str, broker.cluster.brokers)):
+    if name not in ("", *map(str, controller.context.endpoints)):
         return E.INVALID_REQUEST, f"no such broker: {name}"
     source = source_of(name)
-    values = broker.cluster.settings.altered(source)
+    values = controller.context.settings.altered(source)
     found = change(BROKER_CONFIGS, values)
     if not isinstance(found, dict):
         return E.INVALID_REQUEST, found[1]
@@ -73,19 +76,12 @@ def _alter_brokers(
     if fixed:
         return E.INVALID_REQUEST, f"not dynamic here: {', '.join(sorted(fixed))}"
     if not validate_only and changed:
-        broker.cluster.creation.configure_brokers(changed, now, name)
+        controller.alter_broker_configs(changed, now, name)
     return None
 
 
 def _may_change(key: ConfigKey, resource: str) -> bool:
     return key.update is Update.CLUSTER_WIDE or (key.update is Update.PER_BROKER and resource != "")
-
-
-def source_of(resource: str) -> ConfigSource:
-    """Return the config source of a value set for one broker, or for all of them ("")."""
-    if resource == "":
-        return ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
-    return ConfigSource.DYNAMIC_BROKER_CONFIG
 
 
 def checked(key: ConfigKey | None, name: str, value: str | None) -> str | Problem:

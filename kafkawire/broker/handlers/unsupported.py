@@ -13,11 +13,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..messages import REGISTRY
-from ..primitives import Message, Structure
-from ..primitives.structure import FieldRow
-from ..protocol import ErrorCode
-from .request import Request
+from ...messages import REGISTRY
+from ...primitives import Message, Structure
+from ...primitives.structure import FieldRow
+from ...protocol import ErrorCode
+from ..request import Request
 
 ERROR = ErrorCode.UNSUPPORTED_VERSION
 ERROR_FIELD = "error_code"

@@ -12,22 +12,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ..errors import InvalidLength, LimitExceeded
-from .bounds import BACKLOG
+from ...errors import InvalidLength, LimitExceeded
+from ..bounds import BACKLOG
 
 if TYPE_CHECKING:
-    from .security.server import Authentication
+    from ..security.server import Authentication
 
 SIZE: Final = 4
 
 
 @dataclass(slots=True)
 class Connection:
-    """One connection. busy: the `reply_to` of the request in process, if any. last_active: when its
-    last complete request was taken, or the first byte of an incomplete one arrived. queued: whether
-    it is queued in the scheduler. working: whether its request is processed in several time slices.
-    paused: whether reading from its client is paused. silent: a fault dropped a response, so
-    nothing more is sent.
+    """One connection.
+
+    busy: the `reply_to` of the request in process, if any. last_active: when its last complete
+    request was taken, or the first byte of an incomplete one arrived. queued: whether it is queued
+    in the scheduler. working: whether its request is processed in several time slices. paused:
+    whether reading from its client is paused. silent: a fault dropped a response, so nothing more
+    is sent.
     """
 
     id: int

@@ -6,7 +6,7 @@ is delayed, and its records are read when it completes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import (
@@ -21,14 +21,11 @@ from ...protocol import ErrorCode
 from ..events import FetchExpired
 from ..log.conversion import readable
 from ..log.partition_log import OffsetOutOfRange
-from ..request import DELAYED, HandlerResult, Request
+from ..request import DELAYED, Outcome, Request
 from ..topics import Partition
 from .purgatory import DelayedFetch
-from .sessions import NO_SESSION, TOPIC_IDS_FROM, Context, Target
-
-if TYPE_CHECKING:
-    from ..broker import Broker
-    from ..cluster import Cluster
+from .replica_manager import ReplicaManager
+from .sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext, Target
 
 E = ErrorCode
 SOFT_LIMITS_FROM: Final = 3
@@ -39,64 +36,62 @@ MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
 class TargetLookup(NamedTuple):
-    """A target on this broker. diverging: where the client's log diverges from ours (KIP-595)."""
+    """A target on this replicas. diverging: where the client's log diverges from ours (KIP-595)."""
 
     partition: Partition | None
     error: ErrorCode
     diverging: EpochEndOffset | None = None
 
 
-def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> HandlerResult:
+def fetch(
+    replicas: ReplicaManager, request: Request, body: FetchRequest, now: float
+) -> FetchResponse | Outcome:
     """Respond to a Fetch, or delay it."""
-    context = broker.sessions.resolve(body, request.version, now)
+    context = replicas.sessions.resolve(body, request.version, now)
     if isinstance(context, ErrorCode):
         return FetchResponse(error_code=context)
     wait_seconds = body.max_wait_ms / 1000
-    delayed = _delayed_fetch(broker, request, body, context) if wait_seconds > 0 else None
+    delayed = _delayed_fetch(replicas, request, body, context) if wait_seconds > 0 else None
     if delayed is None:
-        return read(broker, request, body, context)
-    broker.fetch_purgatory.watch(delayed)
-    broker.cluster.deadlines.set(FetchExpired(request.reply_to), now + wait_seconds)
+        return read(replicas, request, body, context)
+    replicas.fetch_purgatory.watch(delayed)
+    replicas.context.deadlines.set(FetchExpired(request.reply_to), now + wait_seconds)
     return DELAYED
 
 
-def check_and_complete(broker: Broker, key: tuple[str, int], now: float) -> None:
+def check_and_complete(replicas: ReplicaManager, key: tuple[str, int], now: float) -> None:
     """Complete the delayed fetches of a changed partition that have enough data now."""
-    for delayed in broker.fetch_purgatory.for_partition(key):
-        if _is_complete(broker, delayed, delayed.targets[key]):
-            _complete(broker, delayed.request.reply_to, now)
+    for delayed in replicas.fetch_purgatory.for_partition(key):
+        if _is_complete(replicas, delayed, delayed.targets[key]):
+            complete(replicas, delayed.request.reply_to, now)
 
 
-def fetch_expired(cluster: Cluster, reply_to: int, now: float) -> None:
-    """Complete a delayed Fetch at its deadline."""
-    request = cluster.serving.pending.get(reply_to)
-    if request is not None:
-        _complete(cluster.brokers[request.node_id], reply_to, now)
-
-
-def _complete(broker: Broker, reply_to: int, now: float) -> None:
-    delayed = broker.fetch_purgatory.take(reply_to)
+def complete(replicas: ReplicaManager, reply_to: int, now: float) -> None:
+    """Respond to a delayed Fetch, if it is still delayed."""
+    delayed = replicas.fetch_purgatory.take(reply_to)
     if delayed is None:
         return
-    broker.cluster.deadlines.cancel(FetchExpired(reply_to))
+    replicas.context.deadlines.cancel(FetchExpired(reply_to))
     body = delayed.request.body
     assert isinstance(body, FetchRequest)
-    broker.cluster.respond(reply_to, read(broker, delayed.request, body, delayed.context), now)
+    replicas.channel.respond(reply_to, read(replicas, delayed.request, body, delayed.context), now)
 
 
 def _delayed_fetch(
-    broker: Broker, request: Request, body: FetchRequest, context: Context
+    replicas: ReplicaManager, request: Request, body: FetchRequest, context: FetchContext
 ) -> DelayedFetch | None:
     """Return the delayed operation of a Fetch, None if it can complete at once."""
     if body.min_bytes <= 0 or not context.targets:
         return None
     delayed = DelayedFetch(request, context, body.min_bytes)
-    return None if any(_is_complete(broker, delayed, each) for each in context.targets) else delayed
+    return (
+        None if any(_is_complete(replicas, delayed, each) for each in context.targets) else delayed
+    )
 
 
-def _is_complete(broker: Broker, delayed: DelayedFetch, target: Target) -> bool:
+def _is_complete(replicas: ReplicaManager, delayed: DelayedFetch, target: Target) -> bool:
     """Count the available bytes of a partition; return whether the Fetch can complete."""
-    found = locate(broker, target)
+    found = locate(replicas, target)
     partition = found.partition
     if partition is None or found.error or found.diverging is not None:
         return True
@@ -106,16 +101,16 @@ def _is_complete(broker: Broker, delayed: DelayedFetch, target: Target) -> bool:
     return delayed.count(partition.key, available)
 
 
-def locate(broker: Broker, target: Target) -> TargetLookup:
+def locate(replicas: ReplicaManager, target: Target) -> TargetLookup:
     """Look up the partition of a target, and the error of reading it."""
     requested = target.requested
     name = target.topic
     if target.topic_id != bytes(16) or not name:
-        topic = broker.cluster.topics.by_id(target.topic_id)
+        topic = replicas.topics.by_id(target.topic_id)
         if topic is None:
             return TargetLookup(None, E.UNKNOWN_TOPIC_ID)
         name = topic.name
-    partition, error = broker.led(name, requested.partition, requested.current_leader_epoch)
+    partition, error = replicas.led(name, requested.partition, requested.current_leader_epoch)
     if partition is None or error:
         return TargetLookup(partition, error)
     log = partition.log
@@ -131,16 +126,18 @@ def locate(broker: Broker, target: Target) -> TargetLookup:
     return TargetLookup(partition, E.NONE)
 
 
-def read(broker: Broker, request: Request, body: FetchRequest, context: Context) -> FetchResponse:
+def read(
+    replicas: ReplicaManager, request: Request, body: FetchRequest, context: FetchContext
+) -> FetchResponse:
     """Read the records of a Fetch, within its limits."""
     version = request.version
-    most = broker.cluster.settings.number("fetch.max.bytes")
+    most = replicas.context.settings.number("fetch.max.bytes")
     room = min(body.max_bytes, most) if version >= SOFT_LIMITS_FROM else most
     topics: dict[tuple[str, bytes], list[PartitionData]] = {}
     leaders: dict[int, NodeEndpoint] = {}
     empty = True
     for target in context.targets:
-        data = _partition(broker, target, body, version, room, empty, leaders)
+        data = _partition(replicas, target, body, version, room, empty, leaders)
         size = len(data.records or b"")
         room, empty = max(0, room - size), empty and size == 0
         if not _is_included(context, target, data):
@@ -161,7 +158,7 @@ def read(broker: Broker, request: Request, body: FetchRequest, context: Context)
     )
 
 
-def _is_included(context: Context, target: Target, data: PartitionData) -> bool:
+def _is_included(context: FetchContext, target: Target, data: PartitionData) -> bool:
     if context.session is None:
         return True
     cached = context.session.partitions.get(target.key)
@@ -172,7 +169,7 @@ def _is_included(context: Context, target: Target, data: PartitionData) -> bool:
 
 
 def _partition(
-    broker: Broker,
+    replicas: ReplicaManager,
     target: Target,
     body: FetchRequest,
     version: int,
@@ -180,7 +177,7 @@ def _partition(
     first: bool,
     leaders: dict[int, NodeEndpoint],
 ) -> PartitionData:
-    found = locate(broker, target)
+    found = locate(replicas, target)
     partition, error = found.partition, found.error
     data = PartitionData(
         partition_index=target.requested.partition,
@@ -192,7 +189,7 @@ def _partition(
     if partition is None:
         return data
     if error in MOVED and version >= CURRENT_LEADER_FROM:
-        _add_current_leader(broker, partition, data, leaders)
+        _add_current_leader(replicas, partition, data, leaders)
     if error and error is not E.OFFSET_OUT_OF_RANGE:
         return data
     log = partition.log
@@ -224,12 +221,15 @@ def _read(
 
 
 def _add_current_leader(
-    broker: Broker, partition: Partition, data: PartitionData, leaders: dict[int, NodeEndpoint]
+    replicas: ReplicaManager,
+    partition: Partition,
+    data: PartitionData,
+    leaders: dict[int, NodeEndpoint],
 ) -> None:
     data.current_leader = LeaderIdAndEpoch(
         leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
     )
-    leader = broker.cluster.brokers.get(partition.leader_id)
+    leader = replicas.leader_endpoint(partition)
     if leader is not None:
-        node_id, host, port, rack = leader.endpoint
+        node_id, host, port, rack = leader
         leaders[node_id] = NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)

@@ -10,19 +10,21 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from ..request import Request
-from .sessions import Context, Target
+from .sessions import FetchContext, Target
 
 Key = tuple[str, int]
 
 
 @dataclass(slots=True)
 class DelayedFetch:
-    """A Fetch that waits for records. missing: bytes that it still waits for. targets: its
-    partitions. available: bytes counted for each, so that a change of one is evaluated alone.
+    """A Fetch that waits for records.
+
+    missing: bytes that it still waits for. targets: its partitions. available: bytes counted for
+    each, so that a change of one is evaluated alone.
     """
 
     request: Request
-    context: Context
+    context: FetchContext
     missing: int
     targets: dict[Key, Target] = field(default_factory=dict)
     available: dict[Key, int] = field(default_factory=dict)
@@ -59,10 +61,6 @@ class FetchPurgatory:
             if not others:
                 del self._by_partition[key]
         return delayed
-
-    def forget(self, reply_to: int) -> None:
-        """Drop the delayed fetch of a client that disconnected."""
-        self.take(reply_to)
 
     def for_partition(self, key: tuple[str, int]) -> list[DelayedFetch]:
         """Return the delayed fetches of a partition, the longest waiting first."""

@@ -10,22 +10,23 @@ connection without queued requests is scheduled first; the others are scheduled 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from .bounds import SLICE_BYTES, SLICE_REQUESTS
+from ..bounds import SLICE_BYTES, SLICE_REQUESTS
+from ..context import Context
+from ..effects import PauseReading, ResumeReading
 from .connection import Connection
-from .effects import PauseReading, ResumeReading
 
-if TYPE_CHECKING:
-    from .cluster import Cluster
+Process = Callable[[Connection, float], int]
+"""(connection, now) -> size of the request that was processed, or a part of it; 0 for none."""
 
 
 class RequestScheduler:
     """The queue of connections with requests. sent: bytes sent to all clients so far."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, context: Context) -> None:
         self.sent = 0
-        self._cluster = cluster
+        self._context = context
         self._queue: deque[Connection] = deque()
         self._touched: list[Connection] = []
 
@@ -46,17 +47,17 @@ class RequestScheduler:
             connection.queued = True
             self._queue.append(connection)
 
-    def run(self, now: float) -> None:
+    def run(self, process: Process, now: float) -> None:
         """Process requests for one time slice; then pause or resume reading from clients."""
-        self._take(now)
+        self._run(process, now)
         for connection in self._touched:
             if connection.paused is connection.may_read and not connection.closing:
                 connection.paused = not connection.paused
                 effect = PauseReading if connection.paused else ResumeReading
-                self._cluster.emit(effect(connection.id))
+                self._context.emit(effect(connection.id))
         self._touched.clear()
 
-    def _take(self, now: float) -> None:
+    def _run(self, process: Process, now: float) -> None:
         requests, room = SLICE_REQUESTS, SLICE_BYTES
         while self._queue and requests > 0 and room > 0:
             connection = self._queue.popleft()
@@ -64,7 +65,7 @@ class RequestScheduler:
             more = connection.has_work
             while more and requests > 0 and room > 0:
                 sent = self.sent
-                size = self._cluster.serving.take(connection, now)
+                size = process(connection, now)
                 requests = 0 if connection.working else requests - 1
                 room -= size + self.sent - sent
                 more = size > 0 and connection.has_work

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from .bounds import Bounds
-from .configs import Settings
+from ..bounds import Bounds
+from ..configs import Settings
 from .connection import SIZE, Connection
 
 

@@ -1,4 +1,4 @@
-"""Processes frames: header, version check, authentication, handler, faults, response.
+"""Processes frames: header, version check, authentication, faults, handler.
 
 Law: every request ends in exactly one response, in none where the protocol has none, or in a closed
 connection with a reason; until then it is a delayed operation.
@@ -10,56 +10,55 @@ connection with a reason; until then it is a delayed operation.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from types import GeneratorType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, UnsupportedVersion
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
 from ..protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
 from .bounds import SLICE_ELEMENTS
-from .connection import SIZE, Connection
+from .broker import Broker
+from .context import Context
 from .effects import Report
-from .error_responses import unknown_key, unsupported_response
-from .events import ReplyDue
 from .faults import Action, Fault
 from .handlers import HANDLERS, api_versions, error_response
+from .handlers.unsupported import unknown_key, unsupported_response
+from .network.connection import SIZE, Connection
+from .network.request_channel import RequestChannel, unexpected
 from .request import DELAYED, NO_RESPONSE, HandlerResult, Request, Work
 
-if TYPE_CHECKING:
-    from .cluster import Cluster
-
 LOG: Final = logging.getLogger("kafkawire.broker")
-BEFORE_AUTHENTICATION = frozenset(
+BEFORE_AUTHENTICATION: Final = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
-KNOWN = frozenset(int(key) for key in ApiKey)
-REQUEST_MAX_BYTES = "socket.request.max.bytes"
-SASL_MAX_BYTES = "sasl.server.max.receive.size"
+KNOWN: Final = frozenset(int(key) for key in ApiKey)
+REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
+SASL_MAX_BYTES: Final = "sasl.server.max.receive.size"
 
 
-class Serving:
-    """The requests in process of all connections."""
+class RequestHandler:
+    """Processes the requests of all connections, each on the broker that it was sent to."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.pending: dict[int, Request] = {}
-        self._faults: dict[int, Fault] = {}
-        self._delayed: dict[int, tuple[int, bytes]] = {}
-        self._work_of: dict[int, Work] = {}
+    def __init__(
+        self, context: Context, channel: RequestChannel, brokers: Mapping[int, Broker]
+    ) -> None:
+        self._context = context
+        self._channel = channel
+        self._brokers = brokers
+        self._work_of: dict[int, Work[Message]] = {}
         self._count = 0
-        self._limits = Limits(max_frame_bytes=cluster.settings.number(REQUEST_MAX_BYTES))
+        self._limits = Limits(max_frame_bytes=context.settings.number(REQUEST_MAX_BYTES))
 
-    # -- in
-
-    def take(self, connection: Connection, now: float) -> int:
+    def process(self, connection: Connection, now: float) -> int:
         """Continue the connection's request, or take its next complete frame.
 
         Returns the size of the frame, 0 if there was none; 1 for a part of a large request.
         """
         if connection.working:
             assert connection.busy is not None
-            request = self.pending[connection.busy]
+            request = self._channel.pending[connection.busy]
             self._continue(connection, request, self._work_of[connection.busy], now)
             return 1
         auth = connection.authentication
@@ -67,8 +66,8 @@ class Serving:
             most, config = self._limits.max_frame_bytes, REQUEST_MAX_BYTES
             if auth is not None and not auth.done:
                 config = SASL_MAX_BYTES
-                most = min(most, self.cluster.settings.number(config))
-            frame = self.cluster.connections.next_frame(connection, most, config)
+                most = min(most, self._context.settings.number(config))
+            frame = self._channel.connections.next_frame(connection, most, config)
             if frame is None:
                 return 0
             connection.last_active = now
@@ -77,28 +76,28 @@ class Serving:
             else:
                 self._request(connection, frame, now)
         except (DecodeError, UnsupportedVersion, RemoteProtocolError) as error:
-            self.cluster.close(connection, str(error))
+            self._channel.close(connection, str(error))
             return 0
         except Exception as error:
             LOG.exception("processing a frame of connection %d", connection.id)
-            self.cluster.close(connection, unexpected(error))
+            self._channel.close(connection, unexpected(error))
             return 0
         return SIZE + len(frame)
 
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None
         result = connection.authentication.token(token)
-        self.cluster.send(connection, len(result).to_bytes(4, "big") + result)
+        self._channel.send(connection, len(result).to_bytes(4, "big") + result)
 
     def _request(self, connection: Connection, frame: bytes, now: float) -> None:
         head = decode_request_header(frame, limits=self._limits)
         header = head.header
         number, version = header.request_api_key, header.request_api_version
         if number not in KNOWN:
-            self.cluster.send(connection, unknown_key(header.correlation_id))
+            self._channel.send(connection, unknown_key(header.correlation_id))
             return
         key = ApiKey(number)
-        versions = self.cluster.offered.get(key)
+        versions = self._context.offered.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
             raise RemoteProtocolError(f"{key.name} before authentication")
@@ -108,7 +107,7 @@ class Serving:
         if versions is not None and version not in versions:
             raise RemoteProtocolError(
                 f"unsupported version: {key.name} v{version}; "
-                f"Kafka {self.cluster.release} supports {versions}"
+                f"Kafka {self._context.release} supports {versions}"
             )
         try:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
@@ -128,25 +127,28 @@ class Serving:
             now,
             len(frame),
         )
-        self.pending[request.reply_to] = request
+        self._channel.pending[request.reply_to] = request
         connection.busy = request.reply_to
-        self._work(connection, request, served=versions is not None, now=now)
+        self._handle(connection, request, served=versions is not None, now=now)
 
     def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
-        result = api_versions.unsupported(self.cluster)
-        self.cluster.send(connection, encode_frame(result, 0, correlation_id))
+        result = api_versions.unsupported(self._context.offered)
+        self._channel.send(connection, encode_frame(result, 0, correlation_id))
 
-    def _work(self, connection: Connection, request: Request, served: bool, now: float) -> None:
-        fault = next(
-            (f for f in self.cluster.faults if f.matches(request, self.cluster.draw)), None
-        )
+    def _handle(self, connection: Connection, request: Request, served: bool, now: float) -> None:
+        fault = self._fault_of(request) if self._context.faults else None
         if fault is not None:
             if fault.action is Action.DISCONNECT and not fault.carried_out:
-                self._finished(request)
-                self.cluster.close(connection, "a fault: disconnect")
+                self._channel.finish(request)
+                self._channel.close(connection, "a fault: disconnect")
                 return
-            self._faults[request.reply_to] = fault
+            self._channel.faults[request.reply_to] = fault
         self._settle(request, self._outcome(connection, request, served, fault, now), now)
+
+    def _fault_of(self, request: Request) -> Fault | None:
+        """Return the first fault that matches a request."""
+        draw = self._context.draw
+        return next((each for each in self._context.faults if each.matches(request, draw)), None)
 
     def _outcome(
         self,
@@ -160,12 +162,13 @@ class Serving:
             return unsupported_response(request)
         if fault is not None and fault.action is Action.ERROR:
             if not request.expects_response:  # an error of a Produce with acks=0 closes
-                self.cluster.close(connection, f"a fault: {fault.error.name}, acks=0")
+                self._channel.close(connection, f"a fault: {fault.error.name}, acks=0")
                 return NO_RESPONSE
             return error_response(request, fault.error)
-        broker = self.cluster.brokers[request.node_id]
+        broker = self._brokers[request.node_id]
         try:
-            return HANDLERS[request.api_key].handle(broker, request, connection, now)
+            handler = HANDLERS[request.api_key]
+            return handler.handle(broker, request, request.body, connection, now)
         except RemoteProtocolError:
             raise  # a protocol error of the client closes the connection
         except Exception as error:
@@ -176,26 +179,28 @@ class Serving:
         """Respond to an unexpected error, or close if no response is expected."""
         if request.expects_response:
             return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-        self.cluster.close(connection, unexpected(error))
+        self._channel.close(connection, unexpected(error))
         return NO_RESPONSE
 
     def _settle(self, request: Request, result: HandlerResult, now: float) -> None:
         if result is DELAYED:
             return
         if isinstance(result, GeneratorType):
-            self._continue(self.cluster.connections[request.connection], request, result, now)
+            self._continue(self._channel.connections[request.connection], request, result, now)
             return
         if result is NO_RESPONSE:
-            connection = self._finished(request)
-            fault = self._faults.pop(request.reply_to, None)
-            self.cluster.emit(Report(request, None, now - request.at))
+            connection = self._channel.finish(request)
+            fault = self._channel.faults.pop(request.reply_to, None)
+            self._context.emit(Report(request, None, now - request.at))
             if fault is not None and fault.action is Action.DISCONNECT:
-                self.cluster.close(connection, "a fault: disconnect")
+                self._channel.close(connection, "a fault: disconnect")
             return
         assert isinstance(result, Message)
-        self.respond(request.reply_to, result, now)
+        self._channel.respond(request.reply_to, result, now)
 
-    def _continue(self, connection: Connection, request: Request, work: Work, now: float) -> None:
+    def _continue(
+        self, connection: Connection, request: Request, work: Work[Message], now: float
+    ) -> None:
         """Process the next elements of a large request; respond after the last."""
         served = 0
         while served < SLICE_ELEMENTS:
@@ -218,80 +223,9 @@ class Serving:
             connection.working = False
             del self._work_of[connection.busy]
 
-    # -- out
-
-    def respond(self, reply_to: int, message: Message, now: float) -> None:
-        """Send the response to a request, or what a fault leaves of it."""
-        request = self.pending.get(reply_to)
-        if request is None:
-            return
-        fault = self._faults.pop(reply_to, None)
-        try:
-            frame = encode_frame(message, request.version, request.correlation_id)
-        except Exception as error:
-            LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
-            try:
-                message = error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-                frame = encode_frame(message, request.version, request.correlation_id)
-            except Exception:
-                LOG.exception(
-                    "encoding the error response to %s v%d", request.api_key.name, request.version
-                )
-                self.cluster.emit(Report(request, None, now - request.at))
-                self.cluster.close(self._finished(request), unexpected(error))
-                return
-        if fault is not None and fault.action is Action.DELAY:
-            self._delayed[reply_to] = request.connection, frame
-            self.cluster.deadlines.set(ReplyDue(reply_to), now + fault.delay)
-            self.cluster.emit(Report(request, message, now - request.at))
-            return
-        connection = self._finished(request)
-        self.cluster.emit(Report(request, message, now - request.at))
-        if fault is None or fault.action is Action.ERROR:
-            self.cluster.send(connection, frame)
-        elif fault.action is Action.DROP:
-            connection.silent = True
-        elif fault.action is Action.DISCONNECT:
-            self.cluster.close(connection, "a fault: disconnect")
-        else:
-            self.cluster.send(connection, fault.damage(frame, self.cluster.draw))
-            if fault.action is Action.TRUNCATE:
-                self.cluster.close(connection, "a fault: truncated")
-        self._close_if_unauthenticated(connection, request)
-
-    def _close_if_unauthenticated(self, connection: Connection, request: Request) -> None:
-        auth = connection.authentication
-        if auth is not None and auth.failed and not connection.closing:
-            self.cluster.close(connection, f"{request.api_key.name}: authentication failed")
-
-    def send_delayed(self, reply_to: int, _now: float) -> None:
-        """Send a response that a fault delayed."""
-        _, frame = self._delayed.pop(reply_to)
-        request = self.pending.get(reply_to)
-        if request is not None:
-            self.cluster.send(self._finished(request), frame)
-
     def forget(self, connection: Connection) -> None:
-        """Drop the request of a client that disconnected."""
-        if connection.busy is None:
-            return
-        request = self.pending.pop(connection.busy, None)
-        self._faults.pop(connection.busy, None)
+        """Drop the request in process of a client that disconnected."""
         self._drop_work(connection)
-        if self._delayed.pop(connection.busy, None) is not None:
-            self.cluster.deadlines.cancel(ReplyDue(connection.busy))
+        request = self._channel.forget(connection)
         if request is not None:
-            self.cluster.brokers[request.node_id].drop(request)
-
-    def _finished(self, request: Request) -> Connection:
-        """Mark a request as finished; its connection may process the next."""
-        del self.pending[request.reply_to]
-        connection = self.cluster.connections[request.connection]
-        connection.busy = None
-        self.cluster.resume(connection)
-        return connection
-
-
-def unexpected(error: Exception) -> str:
-    """Return the reason for closing a connection after an unexpected error."""
-    return f"unexpected error in the broker: {type(error).__name__}: {error}"
+            self._brokers[request.node_id].replicas.fetch_purgatory.take(request.reply_to)

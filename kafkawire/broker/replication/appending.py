@@ -5,17 +5,18 @@ Law: a batch is persisted (`Persist`) before any response contains its offset.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from ...protocol import ErrorCode
 from ...records import Batch, BatchBuilder
+from ..context import Context
 from ..effects import Persist, Trim
+from ..log.partition_log import Stored
+from ..log.validation import Checked, RecordsRejected, Rules, check, rules
 from ..topics import Partition
-from .partition_log import Stored
-from .validation import Checked, RecordsRejected, Rules, check, rules
-
-if TYPE_CHECKING:
-    from ..cluster import Cluster
+from .reading import check_and_complete
+from .replica_manager import ReplicaManager
 
 E = ErrorCode
 ALL: Final = -1
@@ -30,10 +31,11 @@ class Appended(NamedTuple):
 
 
 class Appender:
-    """Appends to the logs of a cluster."""
+    """Appends to the logs of a cluster. replicas: the replica managers of all its brokers."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, context: Context, replicas: Mapping[int, ReplicaManager]) -> None:
+        self._context = context
+        self._replicas = replicas
         self._rules: dict[str, tuple[dict[str, str], dict[str, str], Rules]] = {}
 
     def produce(
@@ -48,7 +50,7 @@ class Appender:
                 f"{topic.min_insync_replicas}",
                 content_checked=False,
             )
-        checked = check(records, version, topic, self.cluster.wall_ms(now))
+        checked = check(records, version, topic, self._context.wall_ms(now))
         batch = checked.batch
         if batch.producer_id >= 0:
             written = partition.producers.duplicate(batch)
@@ -76,14 +78,19 @@ class Appender:
             partition.producers.forget_from(log.log_end_offset)
         log.delete_before(start)
         bounds = log.log_start_offset, log.log_end_offset
-        self.cluster.emit(Trim(partition.topic, partition.index, *bounds))
+        self._context.emit(Trim(partition.topic, partition.index, *bounds))
 
     def _store(self, partition: Partition, checked: Checked, now: float) -> Stored:
         stored = checked.stored(partition.log.log_end_offset, partition.leader_epoch)
         partition.log.append(stored, partition.leader_epoch)
-        self.cluster.emit(Persist(partition.topic, partition.index, stored.data))
-        self.cluster.appended(partition, now)
+        self._context.emit(Persist(partition.topic, partition.index, stored.data))
+        self.complete_fetches(partition, now)
         return stored
+
+    def complete_fetches(self, partition: Partition, now: float) -> None:
+        """Complete the delayed fetches of a partition that have enough data now."""
+        for replicas in self._replicas.values():
+            check_and_complete(replicas, partition.key, now)
 
     def topic_deleted(self, topic: str) -> None:
         """Drop the cached rules of a topic."""
@@ -91,12 +98,12 @@ class Appender:
 
     def _rules_of(self, partition: Partition) -> Rules:
         """Return the rules of a topic, cached until its configuration changes."""
-        topic = self.cluster.topics.get(partition.topic)
+        topic = self._context.topics.get(partition.topic)
         configs = {} if topic is None else topic.configs
-        given = self.cluster.settings.given
+        given = self._context.settings.given
         found = self._rules.get(partition.topic)
         if found is None or found[0] != configs or found[1] != given:
-            made = rules(self.cluster.settings, configs)
+            made = rules(self._context.settings, configs)
             found = self._rules[partition.topic] = dict(configs), dict(given), made
         return found[2]
 

@@ -97,7 +97,7 @@ class Session:
             self.partitions[key] = cached
 
 
-class Context(NamedTuple):
+class FetchContext(NamedTuple):
     """The partitions of a Fetch, its session resolved.
 
     session: None for a sessionless fetch. full: whether the response has all partitions.
@@ -119,8 +119,9 @@ def targets(request: FetchRequest) -> list[Target]:
 
 
 class Sessions:
-    """The session cache of one broker, least recently used first. new_uuid: random bytes for ids.
-    most_partitions: of one session.
+    """The session cache of one broker, least recently used first.
+
+    new_uuid: random bytes for ids. most_partitions: of one session.
     """
 
     def __init__(self, slots: int, new_uuid: Callable[[], bytes], most_partitions: int) -> None:
@@ -132,7 +133,7 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def resolve(self, request: FetchRequest, version: int, now: float) -> Context | ErrorCode:
+    def resolve(self, request: FetchRequest, version: int, now: float) -> FetchContext | ErrorCode:
         """Return the partitions of a request, or the error of its session."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(request.session_id, None)
@@ -141,7 +142,7 @@ class Sessions:
                 session = self._open(version, now)
                 if session is not None:
                     session.update(request)
-            return Context(session, True, requested)
+            return FetchContext(session, True, requested)
         session = self._sessions.get(request.session_id)
         if session is None:
             return E.FETCH_SESSION_ID_NOT_FOUND
@@ -156,7 +157,9 @@ class Sessions:
         session.advance()
         session.used = now
         self._sessions.move_to_end(session.id)
-        return Context(session, False, [cached.target for cached in session.partitions.values()])
+        return FetchContext(
+            session, False, [cached.target for cached in session.partitions.values()]
+        )
 
     def _open(self, version: int, now: float) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(now):

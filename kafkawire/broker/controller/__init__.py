@@ -1,0 +1,1 @@
+"""The controller: topics, partition leaders, configuration and producer ids, and their log."""

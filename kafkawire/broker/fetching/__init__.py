@@ -1,1 +1,0 @@
-"""Fetch: sessions, reading, and requests that wait for records."""

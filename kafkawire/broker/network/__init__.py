@@ -1,0 +1,1 @@
+"""Connections, the order in which their requests are processed, and their responses."""

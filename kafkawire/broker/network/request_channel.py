@@ -1,0 +1,157 @@
+"""The requests in process, and the way of their responses to clients, as Kafka's RequestChannel.
+
+Law: a request is in `pending` from its arrival to its response, or to the end of its connection.
+
+    response ─▶ frame ─▶ fault ─┬─▶ Report, Reply
+                                └─▶ delayed until `ReplyDue`, damaged, dropped, or Close
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from ...primitives import Message
+from ...protocol import ErrorCode, encode_frame
+from ..bounds import UNSENT
+from ..context import Context
+from ..effects import AwaitDrain, Close, Reply, Report
+from ..events import ReplyDue
+from ..faults import Action, Fault
+from ..request import Request
+from .connection import Connection
+from .connections import Connections
+from .scheduler import RequestScheduler
+
+LOG: Final = logging.getLogger("kafkawire.broker")
+
+
+class RequestChannel:
+    """The requests in process of all connections, by `reply_to`, and the faults that they hit.
+
+    error_response: builds the response to a request that has failed.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        connections: Connections,
+        scheduler: RequestScheduler,
+        error_response: Callable[[Request, ErrorCode], Message],
+    ) -> None:
+        self.context = context
+        self.connections = connections
+        self.scheduler = scheduler
+        self.pending: dict[int, Request] = {}
+        self.faults: dict[int, Fault] = {}
+        self._error_response = error_response
+        self._delayed: dict[int, bytes] = {}
+
+    # -- responses
+
+    def respond(self, reply_to: int, message: Message, now: float) -> None:
+        """Send the response to a request, or what a fault leaves of it.
+
+        Does nothing if its client has disconnected.
+        """
+        request = self.pending.get(reply_to)
+        if request is None:
+            return
+        fault = self.faults.pop(reply_to, None)
+        try:
+            frame = encode_frame(message, request.version, request.correlation_id)
+        except Exception as error:
+            LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
+            encoded = self._encode_error(request, error, now)
+            if encoded is None:
+                return
+            message, frame = encoded
+        self.context.emit(Report(request, message, now - request.at))
+        if fault is not None and fault.action is Action.DELAY:
+            self._delayed[reply_to] = frame
+            self.context.deadlines.set(ReplyDue(reply_to), now + fault.delay)
+            return
+        connection = self.finish(request)
+        if fault is None or fault.action is Action.ERROR:
+            self.send(connection, frame)
+        else:
+            self._send_faulty(connection, frame, fault)
+        auth = connection.authentication
+        if auth is not None and auth.failed and not connection.closing:
+            self.close(connection, f"{request.api_key.name}: authentication failed")
+
+    def _encode_error(
+        self, request: Request, error: Exception, now: float
+    ) -> tuple[Message, bytes] | None:
+        """Encode the response to a request that has failed; close if that fails too."""
+        try:
+            message = self._error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return message, encode_frame(message, request.version, request.correlation_id)
+        except Exception:
+            LOG.exception(
+                "encoding the error response to %s v%d", request.api_key.name, request.version
+            )
+        self.context.emit(Report(request, None, now - request.at))
+        self.close(self.finish(request), unexpected(error))
+        return None
+
+    def _send_faulty(self, connection: Connection, frame: bytes, fault: Fault) -> None:
+        """Send what a fault leaves of a response."""
+        if fault.action is Action.DROP:
+            connection.silent = True
+        elif fault.action is Action.DISCONNECT:
+            self.close(connection, "a fault: disconnect")
+        else:
+            self.send(connection, fault.damage(frame, self.context.draw))
+            if fault.action is Action.TRUNCATE:
+                self.close(connection, "a fault: truncated")
+
+    def send_delayed(self, reply_to: int) -> None:
+        """Send a response that a fault delayed."""
+        frame = self._delayed.pop(reply_to)
+        request = self.pending.get(reply_to)
+        if request is not None:
+            self.send(self.finish(request), frame)
+
+    # -- the end of a request
+
+    def finish(self, request: Request) -> Connection:
+        """Mark a request as finished; its connection may process the next."""
+        del self.pending[request.reply_to]
+        connection = self.connections[request.connection]
+        connection.busy = None
+        self.scheduler.resume(connection)
+        return connection
+
+    def forget(self, connection: Connection) -> Request | None:
+        """Drop the request in process of a client that disconnected, and return it."""
+        if connection.busy is None:
+            return None
+        self.faults.pop(connection.busy, None)
+        if self._delayed.pop(connection.busy, None) is not None:
+            self.context.deadlines.cancel(ReplyDue(connection.busy))
+        return self.pending.pop(connection.busy, None)
+
+    # -- connections
+
+    def send(self, connection: Connection, data: bytes) -> None:
+        """Send a frame."""
+        if connection.closing:
+            return
+        self.context.emit(Reply(connection.id, data))
+        connection.unsent += len(data)
+        self.scheduler.sent += len(data)
+        if connection.unsent > UNSENT:
+            connection.draining = True
+            self.context.emit(AwaitDrain(connection.id))
+
+    def close(self, connection: Connection, reason: str) -> None:
+        """Close a connection and drop its buffered requests."""
+        self.connections.close(connection)
+        self.context.emit(Close(connection.id, reason))
+
+
+def unexpected(error: Exception) -> str:
+    """Return the reason for closing a connection after an unexpected error."""
+    return f"unexpected error in the broker: {type(error).__name__}: {error}"

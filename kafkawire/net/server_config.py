@@ -1,0 +1,41 @@
+"""The configuration of a server: brokers, topics, listeners, and Kafka's broker keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ..broker.bounds import DEFAULT_BOUNDS, Bounds
+from ..broker.releases import LATEST
+
+if TYPE_CHECKING:
+    import ssl
+
+HOST: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """The configuration of a server.
+
+    topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. settings:
+    Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
+    for all listeners. seed: of random numbers and ids, None for a random one. bounds: limits for
+    which Kafka has no key.
+    """
+
+    brokers: int = 1
+    topics: Mapping[str, int] = field(default_factory=dict)
+    host: str = HOST
+    ports: Sequence[int] = ()
+    release: str = LATEST
+    settings: Mapping[str, str] = field(default_factory=dict)
+    passwords: Mapping[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+    seed: int | None = None
+    racks: Sequence[str] = ()
+    bounds: Bounds = DEFAULT_BOUNDS
+
+
+DEFAULT: Final = ServerConfig()
