@@ -119,8 +119,9 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrackTopics:
-    """Keep metadata of these topics up to date for this owner, replacing its previous set; None is
-    all topics of the cluster. Unknown topics are requested at once.
+    """Keep metadata of these topics up to date for this owner, replacing its previous set.
+
+    topics: None is all topics of the cluster. Unknown topics are requested at once.
     """
 
     owner: str
@@ -129,8 +130,10 @@ class TrackTopics:
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadataUpdate:
-    """Metadata is stale (an error of `ErrorCode.invalid_metadata`, or a disconnect): update it
-    as soon as retry.backoff.ms allows. topics: include these topics in the next request only.
+    """Metadata is stale: update it as soon as retry.backoff.ms allows.
+
+    Sent after an error of `ErrorCode.invalid_metadata`, or a disconnect. topics: include these
+    topics in the next request only.
     """
 
     topics: frozenset[str] = frozenset()
@@ -233,8 +236,9 @@ OwnerEvent = ResponseReceived | NoResponse | Sent | MetadataChanged | ClusterFai
 
 
 def error_of(code: int) -> ErrorCode:
-    """Convert an error code of a response; a code that this build does not know is
-    UNKNOWN_SERVER_ERROR, as in Java's client.
+    """Convert an error code of a response.
+
+    A code that this build does not know is UNKNOWN_SERVER_ERROR, as in Java's client.
     """
     try:
         return ErrorCode(code)

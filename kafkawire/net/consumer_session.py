@@ -1,5 +1,4 @@
-"""The state behind a consumer's calls: driver and machine, buffered records, pending futures, and
-calls of the rebalance listener.
+"""The state behind a consumer's calls: machine, buffered records, futures, listener calls.
 
 Law: buffered records belong to the machine until they are returned: they go back before any other
 event. Each pending call gets its result, or ClientClosed.

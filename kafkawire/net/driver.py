@@ -138,8 +138,9 @@ class Driver:
                     self._on_effect(effect)
 
     def wake_by(self, deadline: float | None) -> None:
-        """Advance the machine by then at the latest; for callers that passed one owner an event
-        that only moved its own deadline.
+        """Advance the machine by then at the latest.
+
+        For callers that passed one owner an event that only moved its own deadline.
         """
         if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
             self._set_timer(deadline)
@@ -191,6 +192,7 @@ class Socket(asyncio.Protocol):
         self._closing = False
         self._deadline: asyncio.TimerHandle | None = None
         self._connecting = asyncio.ensure_future(self._connect(connect, tls))
+        self._connecting.add_done_callback(self._connect_done)
 
     def write(self, data: bytes) -> None:
         """Send bytes; after the peer closed they are dropped: its ConnectionLost is pending."""
@@ -259,6 +261,11 @@ class Socket(asyncio.Protocol):
             )
         except ssl.SSLCertVerificationError as error:
             self._on_lost(f"invalid broker certificate: {error.verify_message}", fatal=True)
-        except (OSError, ValueError, OverflowError, asyncio.CancelledError) as error:
-            # a broker may report an invalid host or port; cancelled only by `close`
+        except (OSError, ValueError, OverflowError) as error:
+            # a broker may report an invalid host or port
             self._on_lost(str(error) or type(error).__name__)
+
+    def _connect_done(self, attempt: asyncio.Task[None]) -> None:
+        """Handle an attempt that `close` or `abort` cancelled, perhaps before it had begun."""
+        if attempt.cancelled():
+            self._on_lost("cancelled")

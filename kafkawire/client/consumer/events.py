@@ -65,11 +65,15 @@ class SeekTo:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
+    """Deliver no records of these partitions until they are resumed."""
+
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
+    """Deliver records of paused partitions again."""
+
     partitions: tuple[TopicPartition, ...]
 
 

@@ -34,8 +34,10 @@ THROTTLE: Final = "throttle_time_ms"
 
 
 class Purpose(Enum):
-    """What a connection is for: a coordinator delays some responses (JoinGroup), and a broker
-    responds to the requests of a connection in order, so fetches must not queue behind them.
+    """What a connection is for.
+
+    A coordinator delays some responses (JoinGroup), and a broker responds to the requests of a
+    connection in order, so fetches must not queue behind them.
     """
 
     DATA = "data"

@@ -18,6 +18,8 @@ from .sasl import Credentials
 
 
 class State(Enum):
+    """How far a connection is set up."""
+
     CONNECTING = "Connecting"
     NEGOTIATING = "Negotiating"
     HANDSHAKING = "Handshaking"

@@ -96,9 +96,7 @@ class DeliveryReports:
     def _on_sequence_error(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, failure: Failure, now: float
     ) -> None:
-        """The broker expected another sequence number: an older batch is incomplete, or one failed
-        for good.
-        """
+        """Handle a sequence error: an older batch is incomplete, or one failed for good."""
         older = any(not each.done and each.order < batch.order for each in queue.unresolved)
         if not older:
             fenced = code is ErrorCode.INVALID_PRODUCER_EPOCH
@@ -118,8 +116,10 @@ class DeliveryReports:
         queue.not_before = max(queue.not_before, now + wait)
 
     def fail(self, queue: PartitionQueue, batch: Batch, failure: Failure) -> None:
-        """Fail a batch. If it had sequence numbers that the broker lacks, the next batch gets a
-        sequence error; renumbering before that error could duplicate the batch.
+        """Fail a batch.
+
+        If it had sequence numbers that the broker lacks, the next batch gets a sequence error;
+        renumbering before that error could duplicate the batch.
         """
         queue.drop(batch)
         batch.fail(failure)

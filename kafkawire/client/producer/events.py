@@ -109,6 +109,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
+    """All records before a Flush have their result."""
+
     token: Hashable
 
 

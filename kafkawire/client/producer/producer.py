@@ -108,8 +108,9 @@ class Producer:
         return self._accumulator.last_number
 
     def outstanding(self) -> Iterator[Hashable]:
-        """Iterate over the tokens of records without a result, or whose result the last events may
-        have lost to an exception; reads only.
+        """Iterate over the tokens of records without a result; reads only.
+
+        Includes those whose result the last events may have lost to an exception.
         """
         for queue in self._accumulator.busy.values():
             for batch in queue.unresolved:

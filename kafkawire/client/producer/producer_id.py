@@ -30,6 +30,8 @@ MAX_EPOCH: Final = 0x7FFF - 1
 
 
 class ProducerIdState(Enum):
+    """Whether a producer id is known."""
+
     NONE = "None"
     REQUESTED = "Requested"
     KNOWN = "Known"

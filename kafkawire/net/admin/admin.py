@@ -223,8 +223,9 @@ class Admin(Scoped):
     async def list_offsets(
         self, partitions: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], Offset]:
-        """Look up offsets: (topic, partition) -> EARLIEST, LATEST, or a timestamp in milliseconds
-        for the first record not older.
+        """Look up offsets: (topic, partition) -> EARLIEST, LATEST, or a timestamp.
+
+        A timestamp, in milliseconds, finds the first record not older.
         """
         times = {
             topic_partition(where): whole(timestamp, "timestamp", -INT64 - 1, INT64)

@@ -116,7 +116,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatDue:
-    pass
+    """A heartbeat is due (heartbeat.interval.ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class ComputeAssignments:
-    """This member is the leader: compute assignments; AssignmentsComputed must follow."""
+    """Compute assignments, as the group's leader; AssignmentsComputed must follow."""
 
     generation_id: int
     assignor: Assignor

@@ -30,8 +30,9 @@ MAX_OFFSET: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class EpochEnd(NamedTuple):
-    """The latest epoch up to the requested one, and the offset after its last record; -1 where the
-    leader has no such epoch.
+    """The latest epoch up to the requested one, and the offset after its last record.
+
+    Both are -1 where the leader has no such epoch.
     """
 
     leader_epoch: int
