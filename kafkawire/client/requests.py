@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from ..messages.api_key import ApiKey
 from ..primitives import Message
@@ -232,7 +232,11 @@ class ClusterFailed:
 
 
 OwnerEffect = SendRequest | TrackTopics | RequestMetadataUpdate | UpdateLeader | ForgetCoordinator
-OwnerEvent = ResponseReceived | NoResponse | Sent | MetadataChanged | ClusterFailed
+"""What every owner may emit; the network handles it."""
+Outcome = ResponseReceived | NoResponse | Sent
+"""How a request ends, for its owner alone."""
+OwnerEvent = Outcome | MetadataChanged | ClusterFailed
+"""What every owner must handle; the network emits it."""
 
 
 def error_of(code: int) -> ErrorCode:
@@ -246,10 +250,14 @@ def error_of(code: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-class Machine(Protocol):
+Event_contra = TypeVar("Event_contra", contravariant=True)
+Effect_co = TypeVar("Effect_co", covariant=True)
+
+
+class Machine(Protocol[Event_contra, Effect_co]):
     """The contract of every machine; `now` is monotonic seconds."""
 
-    def handle(self, event: object, now: float) -> Sequence[object]:
+    def handle(self, event: Event_contra, now: float) -> Sequence[Effect_co]:
         """Handle an event; return the effects, in order."""
         ...
 
@@ -257,6 +265,6 @@ class Machine(Protocol):
         """Return when `advance` is due if no event comes; None for never."""
         ...
 
-    def advance(self, now: float) -> Sequence[object]:
+    def advance(self, now: float) -> Sequence[Effect_co]:
         """Do what is due by now; return the effects."""
         ...

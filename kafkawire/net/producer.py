@@ -15,7 +15,7 @@ import random
 import time
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
 from ..client.config import Setting, read_config
 from ..client.failures import (
@@ -45,7 +45,8 @@ from ..client.producer import (
 )
 from ..client.producer import Producer as ProducerMachine
 from ..client.producer.checking import checked
-from ..client.requests import Machine, Reason
+from ..client.producer.events import UserEffect, UserEvent
+from ..client.requests import Reason
 from ..records import Headers
 from .driver import Driver, DriverFailed
 from .open_client import open_client
@@ -82,7 +83,7 @@ class Producer(Scoped):
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(PRODUCER_KEYS, config)
         self._settings = producer_settings(self._values)
-        self._driver: Driver | None = None
+        self._driver: Driver[UserEvent, UserEffect] | None = None
         self._machine: ProducerMachine | None = None
         self._tokens = count()
         self._last_batch_number = -1
@@ -196,11 +197,11 @@ class Producer(Scoped):
             self._machine = None
             await driver.close()
 
-    def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
+    def _owners(self, view: ClusterView) -> Mapping[str, ProducerMachine]:
         self._machine = ProducerMachine(self._settings, view, rng=random.random)
         return {"producer": self._machine}
 
-    def _running(self) -> tuple[Driver, ProducerMachine]:
+    def _running(self) -> tuple[Driver[UserEvent, UserEffect], ProducerMachine]:
         if self._driver is None or self._machine is None:
             raise ClientClosed("the producer")
         return self._driver, self._machine
@@ -229,7 +230,7 @@ class Producer(Scoped):
                 driver.handle(Withdraw(token))
                 token[0].cancel()
 
-    def _on_effect(self, effect: object) -> None:
+    def _on_effect(self, effect: UserEffect | DriverFailed) -> None:
         match effect:
             case Delivered():
                 self._delivered(effect)
@@ -247,7 +248,7 @@ class Producer(Scoped):
             case DriverFailed(error=error):
                 self._client_failed(error)
             case _:
-                raise AssertionError(f"unexpected effect {effect!r}")
+                assert_never(effect)
 
     def _client_failed(self, error: ClientFailed) -> None:
         """Fail everything that waits: the machine is closed."""

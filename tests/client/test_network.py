@@ -490,4 +490,4 @@ def test_a_queue_is_sent_in_order_and_fails_together() -> None:
 def test_a_network_knows_its_events() -> None:
     made: Network = network(Random(1), [("broker1", 9092)])
     with pytest.raises(Exception, match="str"):
-        made.handle("what", 0.0)
+        made.handle("what", 0.0)  # type: ignore[arg-type]

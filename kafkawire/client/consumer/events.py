@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from ..requests import OwnerEffect, OwnerEvent
 from .configuration import ResetPolicy
 from .failures import ConsumerError
 from .offsets.committing import CommitKind
@@ -159,6 +160,27 @@ class Close:
     timeout_s: float
 
 
+UserEvent = (
+    Subscribe
+    | Assign
+    | Unsubscribe
+    | Seek
+    | SeekTo
+    | Pause
+    | Resume
+    | Poll
+    | StopPolling
+    | ReturnRecords
+    | ListenerDone
+    | Commit
+    | GetCommitted
+    | GetOffsets
+    | GetPosition
+    | CancelGetPosition
+    | Close
+)
+
+
 # Effects.
 
 
@@ -244,3 +266,20 @@ class PositionFound:
 @dataclass(frozen=True, slots=True)
 class Closed:
     """The consumer is closed."""
+
+
+UserEffect = (
+    CallListener
+    | DiscardRecords
+    | Deliver
+    | Raise
+    | Warn
+    | Done
+    | CommittedFound
+    | OffsetsFound
+    | PositionFound
+    | Closed
+)
+
+ConsumerEvent = UserEvent | OwnerEvent
+ConsumerEffect = UserEffect | OwnerEffect

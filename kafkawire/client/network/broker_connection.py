@@ -15,20 +15,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, SendRequest
+from ..requests import RETRIABLE, NoResponse, Outcome, Reason, ResponseReceived, SendRequest
 from .backoff import Backoff, Rng
 from .cluster import Broker
 from .connection import Connection
 from .connection_states import (
     CloseConnection,
     ConnectionClosed,
+    ConnectionEffect,
     ConnectionReady,
     ConnectionSettings,
     State,
     Submit,
 )
 from .negotiated_versions import Opening
-from .transport import Connect
+from .transport import Close, Connect, ShellEvent, Write
 
 THROTTLE: Final = "throttle_time_ms"
 
@@ -71,6 +72,9 @@ class BrokerConnectionClosed:
     key: BrokerConnectionKey
     broker: Broker
     closed: ConnectionClosed
+
+
+BrokerConnectionEffect = Connect | Write | Close | Outcome | BrokerConnectionClosed
 
 
 class RandomSource(Protocol):
@@ -150,7 +154,7 @@ class BrokerConnection:
         """Queue a request; `pump` sends it."""
         self.queue.append(queued)
 
-    def pump(self, now: float) -> Iterator[object]:
+    def pump(self, now: float) -> Iterator[BrokerConnectionEffect]:
         """Send what can be sent; connect if requests are queued."""
         while self.queue and self.connection is not None:
             if not self.connection.can_send or now < self._throttled_until:
@@ -163,7 +167,7 @@ class BrokerConnection:
         if self.queue and self.may_connect(now):
             yield from self.connect(now)
 
-    def connect(self, now: float) -> Iterator[object]:
+    def connect(self, now: float) -> Iterator[BrokerConnectionEffect]:
         """Start a connection attempt."""
         self._used_at = now
         self.connection = Connection(
@@ -177,12 +181,12 @@ class BrokerConnection:
         )
         yield Connect(self.connection.number, self.key.node, self.broker.host, self.broker.port)
 
-    def handle(self, event: object, now: float) -> Iterator[object]:
+    def handle(self, event: ShellEvent, now: float) -> Iterator[BrokerConnectionEffect]:
         """Handle an event of the connection."""
         if self.connection is not None:
             yield from self._on_connection_effects(self.connection.handle(event, now), now)
 
-    def close(self, reason: Reason, detail: str, now: float) -> Iterator[object]:
+    def close(self, reason: Reason, detail: str, now: float) -> Iterator[BrokerConnectionEffect]:
         """Close the connection and fail all queued requests.
 
         The connection may already be closed by the same bytes that caused this call: its
@@ -209,7 +213,7 @@ class BrokerConnection:
             found.append(self.not_before)
         return min(found, default=None)
 
-    def advance(self, now: float) -> Iterator[object]:
+    def advance(self, now: float) -> Iterator[BrokerConnectionEffect]:
         if self.connection is not None:
             if self.idle and now >= self._used_at + self._idle_s:
                 yield from self.close(Reason.DISCONNECTED, "connection idle", now)
@@ -226,7 +230,9 @@ class BrokerConnection:
                     remaining.append(queued)
             self.queue = remaining
 
-    def _on_connection_effects(self, effects: Sequence[object], now: float) -> Iterator[object]:
+    def _on_connection_effects(
+        self, effects: Sequence[ConnectionEffect], now: float
+    ) -> Iterator[BrokerConnectionEffect]:
         for effect in effects:
             match effect:
                 case ConnectionReady():
@@ -242,7 +248,7 @@ class BrokerConnection:
                 case _:
                     yield effect
 
-    def _on_closed(self, closed: ConnectionClosed, now: float) -> Iterator[object]:
+    def _on_closed(self, closed: ConnectionClosed, now: float) -> Iterator[BrokerConnectionEffect]:
         self.connection = None
         self._opening = closed.opening
         if not closed.deliberate:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...messages.metadata_response import MetadataResponse
@@ -27,6 +27,8 @@ from ..requests import (
     ForgetCoordinator,
     MetadataChanged,
     NoResponse,
+    OwnerEffect,
+    OwnerEvent,
     Reason,
     RequestMetadataUpdate,
     ResponseReceived,
@@ -55,6 +57,7 @@ from .transport import (
     ConnectionLost,
     ConnectionMade,
     Disconnected,
+    ShellEffect,
     ShellEvent,
     WritingPaused,
     WritingResumed,
@@ -67,6 +70,12 @@ OWN: Final = "network"
 @dataclass(frozen=True, slots=True)
 class CloseNetwork:
     """Event: close all connections, and fail everything that waits."""
+
+
+NetworkEvent = OwnerEffect | ShellEvent | CloseNetwork
+NetworkEffect = OwnerEvent | ShellEffect
+PartEffect = NetworkEffect | SendRequest | Found | BrokerConnectionClosed
+"""Effects of the network and its parts, before it has handled its own."""
 
 
 class Randomness:
@@ -118,11 +127,11 @@ class Network:
             rng=rng,
         )
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: NetworkEvent, now: float) -> list[NetworkEffect]:
         handler = HANDLERS.get(type(event))
         if handler is None:
             raise LocalProtocolError(f"unknown event {type(event).__name__}")
-        out: list[object] = []
+        out: list[NetworkEffect] = []
         self._dispatch(handler(self, event, now), now, out)
         self._send_ready(now, out)
         return out
@@ -148,10 +157,10 @@ class Network:
             ]
         return min((at for at in found if at is not None), default=None)
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[NetworkEffect]:
         if self._closed:
             return []
-        out: list[object] = []
+        out: list[NetworkEffect] = []
         for broker_connection in list(self._broker_connections.values()):
             self._dispatch(broker_connection.advance(now), now, out)
         self._dispatch(self._coordinators.advance(now), now, out)
@@ -165,7 +174,7 @@ class Network:
 
     # Events.
 
-    def _send(self, request: SendRequest, now: float) -> Iterator[object]:
+    def _send(self, request: SendRequest, now: float) -> Iterator[PartEffect]:
         queued = QueuedRequest(request, now + request.timeout_s)
         if self._closed:
             yield queued.fail(Reason.CLOSED, "the client is closed")
@@ -182,8 +191,8 @@ class Network:
         else:
             yield from self._to_node(request.to, queued)
 
-    def _to_node(self, node: object, queued: QueuedRequest) -> Iterator[object]:
-        broker = self.view.brokers.get(node) if isinstance(node, int) else None
+    def _to_node(self, node: int, queued: QueuedRequest) -> Iterator[PartEffect]:
+        broker = self.view.brokers.get(node)
         if broker is None:
             self._metadata_updater.request_update(frozenset())
             yield queued.fail(Reason.UNKNOWN_NODE, f"no broker with id {node}")
@@ -197,28 +206,30 @@ class Network:
         else:
             self._connection_to(broker, Purpose.DATA).put(queued)
 
-    def _track(self, event: TrackTopics, _: float) -> Iterator[object]:
+    def _track(self, event: TrackTopics, _: float) -> Iterator[PartEffect]:
         self._metadata_updater.track(event.owner, event.topics, frozenset(self.view.topics))
         yield from ()
 
-    def _request_metadata_update(self, event: RequestMetadataUpdate, _: float) -> Iterator[object]:
+    def _request_metadata_update(
+        self, event: RequestMetadataUpdate, _: float
+    ) -> Iterator[PartEffect]:
         self._metadata_updater.request_update(event.topics)
         yield from ()
 
-    def _update_leader(self, event: UpdateLeader, _: float) -> Iterator[object]:
+    def _update_leader(self, event: UpdateLeader, _: float) -> Iterator[PartEffect]:
         if self.view.update_leader(event):
             yield MetadataChanged(frozenset({event.topic}))
 
-    def _forget_coordinator(self, event: ForgetCoordinator, _: float) -> Iterator[object]:
+    def _forget_coordinator(self, event: ForgetCoordinator, _: float) -> Iterator[PartEffect]:
         self._coordinators.forget(event.coordinator)
         yield from ()
 
-    def _on_transport_event(self, event: ShellEvent, now: float) -> Iterator[object]:
+    def _on_transport_event(self, event: ShellEvent, now: float) -> Iterator[PartEffect]:
         broker_connection = self._by_connection.get(event.connection)
         if broker_connection is not None:  # else it was closed already
             yield from broker_connection.handle(event, now)
 
-    def _close(self, _: CloseNetwork, now: float) -> Iterator[object]:
+    def _close(self, _: CloseNetwork, now: float) -> Iterator[PartEffect]:
         self._closed = True
         detail = Reason.CLOSED.value
         for broker_connection in list(self._broker_connections.values()):
@@ -229,7 +240,9 @@ class Network:
 
     # Effects of the network's parts.
 
-    def _dispatch(self, effects: Iterator[object], now: float, out: list[object]) -> None:
+    def _dispatch(
+        self, effects: Iterator[PartEffect], now: float, out: list[NetworkEffect]
+    ) -> None:
         """Handle the network's own effects; append the others to `out`."""
         for effect in effects:
             match effect:
@@ -262,7 +275,7 @@ class Network:
                 return broker_connection
         raise LocalProtocolError(f"connection {number} has no broker connection")
 
-    def _on_own_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+    def _on_own_response(self, event: ResponseReceived, now: float) -> Iterator[PartEffect]:
         if event.request.key != REFRESH:
             yield from self._coordinators.on_response(event, now)
             return
@@ -283,7 +296,7 @@ class Network:
             yield from self._prune(now)
             yield MetadataChanged(changed)
 
-    def _on_own_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+    def _on_own_failure(self, event: NoResponse, now: float) -> Iterator[PartEffect]:
         if event.request.key != REFRESH:
             yield from self._coordinators.on_failure(event, now)
             return
@@ -291,7 +304,7 @@ class Network:
         if not event.retriable and event.reason is not Reason.CLOSED:
             yield ClusterFailed(event.reason, event.detail)
 
-    def _on_broker_connection_closed(self, effect: BrokerConnectionClosed) -> Iterator[object]:
+    def _on_broker_connection_closed(self, effect: BrokerConnectionClosed) -> Iterator[PartEffect]:
         key, closed = effect.key, effect.closed
         self._by_connection = {
             number: broker_connection
@@ -310,7 +323,7 @@ class Network:
             while self._unassigned:
                 yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)
 
-    def _prune(self, now: float) -> Iterator[object]:
+    def _prune(self, now: float) -> Iterator[PartEffect]:
         """Close connections to brokers that moved or left; to bootstrap servers when idle."""
         for key, broker_connection in list(self._broker_connections.items()):
             known = self.view.brokers.get(key.node)
@@ -347,7 +360,7 @@ class Network:
         brokers = self._bootstrap if self._bootstrapping else self.view.brokers
         return [self._connection_to(broker, Purpose.DATA) for broker in brokers.values()]
 
-    def _send_ready(self, now: float, out: list[object]) -> None:
+    def _send_ready(self, now: float, out: list[NetworkEffect]) -> None:
         """Send what can be sent now."""
         if self._closed:
             return
@@ -379,7 +392,9 @@ class Network:
 
 N = Network
 
-HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
+Handler: TypeAlias = Callable[[Network, Any, float], Iterator[PartEffect]]
+
+HANDLERS: Final[Mapping[type[NetworkEvent], Handler]] = {
     SendRequest: N._send,
     TrackTopics: N._track,
     RequestMetadataUpdate: N._request_metadata_update,

@@ -50,7 +50,7 @@ class DeliveryReports:
         row: PartitionProduceResponse,
         endpoints: tuple[Broker, ...],
         now: float,
-    ) -> Iterator[object]:
+    ) -> Iterator[UpdateLeader | RequestMetadataUpdate]:
         """Handle the broker's result for a batch."""
         if batch.done:  # it expired before the response
             queue.in_flight.remove(batch)
@@ -82,7 +82,7 @@ class DeliveryReports:
         row: PartitionProduceResponse,
         endpoints: tuple[Broker, ...],
         code: ErrorCode,
-    ) -> Iterator[object]:
+    ) -> Iterator[UpdateLeader | RequestMetadataUpdate]:
         reported = row.current_leader
         if reported.leader_id >= 0:
             known = self._view.partition(queue.topic, queue.partition)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
@@ -44,6 +44,8 @@ from .events import (
     Flush,
     Flushed,
     ProducerClosed,
+    ProducerEffect,
+    ProducerEvent,
     Send,
     Withdraw,
 )
@@ -88,7 +90,7 @@ class Producer:
         self._due: float | None = None
         self._reported_tokens: list[list[Hashable]] = []  # by events since the last Send
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: ProducerEvent, now: float) -> list[ProducerEffect]:
         """Handle an event; a Send that joins an open batch is the fast path.
 
         Raises InvalidValue, OutOfRange, and changes nothing, for a record that cannot be encoded.
@@ -122,10 +124,10 @@ class Producer:
     def next_deadline(self) -> float | None:
         return self._due
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[ProducerEffect]:
         if self._due is None or now < self._due:
             return []
-        out = list(self._accumulator.advance(now))
+        out: list[ProducerEffect] = list(self._accumulator.advance(now))
         for queue in list(self._accumulator.busy.values()):
             self._delivery_reports.expire(queue, now)
         self._send_ready(now, out)
@@ -133,7 +135,7 @@ class Producer:
 
     # Events of the user.
 
-    def _send(self, record: Send, now: float) -> list[object]:
+    def _send(self, record: Send, now: float) -> list[ProducerEffect]:
         record = checked(record)
         if self._closing:
             return [failed(record, CLOSED)]
@@ -151,28 +153,28 @@ class Producer:
             self._due = linger if self._due is None else min(self._due, linger)
         return out
 
-    def _withdraw(self, event: Withdraw, _: float) -> Iterator[object]:
+    def _withdraw(self, event: Withdraw, _: float) -> Iterator[ProducerEffect]:
         self._accumulator.withdraw(event.token)
         yield from ()
 
-    def _flush(self, event: Flush, _: float) -> Iterator[object]:
+    def _flush(self, event: Flush, _: float) -> Iterator[ProducerEffect]:
         self._flushes[event.token] = FlushMark(
             self._accumulator.last_number, self._accumulator.last_arrival
         )
         yield from ()
 
-    def _close(self, _: CloseProducer, __: float) -> Iterator[object]:
+    def _close(self, _: CloseProducer, __: float) -> Iterator[ProducerEffect]:
         self._closing = True
         yield from ()
 
-    def _abandon(self, _: Abandon, __: float) -> Iterator[object]:
+    def _abandon(self, _: Abandon, __: float) -> Iterator[ProducerEffect]:
         self._closing = True
         yield from self._accumulator.fail_parked(CLOSED)
         self._delivery_reports.fail_all(CLOSED)
 
     # Events of the network.
 
-    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[ProducerEffect]:
         if event.request.key == PRODUCER_ID_KEY:
             self._producer_ids.on_response(event, now)
             yield from self._check_producer_id()
@@ -192,7 +194,7 @@ class Producer:
                 )
             yield from self._delivery_reports.complete(queue, batch, row, endpoints, now)
 
-    def _on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+    def _on_failure(self, event: NoResponse, now: float) -> Iterator[ProducerEffect]:
         if event.request.key == PRODUCER_ID_KEY:
             self._producer_ids.on_failure(event, now)
             yield from self._check_producer_id()
@@ -209,14 +211,14 @@ class Producer:
                 queue.in_flight.remove(batch)
                 self._delivery_reports.fail(queue, batch, failure)
 
-    def _sent(self, event: Sent, _: float) -> Iterator[object]:
+    def _sent(self, event: Sent, _: float) -> Iterator[ProducerEffect]:
         for queue, batch in self._complete(event.request).batches:
             queue.in_flight.remove(batch)
             if not batch.done:
                 batch.deliver(-1, -1)
         yield from ()
 
-    def _metadata_changed(self, _: MetadataChanged, now: float) -> Iterator[object]:
+    def _metadata_changed(self, _: MetadataChanged, now: float) -> Iterator[ProducerEffect]:
         for queue in self._accumulator.busy.values():
             if queue.leader_changed:  # KIP-951: the new leader is known, no backoff
                 queue.leader_changed, queue.not_before = False, now
@@ -224,11 +226,11 @@ class Producer:
         if missing:
             yield RequestMetadataUpdate(missing)
 
-    def _cluster_failed(self, event: ClusterFailed, _: float) -> Iterator[object]:
+    def _cluster_failed(self, event: ClusterFailed, _: float) -> Iterator[ProducerEffect]:
         failure = Failure(ErrorCode.NONE, event.reason, event.detail)
         yield from self._accumulator.fail_parked(failure)
 
-    def _check_producer_id(self) -> Iterator[object]:
+    def _check_producer_id(self) -> Iterator[ProducerEffect]:
         failure = self._producer_ids.failure
         if self._producer_ids.state is not ProducerIdState.FAILED or failure is None:
             return
@@ -243,7 +245,7 @@ class Producer:
 
     # After every event.
 
-    def _send_ready(self, now: float, out: list[object]) -> None:
+    def _send_ready(self, now: float, out: list[ProducerEffect]) -> None:
         """Report results, place parked records, send ready batches, complete flushes."""
         self._results(out)
         if self._accumulator.waiting:
@@ -292,7 +294,7 @@ class Producer:
             has_response=self._settings.acks != 0,
         )
 
-    def _results(self, out: list[object]) -> None:
+    def _results(self, out: list[ProducerEffect]) -> None:
         for key, queue in list(self._accumulator.busy.items()):
             for batch in queue.resolved():
                 self._accumulator.used -= batch.size
@@ -312,7 +314,7 @@ class Producer:
             if not queue.unresolved:
                 del self._accumulator.busy[key]
 
-    def _finished(self, out: list[object]) -> None:
+    def _finished(self, out: list[ProducerEffect]) -> None:
         oldest = min(
             (queue.unresolved[0].number for queue in self._accumulator.busy.values()), default=None
         )
@@ -336,7 +338,9 @@ class Producer:
 
 P = Producer
 
-HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
+Handler: TypeAlias = Callable[[Producer, Any, float], Iterator[ProducerEffect]]
+
+HANDLERS: Final[Mapping[type[ProducerEvent], Handler]] = {
     Withdraw: P._withdraw,
     Flush: P._flush,
     CloseProducer: P._close,

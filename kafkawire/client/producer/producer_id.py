@@ -62,7 +62,7 @@ class ProducerIdManager:
         self._rng = rng
         self._failures = 0
 
-    def request(self, now: float) -> list[object]:
+    def request(self, now: float) -> list[SendRequest]:
         """Request a producer id if one is needed and due."""
         if self.state is not S.NONE or now < self.retry_at:
             return []

@@ -31,8 +31,6 @@ from ..configuration import ConsumerConfig
 from ..failures import ConsumerError, LookupFailed, RequestTimedOut
 from ..partitions import NO_EPOCH, TopicPartition
 
-Effects: TypeAlias = list[object]
-
 REQUEST_KEY: Final = "leaders"
 
 
@@ -95,6 +93,10 @@ class LeadersResponded:
     failed: Mapping[TopicPartition, ConsumerError]
 
 
+LeadersEffect = SendRequest | RequestMetadataUpdate | LeadersResponded
+Effects: TypeAlias = list[LeadersEffect]
+
+
 def lookup_error(code: int, partition: TopicPartition, reason: str) -> ConsumerError | Pending:
     """Return Pending for a retriable error, else a LookupFailed."""
     if code in list(ErrorCode) and ErrorCode(code).retriable:
@@ -128,7 +130,11 @@ class LeaderRequests:
         self._retry_at: float | None = None
         self._waiting_for_leader = False  # whether retries only wait for leaders
 
-    def handle(self, event: object, now: float) -> Effects:
+    def handle(
+        self,
+        event: RequestFromLeaders | ResponseReceived | NoResponse | MetadataChanged,
+        now: float,
+    ) -> Effects:
         """Handle a RequestFromLeaders, a response, or MetadataChanged."""
         match event:
             case RequestFromLeaders():
