@@ -20,7 +20,7 @@ from typing import Final, Protocol, TypeVar
 from ..messages.api_key import ApiKey
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from .network.cluster import Broker
+from .cluster import Broker
 
 # Destinations.
 

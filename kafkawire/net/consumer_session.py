@@ -18,11 +18,11 @@ from itertools import count
 from typing import Final, Protocol, assert_never
 
 from ..client.arguments import seconds
+from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, consumer_config, events
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import AlreadyStarted, ClientClosed
-from ..client.network.cluster import ClusterView
 from .driver import Driver, DriverFailed
 from .open_client import open_client
 from .scoped import Scoped

@@ -12,8 +12,8 @@ from typing import Final
 
 from .. import __version__
 from ..client.client import Client, UserEffect, UserEvent
+from ..client.cluster import ClusterView
 from ..client.config import Values, bootstrap, network_settings
-from ..client.network.cluster import ClusterView
 from ..client.network.network import Network
 from ..client.requests import Machine, OwnerEffect, OwnerEvent
 from .driver import Driver, DriverFailed

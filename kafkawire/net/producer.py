@@ -17,6 +17,7 @@ from collections.abc import Hashable, Mapping
 from itertools import count
 from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
+from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.failures import (
     AlreadyStarted,
@@ -26,7 +27,6 @@ from ..client.failures import (
     ClientFailed,
     RequestFailed,
 )
-from ..client.network.cluster import ClusterView
 from ..client.producer import (
     PRODUCER_KEYS,
     Abandon,

@@ -12,6 +12,7 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.client import Client
+from kafkawire.client.cluster import Broker
 from kafkawire.client.network.backoff import Backoff
 from kafkawire.client.network.broker_connection import (
     BrokerConnection,
@@ -20,7 +21,6 @@ from kafkawire.client.network.broker_connection import (
     QueuedRequest,
     least_loaded,
 )
-from kafkawire.client.network.cluster import Broker
 from kafkawire.client.network.connection import Connection
 from kafkawire.client.network.connection_states import ConnectionClosed
 from kafkawire.client.network.negotiated_versions import Range, Versions

@@ -19,8 +19,8 @@ from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
+from ..cluster import ClusterView
 from ..network.backoff import Backoff, Rng
-from ..network.cluster import ClusterView
 from ..requests import (
     Body,
     ClusterFailed,

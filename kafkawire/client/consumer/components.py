@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
+from ..cluster import ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import ClusterView
 from ..requests import NoResponse, ResponseReceived
 from .configuration import ConsumerConfig
 from .events import ConsumerEffect

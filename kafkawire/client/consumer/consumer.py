@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
+from ..cluster import ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import ClusterView
 from ..requests import ClusterFailed, MetadataChanged, NoResponse, ResponseReceived
 from . import events
 from .checking import checked

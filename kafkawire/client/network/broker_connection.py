@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
+from ..cluster import Broker
 from ..requests import RETRIABLE, NoResponse, Outcome, Reason, ResponseReceived, SendRequest
 from .backoff import Backoff, Rng
-from .cluster import Broker
 from .connection import Connection
 from .connection_states import (
     CloseConnection,

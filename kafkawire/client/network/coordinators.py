@@ -20,6 +20,7 @@ from ...messages.find_coordinator_request import FindCoordinatorRequest
 from ...messages.find_coordinator_response import FindCoordinatorResponse
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker
 from ..requests import (
     LEAST_LOADED,
     RETRIABLE,
@@ -33,7 +34,6 @@ from ..requests import (
 )
 from .backoff import Backoff, Rng
 from .broker_connection import QueuedRequest
-from .cluster import Broker
 
 BATCHED_FROM: Final = 4
 """FindCoordinator takes several keys from this version on (KIP-699)."""

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from ...errors import LocalProtocolError
 from ...messages.metadata_response import MetadataResponse
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker
 from ..requests import (
     CONTROLLER,
     LEAST_LOADED,
@@ -46,7 +47,6 @@ from .broker_connection import (
     address_of,
     least_loaded,
 )
-from .cluster import Broker
 from .coordinators import Coordinators, Found
 from .metadata import Metadata, with_cause
 from .metadata_updater import REFRESH, MetadataUpdater

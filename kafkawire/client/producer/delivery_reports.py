@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from ...messages.produce_response import PartitionProduceResponse
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker, ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import Broker, ClusterView
 from ..requests import Reason, RequestMetadataUpdate, UpdateLeader, error_of
 from .batch import Batch
 from .configuration import ProducerSettings

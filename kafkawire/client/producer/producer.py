@@ -19,8 +19,8 @@ from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
 from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker, ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import Broker, ClusterView
 from ..requests import (
     ClusterFailed,
     MetadataChanged,

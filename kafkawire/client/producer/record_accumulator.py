@@ -14,8 +14,8 @@ from collections.abc import Hashable, Iterator
 from typing import Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
+from ..cluster import ClusterView, Topic
 from ..network.backoff import Rng
-from ..network.cluster import ClusterView, Topic
 from ..network.metadata import with_cause
 from ..requests import Reason, error_of
 from .batch import Batch

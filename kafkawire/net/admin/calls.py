@@ -12,9 +12,9 @@ from itertools import count
 from typing import Final, TypeVar, assert_never
 
 from ...client.admin.calls import AdminCalls, Call, CallCompleted, CallFailed, LeaderOf
+from ...client.cluster import ClusterView
 from ...client.config import Values, backoff, seconds
 from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
-from ...client.network.cluster import ClusterView
 from ...client.requests import Destination, Reason, Varying, error_of
 from ...messages.api_key import ApiKey
 from ...primitives import Message

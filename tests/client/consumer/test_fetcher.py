@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.consumer import (
     Consumer,
     ConsumerConfig,
@@ -17,7 +18,6 @@ from kafkawire.client.consumer import (
 )
 from kafkawire.client.consumer.fetch.errors import FetchError, fetch_error
 from kafkawire.client.consumer.offsets.partition_state import FetchState
-from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.client.requests import (
     MetadataChanged,
     NoResponse,

@@ -18,8 +18,8 @@ from ....messages.api_key import ApiKey
 from ....messages.fetch_response import FetchResponse, PartitionData
 from ....protocol.error_code import ErrorCode
 from ....records import RecordBatches
+from ...cluster import Broker, ClusterView
 from ...network.backoff import Backoff, Rng
-from ...network.cluster import Broker, ClusterView
 from ...requests import (
     NoResponse,
     RequestMetadataUpdate,

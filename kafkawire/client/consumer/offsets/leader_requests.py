@@ -15,8 +15,8 @@ from typing import Final, Protocol, TypeAlias
 
 from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
+from ...cluster import ClusterView
 from ...network.backoff import Backoff, Rng
-from ...network.cluster import ClusterView
 from ...network.metadata import with_cause
 from ...requests import (
     Body,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from ...network.cluster import ClusterView
+from ...cluster import ClusterView
 from ..configuration import FROM_LATEST, Reset, ResetPolicy
 from ..failures import ConsumerError, LogTruncated, NoOffset, OffsetOutOfRange
 from ..partitions import NO_EPOCH, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
