@@ -19,12 +19,13 @@ from kafkawire.client.network.broker_connection import (
     BrokerConnectionKey,
     Purpose,
     QueuedRequest,
-    least_loaded,
+    Randomness,
 )
+from kafkawire.client.network.broker_connections import least_loaded
 from kafkawire.client.network.connection import Connection
 from kafkawire.client.network.connection_states import ConnectionClosed
 from kafkawire.client.network.negotiated_versions import Range, Versions
-from kafkawire.client.network.network import CloseNetwork, Network, Randomness
+from kafkawire.client.network.network import CloseNetwork, Network
 from kafkawire.client.network.transport import (
     BytesReceived,
     Close,

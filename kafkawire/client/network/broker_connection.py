@@ -13,7 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from itertools import count
+from typing import Final, NamedTuple
 
 from ..cluster import Broker
 from ..requests import RETRIABLE, NoResponse, Outcome, Reason, ResponseReceived, SendRequest
@@ -77,18 +78,17 @@ class BrokerConnectionClosed:
 BrokerConnectionEffect = Connect | Write | Close | Outcome | BrokerConnectionClosed
 
 
-class RandomSource(Protocol):
-    """Random numbers, nonces and connection ids for a machine."""
+class Randomness:
+    """Random numbers, nonces and connection ids of one network."""
 
-    @property
-    def rng(self) -> Rng: ...
-
-    @property
-    def nonce(self) -> Callable[[], str]: ...
+    def __init__(self, rng: Rng, nonce: Callable[[], str]) -> None:
+        self.rng = rng
+        self.nonce = nonce
+        self._numbers = count(1)
 
     def connection(self) -> int:
         """Return the id of the next connection."""
-        ...
+        return next(self._numbers)
 
 
 class BrokerConnection:
@@ -101,7 +101,7 @@ class BrokerConnection:
         settings: ConnectionSettings,
         backoff: Backoff,
         idle_s: float,
-        randomness: RandomSource,
+        randomness: Randomness,
     ) -> None:
         self.key = key
         self.broker = broker
@@ -264,28 +264,3 @@ class BrokerConnection:
 def address_of(broker: Broker) -> str:
     """Return a broker's address for error messages."""
     return f"{broker.host}:{broker.port}"
-
-
-def least_loaded(
-    candidates: Sequence[BrokerConnection], now: float, rng: Rng
-) -> BrokerConnection | None:
-    """Choose the least loaded node, as Kafka's NetworkClient does.
-
-    First a connected one with nothing in flight, then the connected one with the fewest requests
-    in flight, then one that is connecting, then one that may be connected to; never one in backoff.
-    The search starts at a random broker, so that clients spread.
-    """
-    if not candidates:
-        return None
-    start = int(rng() * len(candidates))
-    rotated = [*candidates[start:], *candidates[:start]]
-    ready = [candidate for candidate in rotated if candidate.ready(now)]
-    if ready:
-        return min(ready, key=lambda candidate: candidate.load)
-    for candidate in rotated:
-        if candidate.connecting:
-            return candidate
-    for candidate in rotated:
-        if candidate.may_connect(now):
-            return candidate
-    return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
@@ -42,25 +42,17 @@ from .events import (
     Failed,
     Failure,
     Flush,
-    Flushed,
     ProducerClosed,
     ProducerEffect,
     ProducerEvent,
     Send,
     Withdraw,
 )
+from .flushes import Flushes
 from .produce_requests import results
 from .producer_id import PRODUCER_ID_KEY, ProducerIdManager, ProducerIdState
 from .record_accumulator import RecordAccumulator, failed
 from .sender import ProduceBatches, Sender
-
-
-class FlushMark(NamedTuple):
-    """How far a flush reaches: batches by number, parked records by arrival; -1: none left."""
-
-    number: int
-    arrival: int
-
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
 
@@ -83,7 +75,7 @@ class Producer:
         self._sender = Sender(settings, view, self._accumulator, self._producer_ids)
         self._serials = count()
         self._in_flight: dict[int, ProduceBatches] = {}
-        self._flushes: dict[Hashable, FlushMark] = {}
+        self._flushes = Flushes(self._accumulator)
         self._tracked: frozenset[str] = frozenset()
         self._closing = False
         self._closed = False
@@ -158,9 +150,7 @@ class Producer:
         yield from ()
 
     def _flush(self, event: Flush, _: float) -> Iterator[ProducerEffect]:
-        self._flushes[event.token] = FlushMark(
-            self._accumulator.last_number, self._accumulator.last_arrival
-        )
+        self._flushes.add(event.token)
         yield from ()
 
     def _close(self, _: CloseProducer, __: float) -> Iterator[ProducerEffect]:
@@ -257,7 +247,9 @@ class Producer:
             out.append(TrackTopics(self._owner, topics))
         if self._settings.idempotent and self._accumulator.busy:
             out += self._producer_ids.request(now)
-        flush_to = self._flush_to()
+        flush_to = self._flushes.flush_to()
+        if self._closing:
+            flush_to = self._accumulator.last_number
         for produce in self._sender.drain(now, flush_to):
             serial = next(self._serials)
             self._in_flight[serial] = produce
@@ -270,18 +262,6 @@ class Producer:
         self._finished(out)
         # failed batches freed memory for parked records
         self._due = now if failed_builds else self._next_due(now, flush_to)
-
-    def _flush_to(self) -> int:
-        """Return the last batch that must not linger; records parked before a flush count."""
-        accumulator = self._accumulator
-        for token, mark in self._flushes.items():
-            if accumulator.parked_since(mark.arrival):
-                self._flushes[token] = FlushMark(accumulator.last_number, mark.arrival)
-            elif mark.arrival >= 0:
-                self._flushes[token] = FlushMark(accumulator.last_number, -1)
-        if self._closing:
-            return accumulator.last_number
-        return max((mark.number for mark in self._flushes.values()), default=-1)
 
     def _request(self, serial: int, produce: ProduceBatches) -> SendRequest:
         return SendRequest(
@@ -318,10 +298,7 @@ class Producer:
         oldest = min(
             (queue.unresolved[0].number for queue in self._accumulator.busy.values()), default=None
         )
-        for token, mark in list(self._flushes.items()):
-            if mark.arrival < 0 and (oldest is None or oldest > mark.number):
-                del self._flushes[token]
-                out.append(Flushed(token))
+        out += self._flushes.completed(oldest)
         if self._closing and not self._closed and oldest is None and not self._accumulator.waiting:
             self._closed = True
             out.append(ProducerClosed())
