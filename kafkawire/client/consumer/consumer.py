@@ -209,7 +209,7 @@ class Consumer:
 
     # -- the group
 
-    def _on_prepare(self, _event: object, _now: float) -> Effects:
+    def _on_prepare(self, _event: member_states.Prepare, _now: float) -> Effects:
         self._leadership.end()
         self._assignment.prepare()
         return []
@@ -228,7 +228,7 @@ class Consumer:
         self._leadership.end()
         return self._assignment.on_lost(event)
 
-    def _on_left(self, _event: object, now: float) -> Effects:
+    def _on_left(self, _event: member_states.Left, now: float) -> Effects:
         return self._assignment.on_left(now)
 
     def _on_group_refused(self, event: member_states.GroupRefused, _now: float) -> Effects:

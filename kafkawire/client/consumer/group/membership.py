@@ -136,7 +136,7 @@ class Membership(GroupMember):
         self._poll_started(event, now)
         return self._prepare_to_join(event, now)
 
-    def _poll_started(self, _event: object, _now: float) -> Effects:
+    def _poll_started(self, _event: Polled, _now: float) -> Effects:
         self.polling = True
         self._deadlines.pop(PollExpired, None)
         return []
@@ -151,7 +151,7 @@ class Membership(GroupMember):
         self.polling = False
         return []
 
-    def _prepare_to_join(self, _event: object, _now: float) -> Effects:
+    def _prepare_to_join(self, _event: MemberEvent, _now: float) -> Effects:
         """Start to join if the user is polling and no backoff is pending."""
         if not self.polling or RetryDue in self._deadlines:
             return []
@@ -221,7 +221,7 @@ class Membership(GroupMember):
 
     # -- heartbeats
 
-    def _send_heartbeat(self, _event: object, now: float) -> Effects:
+    def _send_heartbeat(self, _event: HeartbeatDue, now: float) -> Effects:
         self._deadlines[HeartbeatDue] = now + self.config.heartbeat_interval_s
         if ApiKey.HEARTBEAT in self._current:
             return []
@@ -229,16 +229,16 @@ class Membership(GroupMember):
         timeout = min(self.config.request_timeout_s, self.config.session_timeout_s)
         return [self._request(ApiKey.HEARTBEAT, body, timeout)]
 
-    def _on_heartbeat_response(self, _event: object, now: float) -> Effects:
+    def _on_heartbeat_response(self, _event: HeartbeatResponded, now: float) -> Effects:
         if self.in_group:
             self._reset_session_timer(now)
         return []
 
-    def _on_session_expired(self, _event: object, now: float) -> Effects:
+    def _on_session_expired(self, _event: SessionExpired, now: float) -> Effects:
         self._reset_session_timer(now)
         return [ForgetCoordinator(self.coordinator)]
 
-    def _on_poll_expired(self, _event: object, _now: float) -> Effects:
+    def _on_poll_expired(self, _event: PollExpired, _now: float) -> Effects:
         """Leave the group: the user has stopped polling (KIP-62)."""
         effects = self._leave_request(POLL_EXPIRED)
         self._reset_member_id()
@@ -323,7 +323,7 @@ class Membership(GroupMember):
 
     # -- ignored events
 
-    def _ignore(self, _event: object, _now: float) -> Effects:
+    def _ignore(self, _event: MemberEvent, _now: float) -> Effects:
         return []
 
 
