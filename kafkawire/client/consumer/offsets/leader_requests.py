@@ -29,7 +29,7 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig
 from ..failures import ConsumerError, LookupFailed, RequestTimedOut
-from ..partitions import NO_EPOCH, TopicPartition
+from ..partitions import NO_EPOCH, EpochEnd, OffsetAndTimestamp, TopicPartition
 
 REQUEST_KEY: Final = "leaders"
 
@@ -48,8 +48,8 @@ class PartitionLookup:
     current_leader_epoch: int
 
 
-LookupResult: TypeAlias = object
-"""A lookup's result of one partition; or a ConsumerError, or Pending."""
+LookupResult: TypeAlias = OffsetAndTimestamp | EpochEnd | ConsumerError | Pending | None
+"""A lookup's result of one partition; None: no record is that late."""
 
 
 class Lookup(Protocol):

@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 from ...cluster import ClusterView
 from ..configuration import FROM_LATEST, Reset, ResetPolicy
 from ..failures import ConsumerError, LogTruncated, NoOffset, OffsetOutOfRange
-from ..partitions import NO_EPOCH, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from ..partitions import NO_EPOCH, EpochEnd, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from .committed import CommittedFetched, FetchCommitted
-from .epochs import EpochEnd, EpochEnds
+from .epochs import EpochEnds
 from .leader_requests import LeadersResponded, RequestFromLeaders
 from .lookups import EARLIEST, LATEST, OffsetsByTime
 from .partition_state import LEGAL, FetchState, PartitionState, Position, PositionFailed
