@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
-from .network.network import Network
+from .network.network import Network, NetworkEffect, NetworkEvent
 from .network.transport import (
     BytesReceived,
     ConnectionLost,
     ConnectionMade,
+    ShellEffect,
+    ShellEvent,
     WritingPaused,
     WritingResumed,
 )
@@ -26,6 +28,8 @@ from .requests import (
     Machine,
     MetadataChanged,
     NoResponse,
+    OwnerEffect,
+    OwnerEvent,
     RequestMetadataUpdate,
     ResponseReceived,
     SendRequest,
@@ -51,40 +55,50 @@ FOR_NETWORK: Final = frozenset(
 FOR_ALL: Final = frozenset({MetadataChanged, ClusterFailed})
 
 
-class Client:
+UserEvent = TypeVar("UserEvent")
+UserEffect = TypeVar("UserEffect")
+
+
+class Client(Generic[UserEvent, UserEffect]):
     """A network and its owners by name; the first owner receives the user's events."""
 
-    def __init__(self, network: Network, owners: Mapping[str, Machine]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        owners: Mapping[str, Machine[UserEvent | OwnerEvent, UserEffect | OwnerEffect]],
+    ) -> None:
         self.network = network
         self._owners = dict(owners)
         self._first = next(iter(self._owners.values()))
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: UserEvent | ShellEvent, now: float) -> list[UserEffect | ShellEffect]:
         """Handle an event of the shell or the user."""
-        to = self.network if type(event) in FOR_NETWORK else self._first
+        to: Machine[Any, Any] = self.network if type(event) in FOR_NETWORK else self._first
         return self.dispatch(to.handle(event, now), now)
 
-    def to_network(self, event: object, now: float) -> list[object]:
+    def to_network(self, event: NetworkEvent, now: float) -> list[UserEffect | ShellEffect]:
         """Handle an event of the network alone (`CloseNetwork`)."""
         return self.dispatch(self.network.handle(event, now), now)
 
     def next_deadline(self) -> float | None:
-        machines: list[Machine] = [self.network, *self._owners.values()]
+        machines: list[Machine[Any, Any]] = [self.network, *self._owners.values()]
         found = [machine.next_deadline() for machine in machines]
         return min((at for at in found if at is not None), default=None)
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[UserEffect | ShellEffect]:
         out = self.dispatch(self.network.advance(now), now)
         for owner in self._owners.values():
             out += self.dispatch(owner.advance(now), now)
         return out
 
-    def dispatch(self, effects: Sequence[object], now: float) -> list[object]:
+    def dispatch(
+        self, effects: Sequence[UserEffect | OwnerEffect | NetworkEffect], now: float
+    ) -> list[UserEffect | ShellEffect]:
         """Deliver effects to their receivers; return those for the shell and the user."""
         if not effects:
             return []
-        out: list[object] = []
-        pending = deque(effects)
+        out: list[UserEffect | ShellEffect] = []
+        pending: deque[Any] = deque(effects)  # the type of an effect decides who receives it
         while pending:
             effect = pending.popleft()
             kind = type(effect)

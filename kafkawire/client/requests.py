@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from ..messages.api_key import ApiKey
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from .network.cluster import Broker
+from .cluster import Broker
 
 # Destinations.
 
@@ -119,8 +119,9 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrackTopics:
-    """Keep metadata of these topics up to date for this owner, replacing its previous set; None is
-    all topics of the cluster. Unknown topics are requested at once.
+    """Keep metadata of these topics up to date for this owner, replacing its previous set.
+
+    topics: None is all topics of the cluster. Unknown topics are requested at once.
     """
 
     owner: str
@@ -129,8 +130,10 @@ class TrackTopics:
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadataUpdate:
-    """Metadata is stale (an error of `ErrorCode.invalid_metadata`, or a disconnect): update it
-    as soon as retry.backoff.ms allows. topics: include these topics in the next request only.
+    """Metadata is stale: update it as soon as retry.backoff.ms allows.
+
+    Sent after an error of `ErrorCode.invalid_metadata`, or a disconnect. topics: include these
+    topics in the next request only.
     """
 
     topics: frozenset[str] = frozenset()
@@ -229,12 +232,17 @@ class ClusterFailed:
 
 
 OwnerEffect = SendRequest | TrackTopics | RequestMetadataUpdate | UpdateLeader | ForgetCoordinator
-OwnerEvent = ResponseReceived | NoResponse | Sent | MetadataChanged | ClusterFailed
+"""What every owner may emit; the network handles it."""
+Outcome = ResponseReceived | NoResponse | Sent
+"""How a request ends, for its owner alone."""
+OwnerEvent = Outcome | MetadataChanged | ClusterFailed
+"""What every owner must handle; the network emits it."""
 
 
 def error_of(code: int) -> ErrorCode:
-    """Convert an error code of a response; a code that this build does not know is
-    UNKNOWN_SERVER_ERROR, as in Java's client.
+    """Convert an error code of a response.
+
+    A code that this build does not know is UNKNOWN_SERVER_ERROR, as in Java's client.
     """
     try:
         return ErrorCode(code)
@@ -242,10 +250,14 @@ def error_of(code: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-class Machine(Protocol):
+Event_contra = TypeVar("Event_contra", contravariant=True)
+Effect_co = TypeVar("Effect_co", covariant=True)
+
+
+class Machine(Protocol[Event_contra, Effect_co]):
     """The contract of every machine; `now` is monotonic seconds."""
 
-    def handle(self, event: object, now: float) -> Sequence[object]:
+    def handle(self, event: Event_contra, now: float) -> Sequence[Effect_co]:
         """Handle an event; return the effects, in order."""
         ...
 
@@ -253,6 +265,6 @@ class Machine(Protocol):
         """Return when `advance` is due if no event comes; None for never."""
         ...
 
-    def advance(self, now: float) -> Sequence[object]:
+    def advance(self, now: float) -> Sequence[Effect_co]:
         """Do what is due by now; return the effects."""
         ...

@@ -225,8 +225,9 @@ class Consumer(ConsumerSession):
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int], *, timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Find the first records not older than given times in milliseconds since the epoch; None
-        without such a record. Raises LookupFailed, RequestTimedOut.
+        """Find the first records not older than given times; None without such a record.
+
+        times: milliseconds since the epoch. Raises LookupFailed, RequestTimedOut.
         """
         key = next(self._keys)
         times = times_of(times)

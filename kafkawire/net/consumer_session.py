@@ -1,5 +1,4 @@
-"""The state behind a consumer's calls: driver and machine, buffered records, pending futures, and
-calls of the rebalance listener.
+"""The state behind a consumer's calls: machine, buffered records, futures, listener calls.
 
 Law: buffered records belong to the machine until they are returned: they go back before any other
 event. Each pending call gets its result, or ClientClosed.
@@ -16,15 +15,14 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from ..client.arguments import seconds
+from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, consumer_config, events
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import AlreadyStarted, ClientClosed
-from ..client.network.cluster import ClusterView
-from ..client.requests import Machine
 from .driver import Driver, DriverFailed
 from .open_client import open_client
 from .scoped import Scoped
@@ -65,7 +63,7 @@ class ConsumerSession(Scoped):
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(CONSUMER_KEYS, config)
         self._config = consumer_config(self._values)
-        self._driver: Driver | None = None
+        self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
         self._machine: ConsumerMachine | None = None
         self._keys = count()
         self._futures: dict[object, asyncio.Future[object]] = {}
@@ -111,7 +109,7 @@ class ConsumerSession(Scoped):
 
     # -- events and effects
 
-    def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
+    def _owners(self, view: ClusterView) -> Mapping[str, ConsumerMachine]:
         self._machine = ConsumerMachine(
             self._config,
             view,
@@ -120,12 +118,12 @@ class ConsumerSession(Scoped):
         )
         return {"consumer": self._machine}
 
-    def _running(self) -> tuple[Driver, ConsumerMachine]:
+    def _running(self) -> tuple[Driver[events.UserEvent, events.UserEffect], ConsumerMachine]:
         if self._driver is None or self._machine is None or self._closed:
             raise ClientClosed("the consumer")
         return self._driver, self._machine
 
-    def _send_event(self, event: object) -> None:
+    def _send_event(self, event: events.UserEvent) -> None:
         """Pass the machine an event of the user; buffered records go back first."""
         driver, _ = self._running()
         interrupted = self._return_records() and self._polling
@@ -185,7 +183,7 @@ class ConsumerSession(Scoped):
         self._futures[key] = future
         return future
 
-    async def _request(self, key: object, event: object) -> object:
+    async def _request(self, key: object, event: events.UserEvent) -> object:
         future = self._expect(key)
         try:
             self._send_event(event)
@@ -198,7 +196,7 @@ class ConsumerSession(Scoped):
             return self._config.default_api_timeout_s
         return seconds(timeout_s)
 
-    def _on_effect(self, effect: object) -> None:
+    def _on_effect(self, effect: events.UserEffect | DriverFailed) -> None:
         """Handle the machine's effects for its user."""
         match effect:
             case events.Deliver(records=records):
@@ -231,7 +229,7 @@ class ConsumerSession(Scoped):
                 self._closed = True
                 self._fail_pending(failure)
             case _:
-                raise AssertionError(f"unexpected effect {effect!r}")
+                assert_never(effect)
         self._changed.set()
 
     def _resolve(self, key: object, result: object) -> None:

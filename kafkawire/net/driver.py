@@ -15,9 +15,9 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Generic
 
-from ..client.client import Client
+from ..client.client import Client, UserEffect, UserEvent
 from ..client.failures import ClientFailed
 from ..client.network.network import CloseNetwork
 from ..client.network.transport import (
@@ -27,6 +27,8 @@ from ..client.network.transport import (
     ConnectionLost,
     ConnectionMade,
     Disconnected,
+    ShellEffect,
+    ShellEvent,
     Write,
     WritingPaused,
     WritingResumed,
@@ -44,7 +46,7 @@ class DriverFailed:
     error: ClientFailed
 
 
-class Driver:
+class Driver(Generic[UserEvent, UserEffect]):
     """A machine, its sockets and its timer.
 
     on_effect: called with each effect that is not for the network or a socket, in order; it must
@@ -57,8 +59,8 @@ class Driver:
 
     def __init__(
         self,
-        client: Client,
-        on_effect: Callable[[object], None],
+        client: Client[UserEvent, UserEffect],
+        on_effect: Callable[[UserEffect | DriverFailed], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.client = client
@@ -72,13 +74,13 @@ class Driver:
         self._timer_at: float | None = None
         self._closed = False
         self._performing = False
-        self._events: deque[object] = deque()
+        self._events: deque[UserEvent | ShellEvent] = deque()
 
     def start(self) -> None:
         """Start the timer; what is due at once is done."""
         self._wake()
 
-    def handle(self, event: object) -> None:
+    def handle(self, event: UserEvent | ShellEvent) -> None:
         """Pass the machine an event, and perform its effects.
 
         A transport may report that it is full from within a write: such an event waits until the
@@ -91,7 +93,7 @@ class Driver:
         else:
             self.perform(self.client.handle(event, self.now()))
 
-    def receive(self, event: object) -> None:
+    def receive(self, event: ShellEvent) -> None:
         """Pass the machine a socket event; an exception closes the client."""
         try:
             self.handle(event)
@@ -112,7 +114,7 @@ class Driver:
         failure.__cause__ = error
         self._on_effect(DriverFailed(failure))
 
-    def perform(self, effects: Iterable[object]) -> None:
+    def perform(self, effects: Iterable[UserEffect | ShellEffect]) -> None:
         """Perform effects, then set the timer."""
         self._performing = True
         try:
@@ -123,7 +125,7 @@ class Driver:
             self._performing = False
         self._set_timer(self.client.next_deadline())
 
-    def _do(self, effects: Iterable[object]) -> None:
+    def _do(self, effects: Iterable[UserEffect | ShellEffect]) -> None:
         for effect in effects:
             match effect:
                 case Write(connection=number, data=data):
@@ -138,8 +140,9 @@ class Driver:
                     self._on_effect(effect)
 
     def wake_by(self, deadline: float | None) -> None:
-        """Advance the machine by then at the latest; for callers that passed one owner an event
-        that only moved its own deadline.
+        """Advance the machine by then at the latest.
+
+        For callers that passed one owner an event that only moved its own deadline.
         """
         if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
             self._set_timer(deadline)
@@ -183,7 +186,9 @@ class Driver:
 class Socket(asyncio.Protocol):
     """One socket, from its connection attempt to its end; `closed` is done then."""
 
-    def __init__(self, driver: Driver, connect: Connect, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, driver: Driver[Any, Any], connect: Connect, tls: ssl.SSLContext | None
+    ) -> None:
         self.number = connect.connection
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver = driver
@@ -191,6 +196,7 @@ class Socket(asyncio.Protocol):
         self._closing = False
         self._deadline: asyncio.TimerHandle | None = None
         self._connecting = asyncio.ensure_future(self._connect(connect, tls))
+        self._connecting.add_done_callback(self._connect_done)
 
     def write(self, data: bytes) -> None:
         """Send bytes; after the peer closed they are dropped: its ConnectionLost is pending."""
@@ -259,6 +265,11 @@ class Socket(asyncio.Protocol):
             )
         except ssl.SSLCertVerificationError as error:
             self._on_lost(f"invalid broker certificate: {error.verify_message}", fatal=True)
-        except (OSError, ValueError, OverflowError, asyncio.CancelledError) as error:
-            # a broker may report an invalid host or port; cancelled only by `close`
+        except (OSError, ValueError, OverflowError) as error:
+            # a broker may report an invalid host or port
             self._on_lost(str(error) or type(error).__name__)
+
+    def _connect_done(self, attempt: asyncio.Task[None]) -> None:
+        """Handle an attempt that `close` or `abort` cancelled, perhaps before it had begun."""
+        if attempt.cancelled():
+            self._on_lost("cancelled")

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from .. import __version__
-from ..client.client import Client
+from ..client.client import Client, UserEffect, UserEvent
+from ..client.cluster import ClusterView
 from ..client.config import Values, bootstrap, network_settings
-from ..client.network.cluster import ClusterView
 from ..client.network.network import Network
-from ..client.requests import Machine
-from .driver import Driver
+from ..client.requests import Machine, OwnerEffect, OwnerEvent
+from .driver import Driver, DriverFailed
 from .tls import tls_context
 
 SOFTWARE: Final = ("kafkawire", __version__)
@@ -26,11 +26,13 @@ NONCE_BYTES: Final = 24
 
 def open_client(
     values: Values,
-    owners: Callable[[ClusterView], Mapping[str, Machine]],
-    on_effect: Callable[[object], None],
+    owners: Callable[
+        [ClusterView], Mapping[str, Machine[UserEvent | OwnerEvent, UserEffect | OwnerEffect]]
+    ],
+    on_effect: Callable[[UserEffect | DriverFailed], None],
     *,
     auto_create_topics: bool = False,
-) -> Driver:
+) -> Driver[UserEvent, UserEffect]:
     """Create a client and run it on the running loop.
 
     owners: makes the machines that send requests, given the cluster metadata; the first receives
@@ -43,6 +45,7 @@ def open_client(
         rng=random.random,
         nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
     )
-    driver = Driver(Client(network, owners(network.view)), on_effect, tls_context(values))
+    client: Client[UserEvent, UserEffect] = Client(network, owners(network.view))
+    driver = Driver(client, on_effect, tls_context(values))
     driver.start()
     return driver

@@ -15,8 +15,9 @@ import random
 import time
 from collections.abc import Hashable, Mapping
 from itertools import count
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
+from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.failures import (
     AlreadyStarted,
@@ -26,7 +27,6 @@ from ..client.failures import (
     ClientFailed,
     RequestFailed,
 )
-from ..client.network.cluster import ClusterView
 from ..client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -45,7 +45,8 @@ from ..client.producer import (
 )
 from ..client.producer import Producer as ProducerMachine
 from ..client.producer.checking import checked
-from ..client.requests import Machine, Reason
+from ..client.producer.events import UserEffect, UserEvent
+from ..client.requests import Reason
 from ..records import Headers
 from .driver import Driver, DriverFailed
 from .open_client import open_client
@@ -58,8 +59,9 @@ YIELD_SECONDS: Final = 0.001
 
 
 class RecordMetadata(NamedTuple):
-    """The position of a record; offset -1 if the broker did not report it (acks=0). timestamp:
-    milliseconds, the broker's own for topics with log append time.
+    """The position of a record; offset -1 if the broker did not report it (acks=0).
+
+    timestamp: milliseconds, the broker's own for topics with log append time.
     """
 
     topic: str
@@ -81,7 +83,7 @@ class Producer(Scoped):
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(PRODUCER_KEYS, config)
         self._settings = producer_settings(self._values)
-        self._driver: Driver | None = None
+        self._driver: Driver[UserEvent, UserEffect] | None = None
         self._machine: ProducerMachine | None = None
         self._tokens = count()
         self._last_batch_number = -1
@@ -195,11 +197,11 @@ class Producer(Scoped):
             self._machine = None
             await driver.close()
 
-    def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
+    def _owners(self, view: ClusterView) -> Mapping[str, ProducerMachine]:
         self._machine = ProducerMachine(self._settings, view, rng=random.random)
         return {"producer": self._machine}
 
-    def _running(self) -> tuple[Driver, ProducerMachine]:
+    def _running(self) -> tuple[Driver[UserEvent, UserEffect], ProducerMachine]:
         if self._driver is None or self._machine is None:
             raise ClientClosed("the producer")
         return self._driver, self._machine
@@ -228,48 +230,41 @@ class Producer(Scoped):
                 driver.handle(Withdraw(token))
                 token[0].cancel()
 
-    def _on_effect(self, effect: object) -> None:
+    def _on_effect(self, effect: UserEffect | DriverFailed) -> None:
         match effect:
             case Delivered():
                 self._delivered(effect)
             case Failed(tokens=tokens, failure=failure):
-                for token in tokens:
-                    self._placed(token)
-                for future, _ in cast(list[_Token], tokens):
-                    if not future.done():
-                        future.set_exception(raised(failure))
+                for future in self._pending(tokens):
+                    future.set_exception(raised(failure))
             case Parked(token=token):
                 self._parked[token] = asyncio.get_running_loop().create_future()
             case Placed(token=token):
                 self._placed(token)
             case Flushed(token=token):
-                flushed = self._flushes.get(token)
-                if flushed is not None and not flushed.done():
-                    flushed.set_result(None)
+                _complete(self._flushes.get(token))
             case ProducerClosed():
-                assert self._done is not None
-                if not self._done.done():
-                    self._done.set_result(None)
+                _complete(self._done)
             case DriverFailed(error=error):
-                self._failed(error)
+                self._client_failed(error)
             case _:
-                raise AssertionError(f"unexpected effect {effect!r}")
+                assert_never(effect)
 
-    def _failed(self, error: ClientFailed) -> None:
+    def _client_failed(self, error: ClientFailed) -> None:
         """Fail everything that waits: the machine is closed."""
         machine, self._machine = self._machine, None
-        tokens = [] if machine is None else list(machine.outstanding())
-        for token in tokens:
-            self._placed(token)
-        futures = [future for future, _ in cast(list[_Token], tokens)]
-        for future in futures:
-            if not future.done():
-                future.set_exception(error)
+        for future in self._pending([] if machine is None else list(machine.outstanding())):
+            future.set_exception(error)
         for flush in self._flushes.values():
             if not flush.done():
                 flush.set_exception(error)
-        if self._done is not None and not self._done.done():
-            self._done.set_result(None)
+        _complete(self._done)
+
+    def _pending(self, tokens: list[Hashable]) -> list[asyncio.Future[RecordMetadata]]:
+        """Return the futures without a result of these records; none is parked any more."""
+        for token in tokens:
+            self._placed(token)
+        return [future for future, _ in cast(list[_Token], tokens) if not future.done()]
 
     def _delivered(self, effect: Delivered) -> None:
         topic, partition, offset = effect.topic, effect.partition, effect.base_offset
@@ -282,9 +277,12 @@ class Producer(Scoped):
             offset += step
 
     def _placed(self, token: Hashable) -> None:
-        waiting = self._parked.pop(token, None)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
+        _complete(self._parked.pop(token, None))
+
+
+def _complete(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)
 
 
 def raised(failure: Failure) -> ClientError:

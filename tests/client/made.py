@@ -10,6 +10,7 @@ from kafkawire.client.config import CLIENT_KEYS, Setting, network_settings, read
 from kafkawire.client.network.network import Network
 from kafkawire.client.network.settings import NetworkSettings
 from kafkawire.client.producer import PRODUCER_KEYS, Producer, producer_settings
+from kafkawire.client.producer.events import UserEffect, UserEvent
 
 SOFTWARE = ("kafkawire", "tests")
 Addresses = Sequence[tuple[str, int]]
@@ -41,7 +42,7 @@ def network(
 
 def producer_client(
     random: Random, addresses: Addresses, config: dict[str, Setting] | None = None
-) -> Client:
+) -> Client[UserEvent, UserEffect]:
     """A client with one producer."""
     given = {"bootstrap.servers": servers(addresses), **(config or {})}
     values = read_config(PRODUCER_KEYS, given)

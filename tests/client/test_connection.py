@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from random import Random
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,8 @@ from kafkawire.client.network.connection_states import (
     LEGAL,
     CloseConnection,
     ConnectionClosed,
+    ConnectionEffect,
+    ConnectionEvent,
     ConnectionReady,
     ConnectionSettings,
     State,
@@ -57,7 +60,7 @@ TABLE = {
     ApiKey.SASL_HANDSHAKE: (0, 1),
     ApiKey.SASL_AUTHENTICATE: (0, 2),
 }
-EVENTS: dict[type, object] = {
+EVENTS: dict[type[ConnectionEvent], ConnectionEvent] = {
     ConnectionMade: ConnectionMade(1),
     ConnectionLost: ConnectionLost(1, "gone"),
     BytesReceived: BytesReceived(1, b""),
@@ -110,11 +113,12 @@ def test_every_state_and_event_has_its_handler() -> None:
     """The table is total: what is not in it is refused as our own mistake, and nothing else is."""
     assert set(LEGAL) == set(State)
     assert LEGAL[State.CLOSED] == frozenset()
+    assert set(HANDLERS) == set(get_args(ConnectionEvent))
     for state, kind in itertools.product(State, [*EVENTS, Submit]):
         connection = made()
         connection.state = state
         event = EVENTS.get(kind) or Submit(ask(), 10.0)
-        if (state, kind) in HANDLERS:
+        if state in HANDLERS[kind][1]:
             connection.handle(event, 0.0)
         else:
             with pytest.raises(LocalProtocolError, match=state.value):
@@ -276,7 +280,7 @@ def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
 
 def authenticated(
     lifetime_ms: int = 0, *, handshake: int = 1
-) -> tuple[Connection, list[object], Frame | None]:
+) -> tuple[Connection, list[ConnectionEffect], Frame | None]:
     """PLAIN, up to the broker's last word; with handshake 0 tokens have no header."""
     connection = made(Credentials("PLAIN", "alice", "secret"))
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))

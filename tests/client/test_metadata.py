@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.client.network.cluster import Broker
+from kafkawire.client.cluster import Broker
 from kafkawire.client.network.metadata import RELIABLE_EPOCHS_FROM, TOPIC_IDS_FROM, Metadata
 from kafkawire.client.requests import UpdateLeader
 from kafkawire.messages.metadata_response import (

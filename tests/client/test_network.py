@@ -12,19 +12,20 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.client import Client
+from kafkawire.client.cluster import Broker
 from kafkawire.client.network.backoff import Backoff
 from kafkawire.client.network.broker_connection import (
     BrokerConnection,
     BrokerConnectionKey,
     Purpose,
     QueuedRequest,
-    least_loaded,
+    Randomness,
 )
-from kafkawire.client.network.cluster import Broker
+from kafkawire.client.network.broker_connections import least_loaded
 from kafkawire.client.network.connection import Connection
 from kafkawire.client.network.connection_states import ConnectionClosed
 from kafkawire.client.network.negotiated_versions import Range, Versions
-from kafkawire.client.network.network import CloseNetwork, Network, Randomness
+from kafkawire.client.network.network import CloseNetwork, Network
 from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
@@ -490,4 +491,4 @@ def test_a_queue_is_sent_in_order_and_fails_together() -> None:
 def test_a_network_knows_its_events() -> None:
     made: Network = network(Random(1), [("broker1", 9092)])
     with pytest.raises(Exception, match="str"):
-        made.handle("what", 0.0)
+        made.handle("what", 0.0)  # type: ignore[arg-type]

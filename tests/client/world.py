@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from random import Random
+from typing import Any
 
 from kafkawire.broker import (
     AwaitDrain,
@@ -37,6 +38,7 @@ from kafkawire.broker import (
 from kafkawire.broker import Close as BrokerClose
 from kafkawire.broker.releases import LATEST
 from kafkawire.client.client import Client
+from kafkawire.client.network.network import NetworkEvent
 from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
@@ -79,7 +81,7 @@ class World:
         self.on_news: dict[str, Callable[[object], None]] = {}
         self.kept: list[Persisted] = []
         self._digest = hashlib.sha256()
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, Client[Any, Any]] = {}
         self._due: dict[str, float | None] = {}
         self._pipes: dict[int, Pipe] = {}
         self._local: dict[tuple[str, int], Pipe] = {}
@@ -113,7 +115,7 @@ class World:
 
     # What a test does.
 
-    def add(self, name: str, client: Client) -> None:
+    def add(self, name: str, client: Client[Any, Any]) -> None:
         """Let a client live here."""
         self._clients[name] = client
         self.news[name] = []
@@ -123,7 +125,7 @@ class World:
         """Give a client an event of its user."""
         self._on_client_effects(name, self._clients[name].handle(event, self.now))
 
-    def to_network(self, name: str, event: object) -> None:
+    def to_network(self, name: str, event: NetworkEvent) -> None:
         self._on_client_effects(name, self._clients[name].to_network(event, self.now))
 
     def at(self, when: float, action: Callable[[], None]) -> None:

@@ -38,6 +38,19 @@ async def write(broker: ServerThread, number: int) -> None:
             await producer.send("t", b"%d" % at)
 
 
+def test_a_client_closed_at_once_waits_for_nothing(kafka_broker: ServerThread) -> None:
+    """Its connection attempt is cancelled before it has begun."""
+
+    async def story() -> float:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with consumer(kafka_broker) as reader:
+            reader.subscribe(["t"])
+        return loop.time() - began
+
+    assert asyncio.run(story()) < 2
+
+
 class Listener:
     """Is told of partitions by the test's leave, and may refuse them."""
 

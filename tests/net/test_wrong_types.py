@@ -11,6 +11,7 @@ import pytest
 
 from kafkawire.client.consumer import OffsetAndMetadata
 from kafkawire.client.failures import ClientClosed, ClientFailed
+from kafkawire.client.network.transport import BytesReceived
 from kafkawire.errors import EncodeError
 from kafkawire.net.admin import Admin
 from kafkawire.net.consumer import Consumer
@@ -206,10 +207,8 @@ def test_an_error_inside_the_machine_ends_the_client_once(
             monkeypatch.setattr("kafkawire.client.network.connection.Connection._on_bytes", failing)
             from kafkawire.client.network import connection
 
-            for key in [
-                each for each in connection.HANDLERS if each[1].__name__ == "BytesReceived"
-            ]:
-                monkeypatch.setitem(connection.HANDLERS, key, failing)
+            _, states = connection.HANDLERS[BytesReceived]
+            monkeypatch.setitem(connection.HANDLERS, BytesReceived, (failing, states))
             future = await producer.send("t", b"v")
             waiting: Awaitable[object] = future
             if what == "flush":

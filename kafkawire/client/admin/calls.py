@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
+from ..cluster import ClusterView
 from ..network.backoff import Backoff, Rng
-from ..network.cluster import ClusterView
 from ..requests import (
     Body,
     ClusterFailed,
@@ -29,6 +29,8 @@ from ..requests import (
     ForgetCoordinator,
     MetadataChanged,
     NoResponse,
+    OwnerEffect,
+    OwnerEvent,
     Reason,
     RequestMetadataUpdate,
     ResponseReceived,
@@ -96,6 +98,10 @@ class CallFailed:
     code: ErrorCode = ErrorCode.NONE
 
 
+AdminEvent = Call | OwnerEvent
+AdminEffect = CallCompleted | CallFailed | OwnerEffect
+
+
 @dataclass(slots=True)
 class PendingCall:
     """A call in progress; retry_at: when to retry, None while its request is in flight."""
@@ -120,7 +126,7 @@ class AdminCalls:
         self._pending: dict[int, PendingCall] = {}
         self._numbers = count()
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: AdminEvent, now: float) -> list[AdminEffect]:
         handler = HANDLERS.get(type(event))
         if handler is None:
             raise LocalProtocolError(f"unknown event {type(event).__name__}")
@@ -130,19 +136,19 @@ class AdminCalls:
         found = [each.retry_at for each in self._pending.values() if each.retry_at is not None]
         return min(found, default=None)
 
-    def advance(self, now: float) -> list[object]:
-        out: list[object] = []
+    def advance(self, now: float) -> list[AdminEffect]:
+        out: list[AdminEffect] = []
         for number, each in list(self._pending.items()):
             if each.retry_at is not None and each.retry_at <= now:
                 out += self._send(number, now)
         return out
 
-    def _on_call(self, call: Call, now: float) -> Iterator[object]:
+    def _on_call(self, call: Call, now: float) -> Iterator[AdminEffect]:
         number = next(self._numbers)
         self._pending[number] = PendingCall(call, now + call.timeout_s)
         yield from self._send(number, now)
 
-    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[AdminEffect]:
         number = self._number(event.request)
         each = self._pending[number]
         codes = [error_of(code) for code in each.call.codes(event.message)]
@@ -153,7 +159,7 @@ class AdminCalls:
             del self._pending[number]
             yield CallCompleted(each.call.token, event.message, event.version)
 
-    def _on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+    def _on_failure(self, event: NoResponse, now: float) -> Iterator[AdminEffect]:
         number = self._number(event.request)
         each = self._pending[number]
         if event.retriable and self._retry_later(each, now):
@@ -161,10 +167,10 @@ class AdminCalls:
         del self._pending[number]
         yield CallFailed(each.call.token, event.reason, event.detail, event.code)
 
-    def _ignore(self, _: object, __: float) -> Iterator[object]:
+    def _ignore(self, _: MetadataChanged | ClusterFailed, __: float) -> Iterator[AdminEffect]:
         yield from ()
 
-    def _send(self, number: int, now: float) -> Iterator[object]:
+    def _send(self, number: int, now: float) -> Iterator[AdminEffect]:
         each = self._pending[number]
         call = each.call
         each.retry_at = None
@@ -179,7 +185,7 @@ class AdminCalls:
         timeout_s = min(self._attempt_s, max(each.deadline - now, 0.0))
         yield SendRequest(self._owner, number, to, call.api, call.body, timeout_s)
 
-    def _on_missing_leader(self, number: int, to: LeaderOf, now: float) -> Iterator[object]:
+    def _on_missing_leader(self, number: int, to: LeaderOf, now: float) -> Iterator[AdminEffect]:
         each = self._pending[number]
         if not self._retry_later(each, now):
             del self._pending[number]
@@ -188,7 +194,7 @@ class AdminCalls:
             detail = f"no leader of {to.topic}-{to.partition}"
             yield CallFailed(each.call.token, Reason.UNKNOWN_NODE, detail, code)
 
-    def _refresh(self, call: Call, code: ErrorCode) -> Iterator[object]:
+    def _refresh(self, call: Call, code: ErrorCode) -> Iterator[AdminEffect]:
         if isinstance(call.to, Coordinator):
             yield ForgetCoordinator(call.to)
         elif code.invalid_metadata or code is ErrorCode.NOT_CONTROLLER:
@@ -211,7 +217,9 @@ class AdminCalls:
 
 A = AdminCalls
 
-HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
+Handler: TypeAlias = Callable[[AdminCalls, Any, float], Iterator[AdminEffect]]
+
+HANDLERS: Final[Mapping[type[AdminEvent], Handler]] = {
     Call: A._on_call,
     ResponseReceived: A._on_response,
     NoResponse: A._on_failure,

@@ -120,7 +120,7 @@ def _close(event: events.Close) -> events.Close:
     return event
 
 
-CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
+CHECKS: Final[Mapping[type, Callable[[Any], Any]]] = {
     events.Subscribe: lambda event: replace(event, topics=topics_of(event.topics)),
     events.Assign: lambda event: events.Assign(partitions_of(event.partitions)),
     events.Seek: _seek,
@@ -137,7 +137,7 @@ CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
 """Event type -> check. Other events have no values to check."""
 
 
-def checked(event: object) -> object:
+def checked(event: events.ConsumerEvent) -> events.ConsumerEvent:
     """Return the event with its values checked."""
     check = CHECKS.get(type(event))
     return event if check is None else check(event)

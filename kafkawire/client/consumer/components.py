@@ -5,24 +5,36 @@ Law: created once, together; each is a machine or a table of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
+from ..cluster import ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import ClusterView
 from ..requests import NoResponse, ResponseReceived
 from .configuration import ConsumerConfig
+from .events import ConsumerEffect
 from .fetch import fetcher
 from .group import member as member
 from .group import membership
+from .group.member_states import MemberEffect
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
 from .offsets.lookups import OffsetsByTime
-from .offsets.positions import Positions
+from .offsets.positions import Positions, PositionsEffect
 from .subscription import Subscription
 
-Effects: TypeAlias = list[object]
+ComponentEffect = (
+    MemberEffect
+    | PositionsEffect
+    | leaders.LeadersEffect
+    | committed.CommittedEffect
+    | committing.CommittingEffect
+    | fetcher.FetcherEffect
+)
+Effect = ConsumerEffect | ComponentEffect
+"""Effects for the network and the user, and those between components."""
+Effects: TypeAlias = Sequence[Effect]
 
 
 class Component(Protocol):

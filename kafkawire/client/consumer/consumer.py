@@ -12,31 +12,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
+from ..cluster import ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import ClusterView
 from ..requests import ClusterFailed, MetadataChanged, NoResponse, ResponseReceived
 from . import events
 from .checking import checked
-from .components import Components
+from .components import ComponentEffect, Components, Effect, Effects
 from .configuration import ConsumerConfig
+from .coordinator import rebalancing
+from .coordinator.assignment import Assignment
+from .coordinator.commits import STEP, USER, Commits
+from .coordinator.leadership import Leadership
+from .events import ConsumerEffect, ConsumerEvent
 from .failures import ConsumerError, FetchFailed
-from .group import member_states, rebalancing
-from .group.assignment import Assignment
-from .group.leadership import Leadership
+from .group import member_states
 from .group.member_states import MemberState
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
-from .offsets.commits import STEP, USER, Commits
 from .offsets.partition_state import PositionFailed
-from .offsets.queries import OffsetQueries
 from .partitions import TopicPartition
+from .queries import OffsetQueries
 from .subscription import Mode
 from .subscription_state import CLOSING, SUBSCRIPTION_HANDLERS, SubscriptionState
-
-Effects: TypeAlias = list[object]
 
 
 class Consumer:
@@ -77,7 +77,7 @@ class Consumer:
 
     # -- the machine
 
-    def handle(self, event: object, now: float) -> Effects:
+    def handle(self, event: ConsumerEvent, now: float) -> list[ConsumerEffect]:
         """Handle an event of the user or of the network.
 
         Raises LocalProtocolError for a call that is illegal in the current state, InvalidValue and
@@ -106,10 +106,10 @@ class Consumer:
             (at for at in [*times, self._assignment.close_deadline] if at is not None), default=None
         )
 
-    def advance(self, now: float) -> Effects:
+    def advance(self, now: float) -> list[ConsumerEffect]:
         if self.closed:
             return []
-        effects: Effects = []
+        effects: list[Effect] = []
         for machine in self._machines.values():
             due = machine.next_deadline()
             if due is not None and due <= now:
@@ -141,9 +141,9 @@ class Consumer:
         self._max_records = event.max_records or self.config.max_poll_records
         self.positions.retry_failed()
         effects = self._commits.auto_commit_if_due(now)
-        return effects + self.membership.handle(member_states.Polled(), now)
+        return [*effects, *self.membership.handle(member_states.Polled(), now)]
 
-    def _stop_polling(self, _event: object, now: float) -> Effects:
+    def _stop_polling(self, _event: events.StopPolling | None, now: float) -> Effects:
         if not self._polling:
             return []
         self._polling = False
@@ -157,7 +157,7 @@ class Consumer:
         """Complete the poll with an error or with records, if possible."""
         if not self._polling or self._assignment.steps:
             return []
-        result: object
+        result: ConsumerEffect
         if self._errors:
             result = events.Raise(self._errors.popleft())
         else:
@@ -182,8 +182,10 @@ class Consumer:
         origin, key = event.commit.key
         if origin == USER:
             return [events.Done(key, event.error)]
-        effects: Effects = [] if event.error is None else [events.Warn(event.error)]
-        return effects + (self._assignment.on_committed(key, now) if origin == STEP else [])
+        effects: list[Effect] = [] if event.error is None else [events.Warn(event.error)]
+        if origin == STEP:
+            effects += self._assignment.on_committed(key, now)
+        return effects
 
     def _on_commit_refused(self, event: committing.CommitRefused, now: float) -> Effects:
         return self.membership.on_commit_error(event.code, event.identity, now)
@@ -207,7 +209,7 @@ class Consumer:
 
     # -- the group
 
-    def _on_prepare(self, _event: object, _now: float) -> Effects:
+    def _on_prepare(self, _event: member_states.Prepare, _now: float) -> Effects:
         self._leadership.end()
         self._assignment.prepare()
         return []
@@ -216,7 +218,7 @@ class Consumer:
         self, event: member_states.ComputeAssignments, now: float
     ) -> Effects:
         self._leadership.begin(event)
-        return self._subscription_state.track() + self._leadership.run(now)
+        return [*self._subscription_state.track(), *self._leadership.run(now)]
 
     def _on_assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
         self._assignment.on_assigned(event)
@@ -226,7 +228,7 @@ class Consumer:
         self._leadership.end()
         return self._assignment.on_lost(event)
 
-    def _on_left(self, _event: object, now: float) -> Effects:
+    def _on_left(self, _event: member_states.Left, now: float) -> Effects:
         return self._assignment.on_left(now)
 
     def _on_group_refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
@@ -250,7 +252,7 @@ class Consumer:
         self._assignment.steps.add(rebalancing.FinishClose())
         return []
 
-    def _finish_close(self) -> Effects:
+    def _finish_close(self) -> list[ConsumerEffect]:
         effects = self._components.fetcher.close()
         self.closed = True
         return [*effects, events.Closed()]
@@ -264,7 +266,10 @@ class Consumer:
     def _on_metadata_changed(self, event: MetadataChanged, now: float) -> Effects:
         self.positions.on_metadata_changed()
         self._components.fetcher.on_metadata_changed(now)
-        effects = self._components.leaders.handle(event, now) + self._leadership.run(now)
+        effects: list[Effect] = [
+            *self._components.leaders.handle(event, now),
+            *self._leadership.run(now),
+        ]
         self._errors += self._subscription_state.topic_errors()
         reason = ""
         if self.subscription.match(self._view):
@@ -282,25 +287,27 @@ class Consumer:
 
     # -- routing
 
-    def _route(self, effects: Effects, now: float) -> Effects:
+    def _route(self, effects: Effects, now: float) -> list[ConsumerEffect]:
         """Route effects between components; returns those for the network and the user."""
-        out: Effects = []
+        out: list[ConsumerEffect] = []
         self._dispatch(effects, out, now)
         while self._assignment.steps.pending:
             self._dispatch(self._assignment.run(now), out, now)
         if self._assignment.ended and not self.closed:
             out += self._finish_close()
         while not self.closed:
-            more = (
-                self.positions.requests() + self._components.fetcher.fetch(now) + self._deliver(now)
-            )
+            more: Effects = [
+                *self.positions.requests(),
+                *self._components.fetcher.fetch(now),
+                *self._deliver(now),
+            ]
             if not more:
                 break
             self._dispatch(more, out, now)
-        return out + self._queries.completed()
+        return [*out, *self._queries.completed()]
 
-    def _dispatch(self, effects: Effects, out: Effects, now: float) -> None:
-        pending = deque(effects)
+    def _dispatch(self, effects: Effects, out: list[ConsumerEffect], now: float) -> None:
+        pending: deque[Any] = deque(effects)  # the type of an effect decides who handles it
         while pending:
             effect = pending.popleft()
             handler = INTERNAL_HANDLERS.get(type(effect))
@@ -327,9 +334,9 @@ class Consumer:
 
 
 C = Consumer
-Handler: TypeAlias = Callable[..., Effects]
+Handler: TypeAlias = Callable[[Consumer, Any, float], Effects]
 
-HANDLERS: Final[Mapping[type, Handler]] = {
+HANDLERS: Final[Mapping[type[ConsumerEvent], Handler]] = {
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
     events.ReturnRecords: C._return_records,
@@ -347,7 +354,7 @@ HANDLERS: Final[Mapping[type, Handler]] = {
 }
 """Events from outside -> handler."""
 
-INTERNAL_HANDLERS: Final[Mapping[type, Handler]] = {
+INTERNAL_HANDLERS: Final[Mapping[type[ComponentEffect], Handler]] = {
     member_states.Prepare: C._on_prepare,
     member_states.ComputeAssignments: C._on_compute_assignments,
     member_states.PartitionsAssigned: C._on_assigned,

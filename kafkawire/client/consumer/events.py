@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from ..requests import OwnerEffect, OwnerEvent
 from .configuration import ResetPolicy
 from .failures import ConsumerError
 from .offsets.committing import CommitKind
@@ -65,11 +66,15 @@ class SeekTo:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
+    """Deliver no records of these partitions until they are resumed."""
+
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
+    """Deliver records of paused partitions again."""
+
     partitions: tuple[TopicPartition, ...]
 
 
@@ -153,6 +158,27 @@ class Close:
     """Commit, leave the group and close. Completed by Closed within the timeout."""
 
     timeout_s: float
+
+
+UserEvent = (
+    Subscribe
+    | Assign
+    | Unsubscribe
+    | Seek
+    | SeekTo
+    | Pause
+    | Resume
+    | Poll
+    | StopPolling
+    | ReturnRecords
+    | ListenerDone
+    | Commit
+    | GetCommitted
+    | GetOffsets
+    | GetPosition
+    | CancelGetPosition
+    | Close
+)
 
 
 # Effects.
@@ -240,3 +266,20 @@ class PositionFound:
 @dataclass(frozen=True, slots=True)
 class Closed:
     """The consumer is closed."""
+
+
+UserEffect = (
+    CallListener
+    | DiscardRecords
+    | Deliver
+    | Raise
+    | Warn
+    | Done
+    | CommittedFound
+    | OffsetsFound
+    | PositionFound
+    | Closed
+)
+
+ConsumerEvent = UserEvent | OwnerEvent
+ConsumerEffect = UserEffect | OwnerEffect

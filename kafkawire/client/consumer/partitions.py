@@ -43,6 +43,16 @@ class OffsetAndTimestamp(NamedTuple):
     leader_epoch: int = NO_EPOCH
 
 
+class EpochEnd(NamedTuple):
+    """The latest epoch up to the requested one, and the offset after its last record.
+
+    Both are -1 where the leader has no such epoch.
+    """
+
+    leader_epoch: int
+    end_offset: int
+
+
 class ConsumerRecord(NamedTuple):
     """A record with its partition and offset.
 

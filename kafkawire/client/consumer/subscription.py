@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from ...errors import LocalProtocolError
-from ..network.cluster import ClusterView
+from ..cluster import ClusterView
 from .partitions import TopicPartition
 
 

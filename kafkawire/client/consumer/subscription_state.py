@@ -9,23 +9,22 @@ Law: an invalid call raises and changes nothing; a new subscription replaces the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...protocol.error_code import ErrorCode
 from ..requests import TrackTopics
 from . import events
-from .components import Components
+from .components import Components, Effects
+from .coordinator import rebalancing
+from .coordinator.assignment import Assignment
+from .coordinator.commits import Commits
+from .coordinator.leadership import Leadership
 from .failures import ConsumerError
-from .group import member_states, rebalancing
-from .group.assignment import Assignment
-from .group.leadership import Leadership
-from .offsets.commits import Commits
+from .group import member_states
 from .offsets.partition_state import Position
 from .partitions import TopicPartition
 from .subscription import Mode
-
-Effects: TypeAlias = list[object]
 
 UNSUBSCRIBED: Final = "the consumer unsubscribed from all topics"
 CLOSING: Final = "the consumer is being closed"
@@ -74,7 +73,8 @@ class SubscriptionState:
         ):
             return effects  # join when topics are known
         reason = "the subscription is new or has changed"
-        return effects + self._components.membership.handle(member_states.JoinWanted(reason), now)
+        wanted = member_states.JoinWanted(reason)
+        return [*effects, *self._components.membership.handle(wanted, now)]
 
     def assign(self, event: events.Assign, now: float) -> Effects:
         """Assign partitions manually."""
@@ -83,12 +83,12 @@ class SubscriptionState:
         removed = [each for each in self._positions if each not in self._subscription.assigned]
         self._assignment.drop_partitions(removed)
         self._positions.add(sorted(self._subscription.assigned))
-        return effects + self.track()
+        return [*effects, *self.track()]
 
     def unsubscribe(self, event: events.Unsubscribe, now: float) -> Effects:
         """Unsubscribe, and leave the group."""
         self._subscription.unsubscribe()
-        effects = self._commits.auto_commit_async(now) + self.track()
+        effects = [*self._commits.auto_commit_async(now), *self.track()]
         self._assignment.leave(UNSUBSCRIBED)
         self._assignment.steps.add(rebalancing.CompleteCall(event.key))
         return effects
@@ -145,7 +145,9 @@ class SubscriptionState:
 
 S = SubscriptionState
 
-SUBSCRIPTION_HANDLERS: Final[Mapping[type, Callable[..., Effects]]] = {
+Handler: TypeAlias = Callable[[SubscriptionState, Any, float], Effects]
+
+SUBSCRIPTION_HANDLERS: Final[Mapping[type[events.ConsumerEvent], Handler]] = {
     events.Subscribe: S.subscribe,
     events.Assign: S.assign,
     events.Unsubscribe: S.unsubscribe,

@@ -13,29 +13,33 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from itertools import count
+from typing import Final, NamedTuple
 
-from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, SendRequest
+from ..cluster import Broker
+from ..requests import RETRIABLE, NoResponse, Outcome, Reason, ResponseReceived, SendRequest
 from .backoff import Backoff, Rng
-from .cluster import Broker
 from .connection import Connection
 from .connection_states import (
     CloseConnection,
     ConnectionClosed,
+    ConnectionEffect,
     ConnectionReady,
     ConnectionSettings,
     State,
     Submit,
 )
 from .negotiated_versions import Opening
-from .transport import Connect
+from .transport import Close, Connect, ShellEvent, Write
 
 THROTTLE: Final = "throttle_time_ms"
 
 
 class Purpose(Enum):
-    """What a connection is for: a coordinator delays some responses (JoinGroup), and a broker
-    responds to the requests of a connection in order, so fetches must not queue behind them.
+    """What a connection is for.
+
+    A coordinator delays some responses (JoinGroup), and a broker responds to the requests of a
+    connection in order, so fetches must not queue behind them.
     """
 
     DATA = "data"
@@ -71,18 +75,20 @@ class BrokerConnectionClosed:
     closed: ConnectionClosed
 
 
-class RandomSource(Protocol):
-    """Random numbers, nonces and connection ids for a machine."""
+BrokerConnectionEffect = Connect | Write | Close | Outcome | BrokerConnectionClosed
 
-    @property
-    def rng(self) -> Rng: ...
 
-    @property
-    def nonce(self) -> Callable[[], str]: ...
+class Randomness:
+    """Random numbers, nonces and connection ids of one network."""
+
+    def __init__(self, rng: Rng, nonce: Callable[[], str]) -> None:
+        self.rng = rng
+        self.nonce = nonce
+        self._numbers = count(1)
 
     def connection(self) -> int:
         """Return the id of the next connection."""
-        ...
+        return next(self._numbers)
 
 
 class BrokerConnection:
@@ -95,7 +101,7 @@ class BrokerConnection:
         settings: ConnectionSettings,
         backoff: Backoff,
         idle_s: float,
-        randomness: RandomSource,
+        randomness: Randomness,
     ) -> None:
         self.key = key
         self.broker = broker
@@ -148,7 +154,7 @@ class BrokerConnection:
         """Queue a request; `pump` sends it."""
         self.queue.append(queued)
 
-    def pump(self, now: float) -> Iterator[object]:
+    def pump(self, now: float) -> Iterator[BrokerConnectionEffect]:
         """Send what can be sent; connect if requests are queued."""
         while self.queue and self.connection is not None:
             if not self.connection.can_send or now < self._throttled_until:
@@ -161,7 +167,7 @@ class BrokerConnection:
         if self.queue and self.may_connect(now):
             yield from self.connect(now)
 
-    def connect(self, now: float) -> Iterator[object]:
+    def connect(self, now: float) -> Iterator[BrokerConnectionEffect]:
         """Start a connection attempt."""
         self._used_at = now
         self.connection = Connection(
@@ -175,12 +181,12 @@ class BrokerConnection:
         )
         yield Connect(self.connection.number, self.key.node, self.broker.host, self.broker.port)
 
-    def handle(self, event: object, now: float) -> Iterator[object]:
+    def handle(self, event: ShellEvent, now: float) -> Iterator[BrokerConnectionEffect]:
         """Handle an event of the connection."""
         if self.connection is not None:
             yield from self._on_connection_effects(self.connection.handle(event, now), now)
 
-    def close(self, reason: Reason, detail: str, now: float) -> Iterator[object]:
+    def close(self, reason: Reason, detail: str, now: float) -> Iterator[BrokerConnectionEffect]:
         """Close the connection and fail all queued requests.
 
         The connection may already be closed by the same bytes that caused this call: its
@@ -207,7 +213,7 @@ class BrokerConnection:
             found.append(self.not_before)
         return min(found, default=None)
 
-    def advance(self, now: float) -> Iterator[object]:
+    def advance(self, now: float) -> Iterator[BrokerConnectionEffect]:
         if self.connection is not None:
             if self.idle and now >= self._used_at + self._idle_s:
                 yield from self.close(Reason.DISCONNECTED, "connection idle", now)
@@ -224,7 +230,9 @@ class BrokerConnection:
                     remaining.append(queued)
             self.queue = remaining
 
-    def _on_connection_effects(self, effects: Sequence[object], now: float) -> Iterator[object]:
+    def _on_connection_effects(
+        self, effects: Sequence[ConnectionEffect], now: float
+    ) -> Iterator[BrokerConnectionEffect]:
         for effect in effects:
             match effect:
                 case ConnectionReady():
@@ -240,7 +248,7 @@ class BrokerConnection:
                 case _:
                     yield effect
 
-    def _on_closed(self, closed: ConnectionClosed, now: float) -> Iterator[object]:
+    def _on_closed(self, closed: ConnectionClosed, now: float) -> Iterator[BrokerConnectionEffect]:
         self.connection = None
         self._opening = closed.opening
         if not closed.deliberate:
@@ -256,28 +264,3 @@ class BrokerConnection:
 def address_of(broker: Broker) -> str:
     """Return a broker's address for error messages."""
     return f"{broker.host}:{broker.port}"
-
-
-def least_loaded(
-    candidates: Sequence[BrokerConnection], now: float, rng: Rng
-) -> BrokerConnection | None:
-    """Choose the least loaded node, as Kafka's NetworkClient does.
-
-    First a connected one with nothing in flight, then the connected one with the fewest requests
-    in flight, then one that is connecting, then one that may be connected to; never one in backoff.
-    The search starts at a random broker, so that clients spread.
-    """
-    if not candidates:
-        return None
-    start = int(rng() * len(candidates))
-    rotated = [*candidates[start:], *candidates[:start]]
-    ready = [candidate for candidate in rotated if candidate.ready(now)]
-    if ready:
-        return min(ready, key=lambda candidate: candidate.load)
-    for candidate in rotated:
-        if candidate.connecting:
-            return candidate
-    for candidate in rotated:
-        if candidate.may_connect(now):
-            return candidate
-    return None

@@ -12,7 +12,7 @@ ids); each Submit ends in exactly one ResponseReceived, NoResponse or Sent, what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from ...errors import EncodeError, LocalProtocolError, RemoteProtocolError
 from ...messages.api_key import ApiKey
@@ -31,6 +31,8 @@ from .connection_states import (
     LEGAL,
     CloseConnection,
     ConnectionClosed,
+    ConnectionEffect,
+    ConnectionEvent,
     ConnectionReady,
     ConnectionSettings,
     S,
@@ -95,10 +97,10 @@ class Connection:
         full = len(self.in_flight) >= self._settings.max_in_flight
         return self.state is S.READY and not (full or self._renewing or self._paused)
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: ConnectionEvent, now: float) -> list[ConnectionEffect]:
         """Handle an event; LocalProtocolError for an event that the state does not allow."""
-        handler = HANDLERS.get((self.state, type(event)))
-        if handler is None:
+        handler, states = HANDLERS.get(type(event), (None, ()))
+        if handler is None or self.state not in states:
             raise LocalProtocolError(
                 f"unexpected {type(event).__name__} in state {self.state.value}"
             )
@@ -112,7 +114,7 @@ class Connection:
             deadlines.append(self._reauthenticate_at)
         return min(deadlines, default=None)
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[ConnectionEffect]:
         if self._setup_deadline is not None and now >= self._setup_deadline:
             return self._end(Reason.TIMED_OUT, "connection setup timed out", now)
         if any(waiting.deadline <= now for waiting in self.in_flight):
@@ -124,31 +126,31 @@ class Connection:
 
     # Events.
 
-    def _on_connection_made(self, _: object, now: float) -> list[object]:
+    def _on_connection_made(self, _: ConnectionMade, now: float) -> list[ConnectionEffect]:
         self._setup_deadline = None
         self._transition(S.NEGOTIATING)
         newest = min(FIRST_TRY, ours(ApiKey.API_VERSIONS).highest)
         return self._send_api_versions(newest if self._opening is Opening.NEWEST else 0, now)
 
-    def _on_connection_lost(self, event: ConnectionLost, now: float) -> list[object]:
+    def _on_connection_lost(self, event: ConnectionLost, now: float) -> list[ConnectionEffect]:
         detail = event.reason
         if self.state is S.NEGOTIATING:
             self._opening = self._opening.other
             detail = f"{detail}: {NO_VERSIONS.format(self._pipeline.version)}"
         return self._end(Reason.DISCONNECTED, detail, now, fatal=event.fatal, close=False)
 
-    def _pause(self, _: WritingPaused, now: float) -> list[object]:  # noqa: ARG002
+    def _pause(self, _: WritingPaused, now: float) -> list[ConnectionEffect]:  # noqa: ARG002
         self._paused = True
         return []
 
-    def _resume(self, _: WritingResumed, now: float) -> list[object]:  # noqa: ARG002
+    def _resume(self, _: WritingResumed, now: float) -> list[ConnectionEffect]:  # noqa: ARG002
         self._paused = False
         return []
 
-    def _on_close(self, event: CloseConnection, now: float) -> list[object]:
+    def _on_close(self, event: CloseConnection, now: float) -> list[ConnectionEffect]:
         return self._end(event.reason, event.detail, now, deliberate=True)
 
-    def _send(self, event: Submit, _: float) -> list[object]:
+    def _send(self, event: Submit, _: float) -> list[ConnectionEffect]:
         request = event.request
         version = self.versions.choose(request.api, request.body)
         if version is None:
@@ -172,9 +174,9 @@ class Connection:
         self._pipeline.expect(request, request.api, version, event.deadline)
         return [write]
 
-    def _on_bytes(self, event: BytesReceived, now: float) -> list[object]:
+    def _on_bytes(self, event: BytesReceived, now: float) -> list[ConnectionEffect]:
         self._pipeline.feed(event.data)
-        effects: list[object] = []
+        effects: list[ConnectionEffect] = []
         try:
             while self.state is not S.CLOSED and (frame := self._pipeline.take()) is not None:
                 effects += self._frame(frame, now)
@@ -184,7 +186,7 @@ class Connection:
 
     # Frames.
 
-    def _frame(self, frame: bytes, now: float) -> list[object]:
+    def _frame(self, frame: bytes, now: float) -> list[ConnectionEffect]:
         if not self.in_flight:
             raise RemoteProtocolError("response without a request")
         oldest = self.in_flight[0]
@@ -196,17 +198,19 @@ class Connection:
         self.in_flight.popleft()
         if oldest.request is None:
             return SETUP_HANDLERS[self.state](self, message, now)
-        effects: list[object] = [ResponseReceived(oldest.request, version, message, self.node)]
+        effects: list[ConnectionEffect] = [
+            ResponseReceived(oldest.request, version, message, self.node)
+        ]
         return effects + self._renew(now) if self._renewing else effects
 
     # Connection setup.
 
-    def _send_api_versions(self, version: int, now: float) -> list[object]:
+    def _send_api_versions(self, version: int, now: float) -> list[ConnectionEffect]:
         name, number = self._settings.software if version >= 3 else ("", "")
         request = ApiVersionsRequest(client_software_name=name, client_software_version=number)
         return self._send_setup_request(request, ApiKey.API_VERSIONS, version, now)
 
-    def _on_api_versions(self, message: Message, now: float) -> list[object]:
+    def _on_api_versions(self, message: Message, now: float) -> list[ConnectionEffect]:
         assert isinstance(message, ApiVersionsResponse)
         self.versions = Versions.of(message.api_keys)
         if message.error_code == ErrorCode.UNSUPPORTED_VERSION:
@@ -222,14 +226,14 @@ class Connection:
             raise RemoteProtocolError(f"ApiVersions rejected: {name}")
         return self._negotiated(now)
 
-    def _negotiated(self, now: float) -> list[object]:
+    def _negotiated(self, now: float) -> list[ConnectionEffect]:
         self._opening = Opening.NEWEST
         if self._settings.credentials is None:
             self._transition(S.READY)
             return [ConnectionReady()]
         return self._send_sasl_handshake(now)
 
-    def _send_sasl_handshake(self, now: float) -> list[object]:
+    def _send_sasl_handshake(self, now: float) -> list[ConnectionEffect]:
         assert self._settings.credentials is not None
         self._transition(S.HANDSHAKING)
         self._authentication = Authentication(
@@ -238,18 +242,18 @@ class Connection:
         request, version = self._authentication.request, self._authentication.version
         return self._send_setup_request(request, ApiKey.SASL_HANDSHAKE, version, now)
 
-    def _on_sasl_handshake(self, message: Message, now: float) -> list[object]:
+    def _on_sasl_handshake(self, message: Message, now: float) -> list[ConnectionEffect]:
         assert isinstance(message, SaslHandshakeResponse)
         assert self._authentication is not None
         self._transition(S.AUTHENTICATING)
         return self._step(self._authentication.on_handshake(message), now)
 
-    def _on_sasl_authenticate(self, message: Message, now: float) -> list[object]:
+    def _on_sasl_authenticate(self, message: Message, now: float) -> list[ConnectionEffect]:
         assert isinstance(message, SaslAuthenticateResponse)
         assert self._authentication is not None
         return self._step(self._authentication.on_authenticate(message), now)
 
-    def _step(self, step: Step, now: float) -> list[object]:
+    def _step(self, step: Step, now: float) -> list[ConnectionEffect]:
         match step:
             case Token(data=token):
                 return self._token(token, now)
@@ -264,7 +268,7 @@ class Connection:
                 self._transition(S.READY)
                 return [ConnectionReady()]
 
-    def _token(self, token: bytes, now: float) -> list[object]:
+    def _token(self, token: bytes, now: float) -> list[ConnectionEffect]:
         assert self._authentication is not None
         if self._authentication.raw:
             deadline = now + self._settings.request_timeout_s
@@ -274,7 +278,7 @@ class Connection:
         version = self.versions.choose(ApiKey.SASL_AUTHENTICATE, Same(request, 0, 2)) or 0
         return self._send_setup_request(request, ApiKey.SASL_AUTHENTICATE, version, now)
 
-    def _renew(self, now: float) -> list[object]:
+    def _renew(self, now: float) -> list[ConnectionEffect]:
         """Reauthenticate once nothing is in flight; until then no request is accepted."""
         if self.in_flight:
             return []
@@ -285,7 +289,7 @@ class Connection:
 
     def _send_setup_request(
         self, request: Message, api: ApiKey, version: int, now: float
-    ) -> list[object]:
+    ) -> list[ConnectionEffect]:
         write = self._pipeline.write(self.number, request, version)
         self._pipeline.expect(None, api, version, now + self._settings.request_timeout_s)
         return [write]
@@ -306,11 +310,11 @@ class Connection:
         fatal: bool = False,
         deliberate: bool = False,
         close: bool = True,
-    ) -> list[object]:
+    ) -> list[ConnectionEffect]:
         """Close, and fail every in-flight request."""
         self._transition(S.CLOSED)
         self._setup_deadline = self._reauthenticate_at = None
-        effects: list[object] = [Close(self.number)] if close else []
+        effects: list[ConnectionEffect] = [Close(self.number)] if close else []
         for at, waiting in enumerate(self.in_flight):
             if waiting.request is not None:
                 why = reason if is_cause(reason, at, waiting, now) else Reason.DISCONNECTED
@@ -322,42 +326,29 @@ class Connection:
 
 C = Connection
 
-SETUP_HANDLERS: Final[Mapping[State, Callable[[Connection, Message, float], list[object]]]] = {
+SetupHandler: TypeAlias = Callable[[Connection, Message, float], list[ConnectionEffect]]
+
+SETUP_HANDLERS: Final[Mapping[State, SetupHandler]] = {
     S.NEGOTIATING: C._on_api_versions,
     S.HANDSHAKING: C._on_sasl_handshake,
     S.AUTHENTICATING: C._on_sasl_authenticate,
 }
 """Handlers of the responses to the connection's own requests."""
 
+Handler: TypeAlias = Callable[[Connection, Any, float], list[ConnectionEffect]]
+
+_OPEN: Final = (S.CONNECTING, S.NEGOTIATING, S.HANDSHAKING, S.AUTHENTICATING, S.READY)
+_CONNECTED: Final = _OPEN[1:]
+
 # fmt: off
-HANDLERS: Final[Mapping[tuple[State, type], Callable[..., list[object]]]] = {
-    (S.CONNECTING,     ConnectionMade): C._on_connection_made,
-    (S.CONNECTING,     ConnectionLost): C._on_connection_lost,
-    (S.CONNECTING,     CloseConnection):           C._on_close,
-
-    (S.NEGOTIATING,    BytesReceived):  C._on_bytes,
-    (S.NEGOTIATING,    WritingPaused):  C._pause,
-    (S.NEGOTIATING,    WritingResumed): C._resume,
-    (S.NEGOTIATING,    ConnectionLost): C._on_connection_lost,
-    (S.NEGOTIATING,    CloseConnection):           C._on_close,
-
-    (S.HANDSHAKING,    BytesReceived):  C._on_bytes,
-    (S.HANDSHAKING,    WritingPaused):  C._pause,
-    (S.HANDSHAKING,    WritingResumed): C._resume,
-    (S.HANDSHAKING,    ConnectionLost): C._on_connection_lost,
-    (S.HANDSHAKING,    CloseConnection):           C._on_close,
-
-    (S.AUTHENTICATING, BytesReceived):  C._on_bytes,
-    (S.AUTHENTICATING, WritingPaused):  C._pause,
-    (S.AUTHENTICATING, WritingResumed): C._resume,
-    (S.AUTHENTICATING, ConnectionLost): C._on_connection_lost,
-    (S.AUTHENTICATING, CloseConnection):           C._on_close,
-
-    (S.READY,          Submit):         C._send,
-    (S.READY,          BytesReceived):  C._on_bytes,
-    (S.READY,          WritingPaused):  C._pause,
-    (S.READY,          WritingResumed): C._resume,
-    (S.READY,          ConnectionLost): C._on_connection_lost,
-    (S.READY,          CloseConnection):           C._on_close,
+HANDLERS: Final[Mapping[type[ConnectionEvent], tuple[Handler, tuple[State, ...]]]] = {
+    ConnectionMade:  (C._on_connection_made, (S.CONNECTING,)),
+    BytesReceived:   (C._on_bytes,           _CONNECTED),
+    WritingPaused:   (C._pause,              _CONNECTED),
+    WritingResumed:  (C._resume,             _CONNECTED),
+    Submit:          (C._send,               (S.READY,)),
+    ConnectionLost:  (C._on_connection_lost, _OPEN),
+    CloseConnection: (C._on_close,           _OPEN),
 }
+"""Event -> handler, and the states in which the event is legal."""
 # fmt: on

@@ -12,12 +12,15 @@ from typing import Final
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
-from ..requests import Reason, SendRequest
+from ..requests import Outcome, Reason, SendRequest
 from .negotiated_versions import Opening
 from .sasl import Credentials
+from .transport import Close, ShellEvent, Write
 
 
 class State(Enum):
+    """How far a connection is set up."""
+
     CONNECTING = "Connecting"
     NEGOTIATING = "Negotiating"
     HANDSHAKING = "Handshaking"
@@ -88,6 +91,10 @@ class ConnectionClosed:
     fatal: bool
     deliberate: bool
     opening: Opening
+
+
+ConnectionEvent = ShellEvent | Submit | CloseConnection
+ConnectionEffect = Write | Close | Outcome | ConnectionReady | ConnectionClosed
 
 
 @dataclass(slots=True)

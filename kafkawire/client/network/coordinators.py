@@ -20,6 +20,7 @@ from ...messages.find_coordinator_request import FindCoordinatorRequest
 from ...messages.find_coordinator_response import FindCoordinatorResponse
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker
 from ..requests import (
     LEAST_LOADED,
     RETRIABLE,
@@ -33,7 +34,6 @@ from ..requests import (
 )
 from .backoff import Backoff, Rng
 from .broker_connection import QueuedRequest
-from .cluster import Broker
 
 BATCHED_FROM: Final = 4
 """FindCoordinator takes several keys from this version on (KIP-699)."""
@@ -74,6 +74,9 @@ class Found:
     queued: tuple[QueuedRequest, ...]
 
 
+CoordinatorsEffect = SendRequest | NoResponse | Found
+
+
 @dataclass(slots=True)
 class Lookup:
     """One lookup: the requests waiting for it; retry_at: None while it is in flight."""
@@ -106,7 +109,7 @@ class Coordinators:
         """Invalidate all coordinators at a broker: its connection was closed."""
         self._known = {key: at for key, at in self._known.items() if at.node_id != node}
 
-    def wait(self, coordinator: Coordinator, queued: QueuedRequest) -> Iterator[object]:
+    def wait(self, coordinator: Coordinator, queued: QueuedRequest) -> Iterator[CoordinatorsEffect]:
         """Queue a request for its coordinator; start a lookup unless one is in progress."""
         lookup = self._lookups.get(coordinator)
         if lookup is not None:
@@ -115,7 +118,7 @@ class Coordinators:
         self._lookups[coordinator] = Lookup([queued])
         yield self._find(coordinator)
 
-    def on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+    def on_response(self, event: ResponseReceived, now: float) -> Iterator[CoordinatorsEffect]:
         """Handle the response to a lookup."""
         coordinator = event.request.key
         assert isinstance(coordinator, Coordinator)
@@ -141,7 +144,7 @@ class Coordinators:
                     sent=False,
                 )
 
-    def on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+    def on_failure(self, event: NoResponse, now: float) -> Iterator[CoordinatorsEffect]:
         """Handle a lookup without a response."""
         coordinator = event.request.key
         assert isinstance(coordinator, Coordinator)
@@ -156,7 +159,7 @@ class Coordinators:
         found += [each.deadline for up in self._lookups.values() for each in up.queued]
         return min(found, default=None)
 
-    def advance(self, now: float) -> Iterator[object]:
+    def advance(self, now: float) -> Iterator[CoordinatorsEffect]:
         for coordinator, lookup in list(self._lookups.items()):
             late = [each for each in lookup.queued if each.deadline <= now]
             lookup.queued = [each for each in lookup.queued if each.deadline > now]
@@ -171,7 +174,7 @@ class Coordinators:
             else:
                 del self._lookups[coordinator]
 
-    def close(self, reason: Reason, detail: str) -> Iterator[object]:
+    def close(self, reason: Reason, detail: str) -> Iterator[CoordinatorsEffect]:
         """Fail everything that waits."""
         lookups, self._lookups = self._lookups, {}
         for lookup in lookups.values():

@@ -20,8 +20,8 @@ from ...messages.metadata_response import (
 )
 from ...primitives.structure import ZERO_UUID
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker, Partition, Topic
 from ..requests import UpdateLeader
-from .cluster import Broker, Partition, Topic
 
 RELIABLE_EPOCHS_FROM: Final = 9
 """Older versions may report leader epochs that are not reliable (KAFKA-9261)."""

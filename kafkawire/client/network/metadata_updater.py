@@ -105,7 +105,7 @@ class MetadataUpdater:
             return None
         return max(self._due_at, self._not_before)
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[SendRequest]:
         due = self.next_deadline()
         if due is None or now < due:
             return []

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...messages.metadata_response import MetadataResponse
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker
 from ..requests import (
     CONTROLLER,
     LEAST_LOADED,
@@ -27,6 +27,8 @@ from ..requests import (
     ForgetCoordinator,
     MetadataChanged,
     NoResponse,
+    OwnerEffect,
+    OwnerEvent,
     Reason,
     RequestMetadataUpdate,
     ResponseReceived,
@@ -38,13 +40,12 @@ from .backoff import Rng
 from .broker_connection import (
     BrokerConnection,
     BrokerConnectionClosed,
-    BrokerConnectionKey,
     Purpose,
     QueuedRequest,
+    Randomness,
     address_of,
-    least_loaded,
 )
-from .cluster import Broker
+from .broker_connections import BrokerConnections, least_loaded
 from .coordinators import Coordinators, Found
 from .metadata import Metadata, with_cause
 from .metadata_updater import REFRESH, MetadataUpdater
@@ -55,6 +56,7 @@ from .transport import (
     ConnectionLost,
     ConnectionMade,
     Disconnected,
+    ShellEffect,
     ShellEvent,
     WritingPaused,
     WritingResumed,
@@ -69,16 +71,10 @@ class CloseNetwork:
     """Event: close all connections, and fail everything that waits."""
 
 
-class Randomness:
-    """Random numbers, nonces and connection ids of one network."""
-
-    def __init__(self, rng: Rng, nonce: Callable[[], str]) -> None:
-        self.rng = rng
-        self.nonce = nonce
-        self._numbers = count(1)
-
-    def connection(self) -> int:
-        return next(self._numbers)
+NetworkEvent = OwnerEffect | ShellEvent | CloseNetwork
+NetworkEffect = OwnerEvent | ShellEffect
+PartEffect = NetworkEffect | SendRequest | Found | BrokerConnectionClosed
+"""Effects of the network and its parts, before it has handled its own."""
 
 
 class Network:
@@ -104,8 +100,7 @@ class Network:
         }
         self._bootstrapping = True
         self._closed = False
-        self._broker_connections: dict[BrokerConnectionKey, BrokerConnection] = {}
-        self._by_connection: dict[int, BrokerConnection] = {}
+        self._connections = BrokerConnections(settings, self._randomness)
         self._unassigned: deque[QueuedRequest] = deque()
         timeout_s = settings.connection.request_timeout_s
         self._coordinators = Coordinators(OWN, timeout_s, settings.retry, rng)
@@ -118,11 +113,11 @@ class Network:
             rng=rng,
         )
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: NetworkEvent, now: float) -> list[NetworkEffect]:
         handler = HANDLERS.get(type(event))
         if handler is None:
             raise LocalProtocolError(f"unknown event {type(event).__name__}")
-        out: list[object] = []
+        out: list[NetworkEffect] = []
         self._dispatch(handler(self, event, now), now, out)
         self._send_ready(now, out)
         return out
@@ -130,30 +125,23 @@ class Network:
     def next_deadline(self) -> float | None:
         if self._closed:
             return None
-        found = [
-            broker_connection.next_deadline()
-            for broker_connection in self._broker_connections.values()
-        ]
+        found = [each.next_deadline() for each in self._connections]
         found += [self._metadata_updater.next_deadline(), self._coordinators.next_deadline()]
         found += [queued.deadline for queued in self._unassigned]
         if self._unassigned:
             candidates = self._candidates()
-            connecting = any(
-                broker_connection.connecting for broker_connection in candidates
-            )  # no second attempt meanwhile
+            connecting = any(each.connecting for each in candidates)  # no second attempt meanwhile
             found += [
-                broker_connection.free_at
-                for broker_connection in candidates
-                if broker_connection.connection is not None or not connecting
+                each.free_at for each in candidates if each.connection is not None or not connecting
             ]
         return min((at for at in found if at is not None), default=None)
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[NetworkEffect]:
         if self._closed:
             return []
-        out: list[object] = []
-        for broker_connection in list(self._broker_connections.values()):
-            self._dispatch(broker_connection.advance(now), now, out)
+        out: list[NetworkEffect] = []
+        for each in self._connections:
+            self._dispatch(each.advance(now), now, out)
         self._dispatch(self._coordinators.advance(now), now, out)
         late = [queued for queued in self._unassigned if queued.deadline <= now]
         self._unassigned = deque(queued for queued in self._unassigned if queued.deadline > now)
@@ -165,7 +153,7 @@ class Network:
 
     # Events.
 
-    def _send(self, request: SendRequest, now: float) -> Iterator[object]:
+    def _send(self, request: SendRequest, now: float) -> Iterator[PartEffect]:
         queued = QueuedRequest(request, now + request.timeout_s)
         if self._closed:
             yield queued.fail(Reason.CLOSED, "the client is closed")
@@ -178,58 +166,62 @@ class Network:
             if broker is None:
                 yield from self._coordinators.wait(request.to, queued)
             else:
-                self._connection_to(broker, Purpose.COORDINATION).put(queued)
+                self._connections.to(broker, Purpose.COORDINATION).put(queued)
         else:
             yield from self._to_node(request.to, queued)
 
-    def _to_node(self, node: object, queued: QueuedRequest) -> Iterator[object]:
-        broker = self.view.brokers.get(node) if isinstance(node, int) else None
+    def _to_node(self, node: int, queued: QueuedRequest) -> Iterator[PartEffect]:
+        broker = self.view.brokers.get(node)
         if broker is None:
             self._metadata_updater.request_update(frozenset())
             yield queued.fail(Reason.UNKNOWN_NODE, f"no broker with id {node}")
         else:
-            self._connection_to(broker, Purpose.DATA).put(queued)
+            self._connections.to(broker, Purpose.DATA).put(queued)
 
     def _to_controller(self, queued: QueuedRequest) -> None:
         broker = self.view.brokers.get(self.view.controller_id)
         if broker is None:  # any broker forwards such requests if the controller is hidden (KRaft)
             self._unassigned.append(queued)
         else:
-            self._connection_to(broker, Purpose.DATA).put(queued)
+            self._connections.to(broker, Purpose.DATA).put(queued)
 
-    def _track(self, event: TrackTopics, _: float) -> Iterator[object]:
+    def _track(self, event: TrackTopics, _: float) -> Iterator[PartEffect]:
         self._metadata_updater.track(event.owner, event.topics, frozenset(self.view.topics))
         yield from ()
 
-    def _request_metadata_update(self, event: RequestMetadataUpdate, _: float) -> Iterator[object]:
+    def _request_metadata_update(
+        self, event: RequestMetadataUpdate, _: float
+    ) -> Iterator[PartEffect]:
         self._metadata_updater.request_update(event.topics)
         yield from ()
 
-    def _update_leader(self, event: UpdateLeader, _: float) -> Iterator[object]:
+    def _update_leader(self, event: UpdateLeader, _: float) -> Iterator[PartEffect]:
         if self.view.update_leader(event):
             yield MetadataChanged(frozenset({event.topic}))
 
-    def _forget_coordinator(self, event: ForgetCoordinator, _: float) -> Iterator[object]:
+    def _forget_coordinator(self, event: ForgetCoordinator, _: float) -> Iterator[PartEffect]:
         self._coordinators.forget(event.coordinator)
         yield from ()
 
-    def _on_transport_event(self, event: ShellEvent, now: float) -> Iterator[object]:
-        broker_connection = self._by_connection.get(event.connection)
+    def _on_transport_event(self, event: ShellEvent, now: float) -> Iterator[PartEffect]:
+        broker_connection = self._connections.by_id(event.connection)
         if broker_connection is not None:  # else it was closed already
             yield from broker_connection.handle(event, now)
 
-    def _close(self, _: CloseNetwork, now: float) -> Iterator[object]:
+    def _close(self, _: CloseNetwork, now: float) -> Iterator[PartEffect]:
         self._closed = True
         detail = Reason.CLOSED.value
-        for broker_connection in list(self._broker_connections.values()):
-            yield from broker_connection.close(Reason.CLOSED, detail, now)
+        for each in self._connections:
+            yield from each.close(Reason.CLOSED, detail, now)
         while self._unassigned:
             yield self._unassigned.popleft().fail(Reason.CLOSED, detail)
         yield from self._coordinators.close(Reason.CLOSED, detail)
 
     # Effects of the network's parts.
 
-    def _dispatch(self, effects: Iterator[object], now: float, out: list[object]) -> None:
+    def _dispatch(
+        self, effects: Iterator[PartEffect], now: float, out: list[NetworkEffect]
+    ) -> None:
         """Handle the network's own effects; append the others to `out`."""
         for effect in effects:
             match effect:
@@ -240,29 +232,18 @@ class Network:
                 case SendRequest():
                     self._dispatch(self._send(effect, now), now, out)
                 case Found(broker=broker, queued=queued):
-                    broker_connection = self._connection_to(broker, Purpose.COORDINATION)
+                    broker_connection = self._connections.to(broker, Purpose.COORDINATION)
                     for each in queued:
                         broker_connection.put(each)
                 case BrokerConnectionClosed():
                     self._dispatch(self._on_broker_connection_closed(effect), now, out)
-                case Connect(connection=number, node=node):
-                    self._by_connection[number] = self._owner_of(node, number)
+                case Connect():
+                    self._connections.on_connect(effect)
                     out.append(effect)
                 case _:
                     out.append(effect)
 
-    def _owner_of(self, node: int, number: int) -> BrokerConnection:
-        for purpose in Purpose:
-            broker_connection = self._broker_connections.get(BrokerConnectionKey(node, purpose))
-            if (
-                broker_connection is not None
-                and broker_connection.connection
-                and broker_connection.connection.number == number
-            ):
-                return broker_connection
-        raise LocalProtocolError(f"connection {number} has no broker connection")
-
-    def _on_own_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+    def _on_own_response(self, event: ResponseReceived, now: float) -> Iterator[PartEffect]:
         if event.request.key != REFRESH:
             yield from self._coordinators.on_response(event, now)
             return
@@ -280,10 +261,10 @@ class Network:
                 self.view.forget(requested)
             self._bootstrapping = False
             self.view.last_error = ""
-            yield from self._prune(now)
+            yield from self._connections.prune(self.view.brokers, now)
             yield MetadataChanged(changed)
 
-    def _on_own_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+    def _on_own_failure(self, event: NoResponse, now: float) -> Iterator[PartEffect]:
         if event.request.key != REFRESH:
             yield from self._coordinators.on_failure(event, now)
             return
@@ -291,14 +272,9 @@ class Network:
         if not event.retriable and event.reason is not Reason.CLOSED:
             yield ClusterFailed(event.reason, event.detail)
 
-    def _on_broker_connection_closed(self, effect: BrokerConnectionClosed) -> Iterator[object]:
+    def _on_broker_connection_closed(self, effect: BrokerConnectionClosed) -> Iterator[PartEffect]:
         key, closed = effect.key, effect.closed
-        self._by_connection = {
-            number: broker_connection
-            for number, broker_connection in self._by_connection.items()
-            if broker_connection.connection is not None
-            and broker_connection.connection.number == number
-        }
+        self._connections.on_closed()
         if key.purpose is Purpose.COORDINATION:
             self._coordinators.on_disconnect(key.node)
         if not closed.deliberate:
@@ -310,44 +286,14 @@ class Network:
             while self._unassigned:
                 yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)
 
-    def _prune(self, now: float) -> Iterator[object]:
-        """Close connections to brokers that moved or left; to bootstrap servers when idle."""
-        for key, broker_connection in list(self._broker_connections.items()):
-            known = self.view.brokers.get(key.node)
-            moved = known is not None and (known.host, known.port) != (
-                broker_connection.broker.host,
-                broker_connection.broker.port,
-            )
-            gone = known is None and key.purpose is Purpose.DATA
-            if moved or (gone and (key.node >= 0 or broker_connection.load == 0)):
-                del self._broker_connections[key]
-                yield from broker_connection.close(
-                    Reason.DISCONNECTED, "the broker moved or left the cluster", now
-                )
-
     # Choice of connections.
-
-    def _connection_to(self, broker: Broker, purpose: Purpose) -> BrokerConnection:
-        key = BrokerConnectionKey(broker.node_id, purpose)
-        broker_connection = self._broker_connections.get(key)
-        if broker_connection is None:
-            settings = self._settings
-            broker_connection = self._broker_connections[key] = BrokerConnection(
-                key,
-                broker,
-                settings.connection,
-                settings.reconnect,
-                settings.idle_s,
-                self._randomness,
-            )
-        return broker_connection
 
     def _candidates(self) -> list[BrokerConnection]:
         """Return connections to all brokers, for the choice of the least loaded."""
         brokers = self._bootstrap if self._bootstrapping else self.view.brokers
-        return [self._connection_to(broker, Purpose.DATA) for broker in brokers.values()]
+        return self._connections.to_all(brokers.values())
 
-    def _send_ready(self, now: float, out: list[object]) -> None:
+    def _send_ready(self, now: float, out: list[NetworkEffect]) -> None:
         """Send what can be sent now."""
         if self._closed:
             return
@@ -364,9 +310,9 @@ class Network:
                 break
             broker_connection.put(self._unassigned.popleft())
             self._dispatch(broker_connection.pump(now), now, out)
-        for broker_connection in list(self._broker_connections.values()):
-            if broker_connection.queue:
-                self._dispatch(broker_connection.pump(now), now, out)
+        for each in self._connections:
+            if each.queue:
+                self._dispatch(each.pump(now), now, out)
 
     def _maybe_rebootstrap(self, candidates: Sequence[BrokerConnection]) -> None:
         """Go back to the bootstrap servers if every known broker has failed (KIP-899)."""
@@ -379,7 +325,9 @@ class Network:
 
 N = Network
 
-HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
+Handler: TypeAlias = Callable[[Network, Any, float], Iterator[PartEffect]]
+
+HANDLERS: Final[Mapping[type[NetworkEvent], Handler]] = {
     SendRequest: N._send,
     TrackTopics: N._track,
     RequestMetadataUpdate: N._request_metadata_update,

@@ -121,6 +121,7 @@ def attributes(message: str) -> dict[str, str]:
 
 
 def decoded(received: dict[str, str], name: str) -> bytes:
+    """Return the base64 value of an attribute; RemoteProtocolError if missing or malformed."""
     try:
         value = b64decode(received[name], validate=True)
     except KeyError:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Connect:
+    """Open a socket to a broker; ConnectionMade or ConnectionLost must follow."""
+
     connection: int
     node: int
     host: str
@@ -22,12 +24,16 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Write:
+    """Write bytes to a socket."""
+
     connection: int
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
+    """Close a socket once its bytes are written; no event of it may follow."""
+
     connection: int
 
 
@@ -44,13 +50,16 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionMade:
+    """The socket is connected, its TLS handshake complete."""
+
     connection: int
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost:
-    """The connection failed or was closed. fatal: a reconnect will not help (a TLS certificate
-    that is not accepted).
+    """The connection failed or was closed by the peer.
+
+    fatal: a reconnect will not help (a TLS certificate that is not accepted).
     """
 
     connection: int
@@ -60,6 +69,8 @@ class ConnectionLost:
 
 @dataclass(frozen=True, slots=True)
 class BytesReceived:
+    """Bytes from the socket, in order."""
+
     connection: int
     data: bytes
 
@@ -73,6 +84,8 @@ class WritingPaused:
 
 @dataclass(frozen=True, slots=True)
 class WritingResumed:
+    """The peer has caught up: writes are welcome again."""
+
     connection: int
 
 

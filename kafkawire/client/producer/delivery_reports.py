@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from ...messages.produce_response import PartitionProduceResponse
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker, ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import Broker, ClusterView
 from ..requests import Reason, RequestMetadataUpdate, UpdateLeader, error_of
 from .batch import Batch
 from .configuration import ProducerSettings
@@ -50,7 +50,7 @@ class DeliveryReports:
         row: PartitionProduceResponse,
         endpoints: tuple[Broker, ...],
         now: float,
-    ) -> Iterator[object]:
+    ) -> Iterator[UpdateLeader | RequestMetadataUpdate]:
         """Handle the broker's result for a batch."""
         if batch.done:  # it expired before the response
             queue.in_flight.remove(batch)
@@ -82,7 +82,7 @@ class DeliveryReports:
         row: PartitionProduceResponse,
         endpoints: tuple[Broker, ...],
         code: ErrorCode,
-    ) -> Iterator[object]:
+    ) -> Iterator[UpdateLeader | RequestMetadataUpdate]:
         reported = row.current_leader
         if reported.leader_id >= 0:
             known = self._view.partition(queue.topic, queue.partition)
@@ -96,9 +96,7 @@ class DeliveryReports:
     def _on_sequence_error(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, failure: Failure, now: float
     ) -> None:
-        """The broker expected another sequence number: an older batch is incomplete, or one failed
-        for good.
-        """
+        """Handle a sequence error: an older batch is incomplete, or one failed for good."""
         older = any(not each.done and each.order < batch.order for each in queue.unresolved)
         if not older:
             fenced = code is ErrorCode.INVALID_PRODUCER_EPOCH
@@ -118,8 +116,10 @@ class DeliveryReports:
         queue.not_before = max(queue.not_before, now + wait)
 
     def fail(self, queue: PartitionQueue, batch: Batch, failure: Failure) -> None:
-        """Fail a batch. If it had sequence numbers that the broker lacks, the next batch gets a
-        sequence error; renumbering before that error could duplicate the batch.
+        """Fail a batch.
+
+        If it had sequence numbers that the broker lacks, the next batch gets a sequence error;
+        renumbering before that error could duplicate the batch.
         """
         queue.drop(batch)
         batch.fail(failure)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...protocol.error_code import ErrorCode
 from ...records import Headers
-from ..requests import Reason
+from ..requests import OwnerEffect, OwnerEvent, Reason
 
 
 class Send(NamedTuple):
@@ -53,6 +53,9 @@ class CloseProducer:
 @dataclass(frozen=True, slots=True)
 class Abandon:
     """Fail all records without a result."""
+
+
+UserEvent = Send | Withdraw | Flush | CloseProducer | Abandon
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +112,17 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
+    """All records before a Flush have their result."""
+
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerClosed:
     """All accepted records have their result."""
+
+
+UserEffect = Parked | Placed | Delivered | Failed | Flushed | ProducerClosed
+
+ProducerEvent = UserEvent | OwnerEvent
+ProducerEffect = UserEffect | OwnerEffect

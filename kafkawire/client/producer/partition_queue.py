@@ -116,8 +116,9 @@ class PartitionQueue:
         self.queued.insert(at, batch)
 
     def split(self, batch: Batch) -> int:
-        """Replace a batch by its two halves, which share its sequence numbers. Return how many more
-        bytes they have.
+        """Replace a batch by its two halves, which share its sequence numbers.
+
+        Returns how many more bytes they have.
         """
         self.in_flight.remove(batch)
         first, second = batch.split()

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
 from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
 from ...protocol.error_code import ErrorCode
+from ..cluster import Broker, ClusterView
 from ..network.backoff import Rng
-from ..network.cluster import Broker, ClusterView
 from ..requests import (
     ClusterFailed,
     MetadataChanged,
@@ -42,23 +42,17 @@ from .events import (
     Failed,
     Failure,
     Flush,
-    Flushed,
     ProducerClosed,
+    ProducerEffect,
+    ProducerEvent,
     Send,
     Withdraw,
 )
+from .flushes import Flushes
 from .produce_requests import results
 from .producer_id import PRODUCER_ID_KEY, ProducerIdManager, ProducerIdState
 from .record_accumulator import RecordAccumulator, failed
 from .sender import ProduceBatches, Sender
-
-
-class FlushMark(NamedTuple):
-    """How far a flush reaches: batches by number, parked records by arrival; -1: none left."""
-
-    number: int
-    arrival: int
-
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
 
@@ -81,14 +75,14 @@ class Producer:
         self._sender = Sender(settings, view, self._accumulator, self._producer_ids)
         self._serials = count()
         self._in_flight: dict[int, ProduceBatches] = {}
-        self._flushes: dict[Hashable, FlushMark] = {}
+        self._flushes = Flushes(self._accumulator)
         self._tracked: frozenset[str] = frozenset()
         self._closing = False
         self._closed = False
         self._due: float | None = None
         self._reported_tokens: list[list[Hashable]] = []  # by events since the last Send
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: ProducerEvent, now: float) -> list[ProducerEffect]:
         """Handle an event; a Send that joins an open batch is the fast path.
 
         Raises InvalidValue, OutOfRange, and changes nothing, for a record that cannot be encoded.
@@ -108,8 +102,9 @@ class Producer:
         return self._accumulator.last_number
 
     def outstanding(self) -> Iterator[Hashable]:
-        """Iterate over the tokens of records without a result, or whose result the last events may
-        have lost to an exception; reads only.
+        """Iterate over the tokens of records without a result; reads only.
+
+        Includes those whose result the last events may have lost to an exception.
         """
         for queue in self._accumulator.busy.values():
             for batch in queue.unresolved:
@@ -121,10 +116,10 @@ class Producer:
     def next_deadline(self) -> float | None:
         return self._due
 
-    def advance(self, now: float) -> list[object]:
+    def advance(self, now: float) -> list[ProducerEffect]:
         if self._due is None or now < self._due:
             return []
-        out = list(self._accumulator.advance(now))
+        out: list[ProducerEffect] = list(self._accumulator.advance(now))
         for queue in list(self._accumulator.busy.values()):
             self._delivery_reports.expire(queue, now)
         self._send_ready(now, out)
@@ -132,7 +127,7 @@ class Producer:
 
     # Events of the user.
 
-    def _send(self, record: Send, now: float) -> list[object]:
+    def _send(self, record: Send, now: float) -> list[ProducerEffect]:
         record = checked(record)
         if self._closing:
             return [failed(record, CLOSED)]
@@ -150,28 +145,26 @@ class Producer:
             self._due = linger if self._due is None else min(self._due, linger)
         return out
 
-    def _withdraw(self, event: Withdraw, _: float) -> Iterator[object]:
+    def _withdraw(self, event: Withdraw, _: float) -> Iterator[ProducerEffect]:
         self._accumulator.withdraw(event.token)
         yield from ()
 
-    def _flush(self, event: Flush, _: float) -> Iterator[object]:
-        self._flushes[event.token] = FlushMark(
-            self._accumulator.last_number, self._accumulator.last_arrival
-        )
+    def _flush(self, event: Flush, _: float) -> Iterator[ProducerEffect]:
+        self._flushes.add(event.token)
         yield from ()
 
-    def _close(self, _: CloseProducer, __: float) -> Iterator[object]:
+    def _close(self, _: CloseProducer, __: float) -> Iterator[ProducerEffect]:
         self._closing = True
         yield from ()
 
-    def _abandon(self, _: Abandon, __: float) -> Iterator[object]:
+    def _abandon(self, _: Abandon, __: float) -> Iterator[ProducerEffect]:
         self._closing = True
         yield from self._accumulator.fail_parked(CLOSED)
         self._delivery_reports.fail_all(CLOSED)
 
     # Events of the network.
 
-    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[ProducerEffect]:
         if event.request.key == PRODUCER_ID_KEY:
             self._producer_ids.on_response(event, now)
             yield from self._check_producer_id()
@@ -191,7 +184,7 @@ class Producer:
                 )
             yield from self._delivery_reports.complete(queue, batch, row, endpoints, now)
 
-    def _on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+    def _on_failure(self, event: NoResponse, now: float) -> Iterator[ProducerEffect]:
         if event.request.key == PRODUCER_ID_KEY:
             self._producer_ids.on_failure(event, now)
             yield from self._check_producer_id()
@@ -208,14 +201,14 @@ class Producer:
                 queue.in_flight.remove(batch)
                 self._delivery_reports.fail(queue, batch, failure)
 
-    def _sent(self, event: Sent, _: float) -> Iterator[object]:
+    def _sent(self, event: Sent, _: float) -> Iterator[ProducerEffect]:
         for queue, batch in self._complete(event.request).batches:
             queue.in_flight.remove(batch)
             if not batch.done:
                 batch.deliver(-1, -1)
         yield from ()
 
-    def _metadata_changed(self, _: MetadataChanged, now: float) -> Iterator[object]:
+    def _metadata_changed(self, _: MetadataChanged, now: float) -> Iterator[ProducerEffect]:
         for queue in self._accumulator.busy.values():
             if queue.leader_changed:  # KIP-951: the new leader is known, no backoff
                 queue.leader_changed, queue.not_before = False, now
@@ -223,11 +216,11 @@ class Producer:
         if missing:
             yield RequestMetadataUpdate(missing)
 
-    def _cluster_failed(self, event: ClusterFailed, _: float) -> Iterator[object]:
+    def _cluster_failed(self, event: ClusterFailed, _: float) -> Iterator[ProducerEffect]:
         failure = Failure(ErrorCode.NONE, event.reason, event.detail)
         yield from self._accumulator.fail_parked(failure)
 
-    def _check_producer_id(self) -> Iterator[object]:
+    def _check_producer_id(self) -> Iterator[ProducerEffect]:
         failure = self._producer_ids.failure
         if self._producer_ids.state is not ProducerIdState.FAILED or failure is None:
             return
@@ -242,7 +235,7 @@ class Producer:
 
     # After every event.
 
-    def _send_ready(self, now: float, out: list[object]) -> None:
+    def _send_ready(self, now: float, out: list[ProducerEffect]) -> None:
         """Report results, place parked records, send ready batches, complete flushes."""
         self._results(out)
         if self._accumulator.waiting:
@@ -254,7 +247,9 @@ class Producer:
             out.append(TrackTopics(self._owner, topics))
         if self._settings.idempotent and self._accumulator.busy:
             out += self._producer_ids.request(now)
-        flush_to = self._flush_to()
+        flush_to = self._flushes.flush_to()
+        if self._closing:
+            flush_to = self._accumulator.last_number
         for produce in self._sender.drain(now, flush_to):
             serial = next(self._serials)
             self._in_flight[serial] = produce
@@ -268,18 +263,6 @@ class Producer:
         # failed batches freed memory for parked records
         self._due = now if failed_builds else self._next_due(now, flush_to)
 
-    def _flush_to(self) -> int:
-        """Return the last batch that must not linger; records parked before a flush count."""
-        accumulator = self._accumulator
-        for token, mark in self._flushes.items():
-            if accumulator.parked_since(mark.arrival):
-                self._flushes[token] = FlushMark(accumulator.last_number, mark.arrival)
-            elif mark.arrival >= 0:
-                self._flushes[token] = FlushMark(accumulator.last_number, -1)
-        if self._closing:
-            return accumulator.last_number
-        return max((mark.number for mark in self._flushes.values()), default=-1)
-
     def _request(self, serial: int, produce: ProduceBatches) -> SendRequest:
         return SendRequest(
             self._owner,
@@ -291,7 +274,7 @@ class Producer:
             has_response=self._settings.acks != 0,
         )
 
-    def _results(self, out: list[object]) -> None:
+    def _results(self, out: list[ProducerEffect]) -> None:
         for key, queue in list(self._accumulator.busy.items()):
             for batch in queue.resolved():
                 self._accumulator.used -= batch.size
@@ -311,14 +294,11 @@ class Producer:
             if not queue.unresolved:
                 del self._accumulator.busy[key]
 
-    def _finished(self, out: list[object]) -> None:
+    def _finished(self, out: list[ProducerEffect]) -> None:
         oldest = min(
             (queue.unresolved[0].number for queue in self._accumulator.busy.values()), default=None
         )
-        for token, mark in list(self._flushes.items()):
-            if mark.arrival < 0 and (oldest is None or oldest > mark.number):
-                del self._flushes[token]
-                out.append(Flushed(token))
+        out += self._flushes.completed(oldest)
         if self._closing and not self._closed and oldest is None and not self._accumulator.waiting:
             self._closed = True
             out.append(ProducerClosed())
@@ -335,7 +315,9 @@ class Producer:
 
 P = Producer
 
-HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
+Handler: TypeAlias = Callable[[Producer, Any, float], Iterator[ProducerEffect]]
+
+HANDLERS: Final[Mapping[type[ProducerEvent], Handler]] = {
     Withdraw: P._withdraw,
     Flush: P._flush,
     CloseProducer: P._close,

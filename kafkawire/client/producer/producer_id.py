@@ -30,6 +30,8 @@ MAX_EPOCH: Final = 0x7FFF - 1
 
 
 class ProducerIdState(Enum):
+    """Whether a producer id is known."""
+
     NONE = "None"
     REQUESTED = "Requested"
     KNOWN = "Known"
@@ -60,7 +62,7 @@ class ProducerIdManager:
         self._rng = rng
         self._failures = 0
 
-    def request(self, now: float) -> list[object]:
+    def request(self, now: float) -> list[SendRequest]:
         """Request a producer id if one is needed and due."""
         if self.state is not S.NONE or now < self.retry_at:
             return []

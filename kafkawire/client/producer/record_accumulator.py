@@ -14,13 +14,13 @@ from collections.abc import Hashable, Iterator
 from typing import Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
+from ..cluster import ClusterView, Topic
 from ..network.backoff import Rng
-from ..network.cluster import ClusterView, Topic
 from ..network.metadata import with_cause
 from ..requests import Reason, error_of
 from .batch import Batch
 from .configuration import ProducerSettings
-from .events import Failed, Failure, Parked, Placed, Send
+from .events import Failed, Failure, Parked, Placed, ProducerEffect, Send
 from .murmur2 import partition_of_key
 from .partition_queue import PartitionQueue
 from .sticky import Sticky
@@ -79,7 +79,7 @@ class RecordAccumulator:
         """Whether a record is still parked that arrived as the `arrival`th or earlier."""
         return any(parked[0].arrival <= arrival for parked in self._parked.values())
 
-    def take(self, record: Send, now: float) -> list[object]:
+    def take(self, record: Send, now: float) -> list[ProducerEffect]:
         """Append a record, park it, or fail one that is too large."""
         size = size_of(record)
         most = self._max_record_bytes
@@ -95,7 +95,7 @@ class RecordAccumulator:
         self.topics.add(record.topic)
         return [Parked(record.token)]
 
-    def retry(self, now: float) -> Iterator[object]:
+    def retry(self, now: float) -> Iterator[Placed | Failed]:
         """Append parked records that fit now."""
         self.exhausted = False
         for topic, parked in list(self._parked.items()):
@@ -128,7 +128,7 @@ class RecordAccumulator:
             if not self._parked[topic]:
                 del self._parked[topic]
 
-    def fail_parked(self, failure: Failure) -> Iterator[object]:
+    def fail_parked(self, failure: Failure) -> Iterator[Failed]:
         """Fail all parked records."""
         queues, self._parked = self._parked, {}
         for parked in queues.values():
@@ -138,7 +138,7 @@ class RecordAccumulator:
     def next_deadline(self) -> float | None:
         return min((parked[0].deadline for parked in self._parked.values()), default=None)
 
-    def advance(self, now: float) -> Iterator[object]:
+    def advance(self, now: float) -> Iterator[Failed]:
         """Fail records that were parked for too long."""
         for topic, parked in list(self._parked.items()):
             while parked and parked[0].deadline <= now:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..network.cluster import ClusterView
+from ..cluster import ClusterView
 from .batch import Batch
 from .configuration import ProducerSettings
 from .partition_queue import PartitionQueue

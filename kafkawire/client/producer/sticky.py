@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from ..cluster import Topic
 from ..network.backoff import Rng
-from ..network.cluster import Topic
 
 
 class Sticky:

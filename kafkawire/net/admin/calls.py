@@ -9,13 +9,13 @@ import asyncio
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import count
-from typing import Final, TypeVar
+from typing import Final, TypeVar, assert_never
 
 from ...client.admin.calls import AdminCalls, Call, CallCompleted, CallFailed, LeaderOf
+from ...client.cluster import ClusterView
 from ...client.config import Values, backoff, seconds
 from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
-from ...client.network.cluster import ClusterView
-from ...client.requests import Destination, Machine, Reason, Varying, error_of
+from ...client.requests import Destination, Reason, Varying, error_of
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..driver import Driver, DriverFailed
@@ -35,7 +35,9 @@ class CallRunner:
         self._tokens = count()
         self._waiting: dict[Hashable, asyncio.Future[Message]] = {}
         self._failure: ClientFailed | None = None
-        self._driver: Driver = open_client(values, self._owners, self._on_effect)
+        self._driver: Driver[Call, CallCompleted | CallFailed] = open_client(
+            values, self._owners, self._on_effect
+        )
         self._timeout_s = seconds(values, "default.api.timeout.ms")
 
     async def call(
@@ -79,7 +81,7 @@ class CallRunner:
             if not future.done():
                 future.set_exception(ClientClosed("the admin client"))
 
-    def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
+    def _owners(self, view: ClusterView) -> Mapping[str, AdminCalls]:
         machine = AdminCalls(
             view,
             owner="admin",
@@ -89,7 +91,7 @@ class CallRunner:
         )
         return {"admin": machine}
 
-    def _on_effect(self, effect: object) -> None:
+    def _on_effect(self, effect: CallCompleted | CallFailed | DriverFailed) -> None:
         match effect:
             case CallCompleted(token=token, message=message):
                 future = self._waiting.get(token)
@@ -105,7 +107,7 @@ class CallRunner:
                     if not future.done():
                         future.set_exception(error)
             case _:
-                raise AssertionError(f"unexpected effect {effect!r}")
+                assert_never(effect)
 
 
 def raised(effect: CallFailed) -> ClientError:

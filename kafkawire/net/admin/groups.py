@@ -41,6 +41,7 @@ ALL_TOPICS_FROM: Final = 2
 
 
 def coordinator(group_id: str) -> Coordinator:
+    """Return the destination of a group's requests."""
     return Coordinator(CoordinatorKind.GROUP, group_id)
 
 

@@ -13,6 +13,8 @@ LATEST: Final = -1
 
 
 class BrokerInfo(NamedTuple):
+    """A broker and its address; rack: None without one."""
+
     broker_id: int
     host: str
     port: int
@@ -20,7 +22,7 @@ class BrokerInfo(NamedTuple):
 
 
 class ClusterInfo(NamedTuple):
-    """controller_id: -1 if unknown."""
+    """A cluster; controller_id: -1 if unknown."""
 
     cluster_id: str | None
     controller_id: int
@@ -28,7 +30,7 @@ class ClusterInfo(NamedTuple):
 
 
 class PartitionInfo(NamedTuple):
-    """leader: -1 without one; leader_epoch: -1 if the broker does not report it."""
+    """A partition; leader: -1 without one; leader_epoch: -1 if the broker does not report it."""
 
     partition: int
     leader: int
@@ -38,7 +40,7 @@ class PartitionInfo(NamedTuple):
 
 
 class TopicInfo(NamedTuple):
-    """topic_id: 16 bytes, zero from brokers without topic ids."""
+    """A topic; topic_id: 16 bytes, zero from brokers without topic ids."""
 
     name: str
     topic_id: bytes
@@ -47,7 +49,7 @@ class TopicInfo(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """value: None if sensitive or absent; is_default: whether it was not set for the resource."""
+    """A setting; value: None if sensitive or absent; is_default: not set for the resource."""
 
     name: str
     value: str | None
@@ -57,7 +59,7 @@ class ConfigEntry(NamedTuple):
 
 
 class GroupListing(NamedTuple):
-    """state, type: "" from brokers that do not report them."""
+    """A group; state, type: "" from brokers that do not report them."""
 
     group_id: str
     protocol_type: str
@@ -66,8 +68,10 @@ class GroupListing(NamedTuple):
 
 
 class MemberInfo(NamedTuple):
-    """metadata, assignment: as the members wrote them (`kafkawire.messages.consumer_protocol_*`
-    for consumers).
+    """A member of a group.
+
+    metadata, assignment: as the members wrote them (`kafkawire.messages.consumer_protocol_*` for
+    consumers).
     """
 
     member_id: str
@@ -79,7 +83,7 @@ class MemberInfo(NamedTuple):
 
 
 class GroupInfo(NamedTuple):
-    """protocol: the assignor, if the group has one."""
+    """A group and its members; protocol: the assignor, if the group has one."""
 
     group_id: str
     state: str
@@ -89,6 +93,8 @@ class GroupInfo(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
+    """A committed offset of a group; leader_epoch: -1 if unknown."""
+
     offset: int
     leader_epoch: int
     metadata: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import pytest
@@ -90,7 +91,7 @@ class Committer:
         assert isinstance(message, OffsetCommitRequest)
         return message.topics[0].partitions[0].committed_offset
 
-    def _collect(self, effects: list[object]) -> None:
+    def _collect(self, effects: Iterable[object]) -> None:
         self.requests += [each for each in effects if isinstance(each, SendRequest)]
         self.done += [each for each in effects if isinstance(each, Committed)]
         self.effects += [each for each in effects if not isinstance(each, SendRequest | Committed)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import pytest
 
+from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.consumer import (
     Consumer,
     ConsumerConfig,
@@ -16,7 +18,6 @@ from kafkawire.client.consumer import (
 )
 from kafkawire.client.consumer.fetch.errors import FetchError, fetch_error
 from kafkawire.client.consumer.offsets.partition_state import FetchState
-from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.client.requests import (
     MetadataChanged,
     NoResponse,
@@ -84,14 +85,14 @@ class Reader:
             self.send(events.Seek(each, 0))
         self.effects.clear()
 
-    def send(self, event: object) -> None:
+    def send(self, event: events.ConsumerEvent) -> None:
         self._collect(self.consumer.handle(event, self.now))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
         self._collect(self.consumer.advance(self.now))
 
-    def _collect(self, effects: list[object]) -> None:
+    def _collect(self, effects: Iterable[object]) -> None:
         for each in effects:
             if isinstance(each, SendRequest) and each.api is ApiKey.FETCH:
                 assert isinstance(each.to, int)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import get_args
 
 import pytest
 from hypothesis import settings
@@ -13,7 +14,6 @@ from kafkawire.client.consumer import ASSIGNORS, ConsumerConfig, Member, TopicPa
 from kafkawire.client.consumer.failures import ConsumerError, GroupFailed
 from kafkawire.client.consumer.group import requests as group_requests
 from kafkawire.client.consumer.group.member_states import (
-    EVENTS,
     LEGAL,
     AssignmentsComputed,
     Busy,
@@ -22,6 +22,8 @@ from kafkawire.client.consumer.group.member_states import (
     JoinWanted,
     LeaveWanted,
     Left,
+    MemberEffect,
+    MemberEvent,
     MemberState,
     PartitionsAssigned,
     PartitionsLost,
@@ -76,7 +78,7 @@ class GroupMember:
         self.requests: list[SendRequest] = []
         self.effects: list[object] = []
 
-    def handle(self, event: object) -> list[object]:
+    def handle(self, event: MemberEvent | ResponseReceived | NoResponse) -> list[object]:
         return self._collect(self.membership.handle(event, self.now))
 
     def pass_time(self, seconds: float) -> list[object]:
@@ -111,10 +113,10 @@ class GroupMember:
     def has_request(self, api: ApiKey) -> bool:
         return any(each.api is api for each in self.requests)
 
-    def _collect(self, effects: list[object]) -> list[object]:
+    def _collect(self, effects: list[MemberEffect]) -> list[object]:
         self.requests += [each for each in effects if isinstance(each, SendRequest)]
         self.effects += [each for each in effects if not isinstance(each, SendRequest)]
-        return effects
+        return [*effects]
 
     # Ways into the group.
 
@@ -148,7 +150,7 @@ def subscription_of(_member: str) -> bytes:
 
 
 def test_handlers_are_total() -> None:
-    assert set(HANDLERS) == set(EVENTS)
+    assert set(HANDLERS) == set(get_args(MemberEvent))
     for event, row in HANDLERS.items():
         assert set(row) == set(MemberState), event
         assert all(callable(each) for each in row.values())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.consumer import TopicPartition
 from kafkawire.client.consumer.subscription import LEGAL, Mode, Subscription
-from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.errors import LocalProtocolError
 
 DO: dict[Mode, Callable[[Subscription], None]] = {

@@ -27,7 +27,7 @@ WALL_MS = 1_700_000_000_000
 
 def consumer_client(
     random: Random, bootstrap: list[tuple[str, int]], config: dict[str, Setting]
-) -> tuple[Client, Consumer]:
+) -> tuple[Client[events.UserEvent, events.UserEffect], Consumer]:
     """Return a client with one consumer."""
     servers = ",".join(f"{host}:{port}" for host, port in bootstrap)
     values = read_config(CONSUMER_KEYS, {"bootstrap.servers": servers, **config})

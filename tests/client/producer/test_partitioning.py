@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kafkawire.client.network.cluster import Partition, Topic
+from kafkawire.client.cluster import Partition, Topic
 from kafkawire.client.producer.murmur2 import murmur2, partition_of_key
 from kafkawire.client.producer.sticky import Sticky
 

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
+from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.config import Setting, read_config
 from kafkawire.client.network.backoff import Backoff
-from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.client.producer import (
     PRODUCER_KEYS,
     Abandon,

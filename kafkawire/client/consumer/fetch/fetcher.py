@@ -18,8 +18,8 @@ from ....messages.api_key import ApiKey
 from ....messages.fetch_response import FetchResponse, PartitionData
 from ....protocol.error_code import ErrorCode
 from ....records import RecordBatches
+from ...cluster import Broker, ClusterView
 from ...network.backoff import Backoff, Rng
-from ...network.cluster import Broker, ClusterView
 from ...requests import (
     NoResponse,
     RequestMetadataUpdate,
@@ -37,7 +37,8 @@ from .errors import SESSION_ERRORS, FetchError, fetch_error
 from .fetch_buffer import FetchBuffer
 from .sessions import MAX_VERSION_BY_NAME, FetchSession, PartitionFetch, SessionRequest, fetch
 
-Effects: TypeAlias = list[object]
+FetcherEffect = SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed
+Effects: TypeAlias = list[FetcherEffect]
 
 REQUEST_KEY: Final = "fetcher"
 NO_NODE: Final = -1
@@ -116,9 +117,9 @@ class Fetcher:
         end = state.last_stable_offset if committed else state.high_watermark
         return end < 0 or state.position is None or state.position.offset < end
 
-    def close(self) -> Effects:
+    def close(self) -> list[SendRequest]:
         """Close the fetch sessions, without waiting for responses."""
-        effects: Effects = []
+        effects: list[SendRequest] = []
         for node, session in self._sessions.items():
             request = session.close()
             if request is not None:
@@ -291,7 +292,7 @@ class Fetcher:
         if action is FetchError.OUT_OF_RANGE:
             if node == follower:  # it may lag behind the leader, which is fetched from next
                 return []
-            return self._positions.out_of_range(partition, requested.fetch_offset)
+            return [*self._positions.out_of_range(partition, requested.fetch_offset)]
         if action is FetchError.FAIL:
             error = FetchFailed("cannot fetch partition", code, [partition])
             return self._fail([partition], error)

@@ -19,10 +19,10 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig
 from . import requests as group_requests
-from .member_states import LEGAL, HeartbeatDue, MemberState, SessionExpired
+from .member_states import LEGAL, Deadline, HeartbeatDue, MemberEffect, MemberState, SessionExpired
 from .requests import NO_GENERATION, Identity
 
-Effects: TypeAlias = list[object]
+Effects: TypeAlias = list[MemberEffect]
 
 REQUEST_KEY: Final = "membership"
 """The first part of the keys of the membership's requests."""
@@ -45,7 +45,7 @@ class GroupMember:
         self._serial = 0
         # the keys of requests whose responses still count
         self._current: dict[ApiKey, tuple[str, int]] = {}
-        self._deadlines: dict[type, float] = {}
+        self._deadlines: dict[type[Deadline], float] = {}
 
     @property
     def in_group(self) -> bool:
@@ -79,7 +79,7 @@ class GroupMember:
         self._reset_generation()
         self.identity = self.identity._replace(member_id="")
 
-    def _clear_deadlines(self, *deadlines: type) -> None:
+    def _clear_deadlines(self, *deadlines: type[Deadline]) -> None:
         for each in deadlines:
             self._deadlines.pop(each, None)
 

@@ -13,6 +13,7 @@ from typing import Final
 from ....messages.api_key import ApiKey
 from ....messages.join_group_response import JoinGroupResponse
 from ....messages.sync_group_response import SyncGroupResponse
+from ...requests import ForgetCoordinator, SendRequest
 from ..assignors import Assignments, Assignor, Member
 from ..failures import ConsumerError
 from ..partitions import TopicPartition
@@ -116,7 +117,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatDue:
-    pass
+    """A heartbeat is due (heartbeat.interval.ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +142,24 @@ class LeaveWanted:
     reason: str
 
 
-EVENTS: Final = (
-    JoinWanted,
-    Polled,
-    Busy,
-    Prepared,
-    Joined,
-    AssignmentsComputed,
-    Synced,
-    HeartbeatResponded,
-    Refused,
-    HeartbeatDue,
-    SessionExpired,
-    PollExpired,
-    RetryDue,
-    LeaveWanted,
+MemberEvent = (
+    JoinWanted
+    | Polled
+    | Busy
+    | Prepared
+    | Joined
+    | AssignmentsComputed
+    | Synced
+    | HeartbeatResponded
+    | Refused
+    | HeartbeatDue
+    | SessionExpired
+    | PollExpired
+    | RetryDue
+    | LeaveWanted
 )
+Deadline = HeartbeatDue | SessionExpired | PollExpired | RetryDue
+"""The events that time brings."""
 
 
 # Effects, beside requests.
@@ -169,7 +172,7 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class ComputeAssignments:
-    """This member is the leader: compute assignments; AssignmentsComputed must follow."""
+    """Compute assignments, as the group's leader; AssignmentsComputed must follow."""
 
     generation_id: int
     assignor: Assignor
@@ -201,3 +204,15 @@ class GroupRefused:
 @dataclass(frozen=True, slots=True)
 class Left:
     """The member has left the group, as far as it can know."""
+
+
+MemberEffect = (
+    SendRequest
+    | ForgetCoordinator
+    | Prepare
+    | ComputeAssignments
+    | PartitionsAssigned
+    | PartitionsLost
+    | GroupRefused
+    | Left
+)

@@ -13,7 +13,7 @@ Responses to outdated requests are ignored.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ....errors import WireError
 from ....messages.api_key import ApiKey
@@ -36,6 +36,7 @@ from .member_states import (
     JoinWanted,
     LeaveWanted,
     Left,
+    MemberEvent,
     MemberState,
     PartitionsAssigned,
     PartitionsLost,
@@ -88,7 +89,7 @@ class Membership(GroupMember):
 
     # -- the contract
 
-    def handle(self, event: object, now: float) -> Effects:
+    def handle(self, event: MemberEvent | ResponseReceived | NoResponse, now: float) -> Effects:
         """Handle a member event (`member_states`) or the response to a request."""
         if isinstance(event, ResponseReceived | NoResponse):
             if not self._is_current(event):
@@ -135,7 +136,7 @@ class Membership(GroupMember):
         self._poll_started(event, now)
         return self._prepare_to_join(event, now)
 
-    def _poll_started(self, _event: object, _now: float) -> Effects:
+    def _poll_started(self, _event: Polled, _now: float) -> Effects:
         self.polling = True
         self._deadlines.pop(PollExpired, None)
         return []
@@ -150,7 +151,7 @@ class Membership(GroupMember):
         self.polling = False
         return []
 
-    def _prepare_to_join(self, _event: object, _now: float) -> Effects:
+    def _prepare_to_join(self, _event: MemberEvent, _now: float) -> Effects:
         """Start to join if the user is polling and no backoff is pending."""
         if not self.polling or RetryDue in self._deadlines:
             return []
@@ -220,7 +221,7 @@ class Membership(GroupMember):
 
     # -- heartbeats
 
-    def _send_heartbeat(self, _event: object, now: float) -> Effects:
+    def _send_heartbeat(self, _event: HeartbeatDue, now: float) -> Effects:
         self._deadlines[HeartbeatDue] = now + self.config.heartbeat_interval_s
         if ApiKey.HEARTBEAT in self._current:
             return []
@@ -228,16 +229,16 @@ class Membership(GroupMember):
         timeout = min(self.config.request_timeout_s, self.config.session_timeout_s)
         return [self._request(ApiKey.HEARTBEAT, body, timeout)]
 
-    def _on_heartbeat_response(self, _event: object, now: float) -> Effects:
+    def _on_heartbeat_response(self, _event: HeartbeatResponded, now: float) -> Effects:
         if self.in_group:
             self._reset_session_timer(now)
         return []
 
-    def _on_session_expired(self, _event: object, now: float) -> Effects:
+    def _on_session_expired(self, _event: SessionExpired, now: float) -> Effects:
         self._reset_session_timer(now)
         return [ForgetCoordinator(self.coordinator)]
 
-    def _on_poll_expired(self, _event: object, _now: float) -> Effects:
+    def _on_poll_expired(self, _event: PollExpired, _now: float) -> Effects:
         """Leave the group: the user has stopped polling (KIP-62)."""
         effects = self._leave_request(POLL_EXPIRED)
         self._reset_member_id()
@@ -322,12 +323,13 @@ class Membership(GroupMember):
 
     # -- ignored events
 
-    def _ignore(self, _event: object, _now: float) -> Effects:
+    def _ignore(self, _event: MemberEvent, _now: float) -> Effects:
         return []
 
 
 M = Membership
-Handler: TypeAlias = Callable[..., Effects]
+Handler: TypeAlias = Callable[[Membership, Any, float], Effects]
+Row: TypeAlias = Mapping[MemberState, Handler]
 
 RECOVERIES: Final[Mapping[Recovery, Callable[[Membership, Refused, float], Effects]]] = {
     Recovery.TAKE_MEMBER_ID: M._take_member_id,
@@ -340,9 +342,10 @@ RECOVERIES: Final[Mapping[Recovery, Callable[[Membership, Refused, float], Effec
 }
 
 
-def _in_states(handler: Handler, *states: MemberState) -> Mapping[MemberState, Handler]:
-    """Return a row of `HANDLERS`: the handler in these states, nothing in the others."""
-    return {state: handler if state in states else M._ignore for state in S}
+def _row(*handlers: tuple[Handler, tuple[MemberState, ...]]) -> Row:
+    """Return a row of `HANDLERS`: these handlers in these states; other states ignore the event."""
+    handler_of = {state: handler for handler, states in handlers for state in states}
+    return {state: handler_of.get(state, M._ignore) for state in S}
 
 
 _REBALANCING: Final = (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
@@ -350,45 +353,26 @@ _JOINED: Final = (S.REJOIN_NEEDED, S.PREPARING, S.COMPLETING_REBALANCE, S.STABLE
 _ACTIVE: Final = (S.REJOIN_NEEDED, S.PREPARING, *_REBALANCING, S.STABLE)
 
 # fmt: off
-HANDLERS: Final[Mapping[type, Mapping[MemberState, Handler]]] = {
-    JoinWanted: {
-        S.UNJOINED:             M._on_join_wanted,
-        S.REJOIN_NEEDED:        M._update_reason,
-        S.PREPARING:            M._update_reason,
-        S.PREPARING_REBALANCE:  M._rejoin_later,
-        S.COMPLETING_REBALANCE: M._rejoin_later,
-        S.STABLE:               M._on_join_wanted,
-        S.FAILED:               M._on_join_wanted,
-    },
-    Polled: {
-        S.UNJOINED:             M._poll_started,
-        S.REJOIN_NEEDED:        M._on_poll,
-        S.PREPARING:            M._poll_started,
-        S.PREPARING_REBALANCE:  M._poll_started,
-        S.COMPLETING_REBALANCE: M._poll_started,
-        S.STABLE:               M._poll_started,
-        S.FAILED:               M._retry_failed,
-    },
-    Busy: {
-        S.UNJOINED:             M._poll_ended,
-        S.REJOIN_NEEDED:        M._start_poll_timer,
-        S.PREPARING:            M._start_poll_timer,
-        S.PREPARING_REBALANCE:  M._start_poll_timer,
-        S.COMPLETING_REBALANCE: M._start_poll_timer,
-        S.STABLE:               M._start_poll_timer,
-        S.FAILED:               M._poll_ended,
-    },
-    Prepared:            _in_states(M._on_prepared, S.PREPARING),
-    Joined:              _in_states(M._on_joined, S.PREPARING_REBALANCE),
-    AssignmentsComputed: _in_states(M._on_assignments_computed, S.COMPLETING_REBALANCE),
-    Synced:              _in_states(M._on_synced, S.COMPLETING_REBALANCE),
-    HeartbeatResponded:  _in_states(M._on_heartbeat_response, *_JOINED),
-    Refused:             _in_states(M._on_error, *_ACTIVE),
-    HeartbeatDue:        _in_states(M._send_heartbeat, *_JOINED),
-    SessionExpired:      _in_states(M._on_session_expired, *_JOINED),
-    PollExpired:         _in_states(M._on_poll_expired, *_ACTIVE),
-    RetryDue:            _in_states(M._prepare_to_join, S.REJOIN_NEEDED),
-    LeaveWanted:         _in_states(M._on_leave_wanted, *S),
+HANDLERS: Final[Mapping[type[MemberEvent], Row]] = {
+    JoinWanted:          _row((M._on_join_wanted, (S.UNJOINED, S.STABLE, S.FAILED)),
+                              (M._update_reason, (S.REJOIN_NEEDED, S.PREPARING)),
+                              (M._rejoin_later, _REBALANCING)),
+    Polled:              _row((M._poll_started, (S.UNJOINED, S.PREPARING, *_REBALANCING, S.STABLE)),
+                              (M._on_poll, (S.REJOIN_NEEDED,)),
+                              (M._retry_failed, (S.FAILED,))),
+    Busy:                _row((M._poll_ended, (S.UNJOINED, S.FAILED)),
+                              (M._start_poll_timer, _ACTIVE)),
+    Prepared:            _row((M._on_prepared, (S.PREPARING,))),
+    Joined:              _row((M._on_joined, (S.PREPARING_REBALANCE,))),
+    AssignmentsComputed: _row((M._on_assignments_computed, (S.COMPLETING_REBALANCE,))),
+    Synced:              _row((M._on_synced, (S.COMPLETING_REBALANCE,))),
+    HeartbeatResponded:  _row((M._on_heartbeat_response, _JOINED)),
+    Refused:             _row((M._on_error, _ACTIVE)),
+    HeartbeatDue:        _row((M._send_heartbeat, _JOINED)),
+    SessionExpired:      _row((M._on_session_expired, _JOINED)),
+    PollExpired:         _row((M._on_poll_expired, _ACTIVE)),
+    RetryDue:            _row((M._prepare_to_join, (S.REJOIN_NEEDED,))),
+    LeaveWanted:         _row((M._on_leave_wanted, tuple(S))),
 }
 """Event -> state -> handler, for every event in every state."""
 # fmt: on

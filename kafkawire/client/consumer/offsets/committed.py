@@ -35,7 +35,6 @@ from ..failures import ConsumerError, LookupFailed, RequestTimedOut
 from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
 from .committing import COORDINATOR_ERRORS, MAX_VERSION_BY_NAME, RETRIABLE_ERRORS
 
-Effects: TypeAlias = list[object]
 Found: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
 
 REQUEST_KEY: Final = "committed"
@@ -66,6 +65,10 @@ class CommittedFetched:
     error: ConsumerError | None = None
 
 
+CommittedEffect = SendRequest | ForgetCoordinator | CommittedFetched
+Effects: TypeAlias = list[CommittedEffect]
+
+
 class CommittedOffsets:
     """The lookups of committed offsets of one consumer."""
 
@@ -82,7 +85,7 @@ class CommittedOffsets:
         self._failures = 0
         self._retry_at: float | None = None
 
-    def handle(self, event: object, now: float) -> Effects:
+    def handle(self, event: FetchCommitted | ResponseReceived | NoResponse, now: float) -> Effects:
         """Handle a FetchCommitted, or the response to one."""
         match event:
             case FetchCommitted():
@@ -96,7 +99,6 @@ class CommittedOffsets:
                 del self._in_flight[key]
                 request = self._pending[key]
                 return self._on_response(request, event, now)
-        return []
 
     def forget(self, key: Hashable) -> None:
         """Cancel a lookup."""

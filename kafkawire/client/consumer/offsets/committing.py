@@ -40,8 +40,6 @@ from ..failures import CommitFailed, ConsumerError
 from ..group.requests import Identity
 from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
 
-Effects: TypeAlias = list[object]
-
 REQUEST_KEY: Final = "committing"
 MEMBER_VERSION: Final = 1
 STATIC_VERSION: Final = 7
@@ -97,6 +95,10 @@ class CommitRefused:
     identity: Identity
 
 
+CommittingEffect = SendRequest | ForgetCoordinator | Committed | CommitRefused
+Effects: TypeAlias = list[CommittingEffect]
+
+
 class Committing:
     """The commits of one consumer."""
 
@@ -118,7 +120,7 @@ class Committing:
         """Whether a commit has no result yet."""
         return bool(self._waiting or self._sent)
 
-    def handle(self, event: object, now: float) -> Effects:
+    def handle(self, event: CommitOffsets | ResponseReceived | NoResponse, now: float) -> Effects:
         """Handle a CommitOffsets, or the response to one."""
         match event:
             case CommitOffsets():
@@ -128,7 +130,6 @@ class Committing:
                 return self._on_response(event, now) if self._is_current(event) else []
             case NoResponse():
                 return self._on_no_response(event, now) if self._is_current(event) else []
-        return []
 
     def next_deadline(self) -> float | None:
         return self._retry_at

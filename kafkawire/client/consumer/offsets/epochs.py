@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from ....messages.api_key import ApiKey
 from ....messages.offset_for_leader_epoch_request import (
@@ -21,21 +21,12 @@ from ....messages.offset_for_leader_epoch_request import (
 from ....messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from ....protocol.error_code import ErrorCode
 from ...requests import Body, ResponseReceived, Same
-from ..partitions import TopicPartition, by_topic
+from ..partitions import EpochEnd, TopicPartition, by_topic
 from .leader_requests import LookupResult, PartitionLookup, lookup_error
 
 CONSUMER_REPLICA_ID: Final = -1
 CURRENT_EPOCH_VERSION: Final = 2
 MAX_OFFSET: Final = 0x7FFF_FFFF_FFFF_FFFF
-
-
-class EpochEnd(NamedTuple):
-    """The latest epoch up to the requested one, and the offset after its last record; -1 where the
-    leader has no such epoch.
-    """
-
-    leader_epoch: int
-    end_offset: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Final, Protocol, TypeAlias
 
 from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
+from ...cluster import ClusterView
 from ...network.backoff import Backoff, Rng
-from ...network.cluster import ClusterView
 from ...network.metadata import with_cause
 from ...requests import (
     Body,
@@ -29,9 +29,7 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig
 from ..failures import ConsumerError, LookupFailed, RequestTimedOut
-from ..partitions import NO_EPOCH, TopicPartition
-
-Effects: TypeAlias = list[object]
+from ..partitions import NO_EPOCH, EpochEnd, OffsetAndTimestamp, TopicPartition
 
 REQUEST_KEY: Final = "leaders"
 
@@ -50,8 +48,8 @@ class PartitionLookup:
     current_leader_epoch: int
 
 
-LookupResult: TypeAlias = object
-"""A lookup's result of one partition; or a ConsumerError, or Pending."""
+LookupResult: TypeAlias = OffsetAndTimestamp | EpochEnd | ConsumerError | Pending | None
+"""A lookup's result of one partition; None: no record is that late."""
 
 
 class Lookup(Protocol):
@@ -95,6 +93,10 @@ class LeadersResponded:
     failed: Mapping[TopicPartition, ConsumerError]
 
 
+LeadersEffect = SendRequest | RequestMetadataUpdate | LeadersResponded
+Effects: TypeAlias = list[LeadersEffect]
+
+
 def lookup_error(code: int, partition: TopicPartition, reason: str) -> ConsumerError | Pending:
     """Return Pending for a retriable error, else a LookupFailed."""
     if code in list(ErrorCode) and ErrorCode(code).retriable:
@@ -128,7 +130,11 @@ class LeaderRequests:
         self._retry_at: float | None = None
         self._waiting_for_leader = False  # whether retries only wait for leaders
 
-    def handle(self, event: object, now: float) -> Effects:
+    def handle(
+        self,
+        event: RequestFromLeaders | ResponseReceived | NoResponse | MetadataChanged,
+        now: float,
+    ) -> Effects:
         """Handle a RequestFromLeaders, a response, or MetadataChanged."""
         match event:
             case RequestFromLeaders():

@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from ...network.cluster import ClusterView
+from ...cluster import ClusterView
 from ..configuration import FROM_LATEST, Reset, ResetPolicy
 from ..failures import ConsumerError, LogTruncated, NoOffset, OffsetOutOfRange
-from ..partitions import NO_EPOCH, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from ..partitions import NO_EPOCH, EpochEnd, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from .committed import CommittedFetched, FetchCommitted
-from .epochs import EpochEnd, EpochEnds
+from .epochs import EpochEnds
 from .leader_requests import LeadersResponded, RequestFromLeaders
 from .lookups import EARLIEST, LATEST, OffsetsByTime
 from .partition_state import LEGAL, FetchState, PartitionState, Position, PositionFailed
 
-Effects: TypeAlias = list[object]
+PositionsEffect = FetchCommitted | RequestFromLeaders | PositionFailed
+Effects: TypeAlias = list[PositionsEffect]
 
 F = FetchState
 
@@ -156,7 +157,7 @@ class Positions:
         effects = self._on_offsets(found, event) + self._on_epoch_ends(found, event)
         return effects + [PositionFailed(error) for error in failed]
 
-    def out_of_range(self, partition: TopicPartition, offset: int) -> Effects:
+    def out_of_range(self, partition: TopicPartition, offset: int) -> list[PositionFailed]:
         """Handle OFFSET_OUT_OF_RANGE for a fetch offset."""
         state = self._states.get(partition)
         if state is None or state.fetch_state is not F.FETCHING or state.position is None:

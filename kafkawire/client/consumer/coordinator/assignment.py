@@ -7,20 +7,19 @@ They are added before the listener is called; their records are returned after i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from .. import events
 from ..assignors import RebalanceProtocol, protocol_of
-from ..components import Components
+from ..components import Components, Effect, Effects
 from ..failures import GroupFailed
-from ..offsets.commits import Commits
+from ..group import member_states
+from ..group.member_states import MemberState
+from ..group.requests import NO_GENERATION, JoinMetadata
 from ..partitions import TopicPartition
-from . import member_states, rebalancing
-from .member_states import MemberState
+from . import rebalancing
+from .commits import Commits
 from .rebalancing import Step, Steps
-from .requests import NO_GENERATION, JoinMetadata
-
-Effects: TypeAlias = list[object]
 
 
 class Assignment:
@@ -93,7 +92,7 @@ class Assignment:
 
     def run(self, now: float) -> Effects:
         """Run steps until one must be waited for."""
-        effects: Effects = []
+        effects: list[Effect] = []
         while (step := self.steps.begin()) is not None:
             waits, step_effects = STEPS[type(step)](self, step, now)
             effects += step_effects

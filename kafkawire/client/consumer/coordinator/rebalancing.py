@@ -88,6 +88,8 @@ class Rejoin:
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroup:
+    """Send LeaveGroup, and wait until the member has left."""
+
     reason: str
 
 

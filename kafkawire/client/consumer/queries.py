@@ -6,17 +6,13 @@ Law: each query has one result, under the key of the query. Results of other loo
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from ....errors import LocalProtocolError
-from .. import events
-from ..components import Components
-from ..partitions import OffsetAndTimestamp
-from . import committed
-from . import leader_requests as leaders
-from .commits import USER
-
-Effects: TypeAlias = list[object]
+from ...errors import LocalProtocolError
+from . import events
+from .components import Components, Effects
+from .coordinator.commits import USER
+from .offsets import committed
+from .offsets import leader_requests as leaders
+from .partitions import OffsetAndTimestamp
 
 
 class OffsetQueries:
@@ -46,9 +42,9 @@ class OffsetQueries:
         """Cancel a query of a position."""
         self._positions.pop(event.key, None)
 
-    def completed(self) -> Effects:
+    def completed(self) -> list[events.PositionFound]:
         """Return the results of position queries that are known now, or never will be."""
-        effects: Effects = []
+        effects: list[events.PositionFound] = []
         for key, request in list(self._positions.items()):
             at = self._components.positions.position(request.partition)
             if at is not None or request.partition not in self._components.positions:

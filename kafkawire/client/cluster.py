@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ...protocol.error_code import ErrorCode
+from ..protocol.error_code import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,14 @@ counts change. An invalid assignment is an error for the leader's own user only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from ....messages.api_key import ApiKey
 from ..assignors.soundness import invalid_assignment
 from ..components import Components
 from ..failures import GroupFailed
-from . import member_states
-from .recovery import Recovery
-
-Effects: TypeAlias = list[object]
+from ..group import member_states
+from ..group.member import Effects
+from ..group.recovery import Recovery
 
 
 class Leadership:

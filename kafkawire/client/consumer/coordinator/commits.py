@@ -6,19 +6,17 @@ Law: auto-commit commits only offsets of consumed records, and only if they have
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from ....errors import LocalProtocolError
 from ....protocol.error_code import ErrorCode
 from .. import events
-from ..components import Components
+from ..components import Components, Effects
 from ..failures import CommitFailed
 from ..group.member_states import MemberState
 from ..group.requests import Identity
+from ..offsets import committing
 from ..partitions import OffsetAndMetadata, TopicPartition
-from . import committing
-
-Effects: TypeAlias = list[object]
 
 USER: Final = "user"
 AUTO: Final = "auto"
