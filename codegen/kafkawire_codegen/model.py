@@ -96,11 +96,13 @@ EMPTY_STRUCT: Final = EmptyStruct()
 class Struct:
     """A named group of fields.
 
+    about: its purpose; empty where the schema says it of a field that holds it.
     compared: whether a writer must test if an instance is all defaults (because it is in a tagged
     field, or in a field that some version does not have).
     """
 
     name: str
+    about: str = ""
     fields: list[Field] = field(default_factory=list)
     versions: Versions = NONE
     flexible: Versions = NONE
@@ -174,7 +176,8 @@ class _Builder:
         schema = self.schema
         written = struct_fields(schema)
         order = children_first(schema.name, written)
-        structs = {name: Struct(name) for name in reversed(order)}
+        about = {s.name: s.about for s in schema.common_structs} | {schema.name: schema.about}
+        structs = {name: Struct(name, about.get(name, "")) for name in reversed(order)}
         structs[schema.name].versions = schema.valid_versions
         for struct in structs.values():
             for field_schema in written[struct.name]:

@@ -30,6 +30,7 @@ class Naming:
     """Names, types and defaults of one message's generated code."""
 
     def __init__(self, message: Message) -> None:
+        self.message = message.name
         self.newest = message.versions.high
         fields = [f for s in message.structs for f in s.fields]
         # the structs that are defaults of parameters
@@ -43,13 +44,18 @@ class Naming:
         """
         return [line for f, name in self.constants.items() for line in constant(name, f.default)]
 
-    def docstring(self, about: str) -> list[str]:
-        """Write a schema's text as a docstring, with any content escaped."""
-        wrapped = wrap(about.replace('"', "'"), LINE - len(INDENT) - 2 * len(QUOTES)) or [""]
-        lines = [literal(line)[1:-1] for line in wrapped]
+    def docstring(self, s: Struct) -> list[str]:
+        """Write a struct's purpose, then each field with its versions and its own purpose."""
+        lines = _wrapped(s.about or f"Part of {self.message}.", "")
+        if s.fields:
+            lines.append("")
+        for f in s.fields:
+            about = f": {f.about}" if f.about else ""
+            lines += _wrapped(f"{f.attribute} ({self.versions(f)}){about}", INDENT)
         if len(lines) == 1:
             return [f"{INDENT}{QUOTES}{lines[0]}{QUOTES}"]
-        return [f"{INDENT}{QUOTES}{lines[0]}", *indented(lines[1:]), f"{INDENT}{QUOTES}"]
+        inner = [line and INDENT + line for line in lines[1:]]
+        return [f"{INDENT}{QUOTES}{lines[0]}", *inner, f"{INDENT}{QUOTES}"]
 
     def versions(self, f: Field) -> str:
         return shown(f.versions, self.newest)
@@ -115,6 +121,13 @@ class Naming:
     def flexible_name(self, s: Struct) -> str:
         test = s.when(s.flexible)
         return test if test in ("True", "False") else "flexible"
+
+
+def _wrapped(text: str, hanging: str) -> list[str]:
+    """Break a schema's text into lines of a docstring, with any content escaped."""
+    width = LINE - len(INDENT) - 2 * len(QUOTES)
+    lines = wrap(text.replace('"', "'"), width, subsequent_indent=hanging) or [""]
+    return [literal(line)[1:-1] for line in lines]
 
 
 def _needs_name(default: object) -> bool:
