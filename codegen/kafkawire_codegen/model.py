@@ -8,7 +8,6 @@ struct that is used several times is one `Struct` whose versions are the union o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,7 @@ from . import naming
 from .dialect import FieldSchema, MessageSchema
 from .nesting import children_first, struct_fields
 from .schema import load_directory
-from .versions import ALL, NONE, Versions, condition
+from .versions import ALL, NONE, VersionCondition, Versions
 from .wire_types import WIRE_TYPES, WireType, uuid_bytes
 
 TYPES_WITH_FRAME: Final = ("request", "response")
@@ -125,9 +124,9 @@ class Struct:
         """Whether some version of it has a block of tagged fields."""
         return bool(self.flexible)
 
-    def when(self, versions: Versions) -> str:
-        """The test, in generated code, that a version of this struct is among `versions`."""
-        return condition(versions, self.versions)
+    def when(self, versions: Versions) -> VersionCondition:
+        """The condition that a version of this struct is among `versions`."""
+        return VersionCondition(versions, self.versions)
 
 
 @dataclass(slots=True, eq=False)
@@ -280,26 +279,3 @@ def _mark_compared(structs: list[Struct]) -> None:
         if not struct.compared:
             struct.compared = True
             pending += [f.struct for f in struct.fields if f.struct is not None and not f.is_array]
-
-
-def shown(versions: Versions, newest: int) -> str:
-    """Format the versions of a field: an end at the message's newest version is an open one."""
-    if versions.high >= newest and versions.low < newest:
-        return str(Versions(versions.low, ALL.high))
-    return str(versions)
-
-
-def literal(value: object) -> str:
-    """Write a scalar default, with any content, as a Python expression."""
-    if isinstance(value, str):
-        return f'"{"".join(map(_escaped, value))}"'
-    if isinstance(value, float) and not math.isfinite(value):
-        return f'float("{value}")'
-    return repr(value)
-
-
-def _escaped(character: str) -> str:
-    """Write one character of a string between double quotes, in ASCII."""
-    if character in '"\\':
-        return f"\\{character}"
-    return character if " " <= character <= "~" else ascii(character)[1:-1]
