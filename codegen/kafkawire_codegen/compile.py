@@ -48,8 +48,10 @@ _STRIP: Final = () if os.environ.get("KAFKAWIRE_COMPILE_SYMBOLS") == "1" else ("
 
 
 def _packs_relocations() -> bool:
-    """Whether the C library here loads packed relative relocations (glibc 2.36): a tenth of a
-    library's size. Wheels for many systems are built where it is older, and go without.
+    """Whether the C library here loads packed relative relocations (glibc 2.36).
+
+    They save a tenth of a library's size. Wheels for many systems are built where it is older, and
+    go without.
     """
     name, version = platform.libc_ver()
     numbers = version.split(".")[:2]

@@ -8,13 +8,14 @@ struct that is used several times is one `Struct` whose versions are the union o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from . import naming
 from .dialect import FieldSchema, MessageSchema
-from .nesting import children_first, struct_fields
+from .layout import children_first, struct_fields
 from .schema import load_directory
 from .versions import ALL, NONE, VersionCondition, Versions
 from .wire_types import WIRE_TYPES, WireType, uuid_bytes
@@ -131,8 +132,9 @@ class Struct:
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """One message: the facts of its schema, and its structs, children before parents, the message's
-    own last.
+    """One message: the facts of its schema, and its structs.
+
+    Children stand before parents, the message's own struct last.
     """
 
     name: str
@@ -237,19 +239,18 @@ def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: 
         return EMPTY_STRUCT
     if wire.name == "records" and nullable:
         return None
-    if wire.is_integer:
-        return int(text or "0", 0)
-    match wire.name:
-        case "bool":
-            return text == "true"
-        case "string":
-            return text or ""
-        case "float64":
-            return float(text or "0")
-        case "uuid":
-            return uuid_bytes(text) if text else bytes(16)
-        case _:
-            return b""
+    return int(text or "0", 0) if wire.is_integer else _SCALARS[wire.name](text or "")
+
+
+_SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
+    "bool": lambda text: text == "true",
+    "string": lambda text: text,
+    "float64": lambda text: float(text or "0"),
+    "uuid": lambda text: uuid_bytes(text) if text else bytes(16),
+    "bytes": lambda text: b"",  # noqa: ARG005
+    "records": lambda text: b"",  # noqa: ARG005
+}
+"""The type of a scalar other than an integer -> its default, as a schema writes it."""
 
 
 def _used(root: Struct) -> set[str]:

@@ -3,7 +3,8 @@
 Law: only what stands in tables of text, in failing paths and in deallocators is edited; code that
 runs for each message stays as mypyc wrote it.
 
-    class, function   mypyc keeps the signature of a docstring only: its text is added
+    class, function   of a message or its base classes: mypyc keeps the signature of a docstring
+                      only, and its text is added
     __init__, setter  "str object expected; got int" -> "group_id: str expected, got int"
     private function  of a message: Python cannot call it, so its wrapper is dropped
 """
@@ -28,8 +29,9 @@ _PRIVATE_FUNCTION: Final = re.compile(
     r'^    \{"_[a-z]\w*", \(PyCFunction\)CPyPy_\w+, .*\},\n', re.MULTILINE
 )
 
-# the first words of a generated message's module
+# the first line of a generated message's module, and where the classes are that its users see
 _MESSAGE: Final = re.compile(r'""".* Generated: do not edit\."""')
+_PRIMITIVES: Final = "/primitives/"
 
 _LITERAL: Final = r'(?:NULL|"(?:[^"\\]|\\.)*")'
 _CLASS_DOC: Final = re.compile(
@@ -85,10 +87,13 @@ def edit(work: Path, sources: Mapping[str, str]) -> None:
     for module, source in sources.items():
         for file in work.rglob(c_file(module)):
             text = file.read_text("utf-8")
-            edited = _with_docstrings(_with_field_errors(_mended(text)), module, source)
-            if _MESSAGE.match(source):
-                edited = _PRIVATE_FUNCTION.sub("", edited)
-            file.write_text(edited, "utf-8")
+            text = _with_field_errors(_mended(text))
+            is_message = _MESSAGE.match(source) is not None
+            if is_message or _PRIMITIVES in module:
+                text = _with_docstrings(text, module, source)
+            if is_message:
+                text = _PRIVATE_FUNCTION.sub("", text)
+            file.write_text(text, "utf-8")
 
 
 def shrink(file: Path) -> None:

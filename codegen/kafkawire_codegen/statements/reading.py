@@ -83,10 +83,7 @@ class Reading:
 
     def plain(self, s: Struct) -> list[Statement]:
         """Read the fields before the tagged ones."""
-        made: list[Statement] = []
-        flexible = s.when(s.flexible)
-        if flexible.depends:
-            made.append(Assign("flexible", str(flexible)))
+        made: list[Statement] = [*self.spelling.declared_flexible(s)]
         for f in s.plain_fields:
             present = s.when(f.plain)
             if present.always:

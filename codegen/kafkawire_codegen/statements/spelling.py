@@ -160,6 +160,11 @@ class Spelling:
         condition = s.when(s.flexible)
         return "flexible" if condition.depends else str(condition)
 
+    def declared_flexible(self, s: Struct) -> list[Assign]:
+        """Declare the variable `flexible`, if the struct's versions differ."""
+        condition = s.when(s.flexible)
+        return [Assign("flexible", str(condition))] if condition.depends else []
+
     def compact(self, s: Struct, f: Field) -> str:
         """The expression that says whether a field's length is compact."""
         if f.flexible == s.flexible or f.flexible & f.versions == s.flexible & f.versions:
@@ -188,8 +193,9 @@ class Spelling:
 def _wrapped(text: str, hanging: str) -> list[str]:
     """Break a schema's text into lines of a docstring, with any content escaped."""
     width = LINE - len(INDENT) - 2 * len(QUOTES)
-    lines = wrap(text.replace('"', "'"), width, subsequent_indent=hanging) or [""]
-    return [literal(line)[1:-1] for line in lines]
+    text = text.replace('"', "'")
+    lines = wrap(text, width, subsequent_indent=hanging, break_on_hyphens=False)
+    return [literal(line)[1:-1] for line in lines or [""]]
 
 
 def _needs_name(default: object) -> bool:

@@ -127,10 +127,7 @@ class Writing:
 
     def plain(self, s: Struct) -> list[Statement]:
         """Write the fields before the tagged ones."""
-        made: list[Statement] = []
-        flexible = s.when(s.flexible)
-        if flexible.depends:
-            made.append(Assign("flexible", str(flexible)))
+        made: list[Statement] = [*self.spelling.declared_flexible(s)]
         for f in s.plain_fields:
             body = self.field(s, f, "w", f.plain, tagged=False)
             present = s.when(f.plain)
