@@ -114,7 +114,10 @@ class Reading:
             Line("start = r.pos"),
             *self.branches(s, s.tagged_fields),
         ]
-        every = [Line("tag: i64 = -1"), Block("for _ in range(r.read_uvarint())", one)]
+        every: list[Statement] = [
+            Line("tag: i64 = -1"),
+            Block("for _ in range(r.read_uvarint())", one),
+        ]
         if flexible.always:
             return [*declared, *every]
         return [*declared, If(self.spelling.flexible(s), every)]
