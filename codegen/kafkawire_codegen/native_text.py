@@ -3,10 +3,10 @@
 Law: only what stands in tables of text, in failing paths and in deallocators is edited; code that
 runs for each message stays as mypyc wrote it.
 
-    class, function   of a message or its base classes: mypyc keeps the signature of a docstring
-                      only, and its text is added
-    __init__, setter  "str object expected; got int" -> "group_id: str expected, got int"
-    private function  of a message: Python cannot call it, so its wrapper is dropped
+    setter            "str object expected; got int" -> "group_id: str expected, got int"
+    constructor       the same, of messages
+    docstring         mypyc keeps its signature only: the text is added, of messages and primitives
+    private function  of messages: Python cannot call it, so its wrapper is dropped
 """
 
 from __future__ import annotations
@@ -82,13 +82,17 @@ def c_file(module: str) -> str:
 
 def edit(work: Path, sources: Mapping[str, str]) -> None:
     """Edit the C files in a folder; `sources` are the compiled modules, path to Python text."""
-    for errors in work.rglob(_ERRORS_FILE):
-        errors.write_text(errors.read_text("utf-8") + _ERRORS, "utf-8")
+    runtime = list(work.rglob(_ERRORS_FILE))
+    for file in runtime:
+        file.write_text(file.read_text("utf-8") + _ERRORS, "utf-8")
     for module, source in sources.items():
         for file in work.rglob(c_file(module)):
-            text = file.read_text("utf-8")
-            text = _with_field_errors(_mended(text))
+            text = _mended(file.read_text("utf-8"))
             is_message = _MESSAGE.match(source) is not None
+            if runtime:
+                text = _with_setter_errors(text)
+            if runtime and is_message:
+                text = _with_constructor_errors(text)
             if is_message or _PRIMITIVES in module:
                 text = _with_docstrings(text, module, source)
             if is_message:
@@ -117,21 +121,27 @@ def _mended(text: str) -> str:
     return _ACYCLIC_DEALLOC.sub(r"{\n\1", text)
 
 
-def _with_field_errors(text: str) -> str:
-    """Let constructors and setters name the field whose value is of a wrong type."""
-
-    def error(field: str, expected: str, value: str) -> str:
-        return f'CPy_FieldTypeError("{field}", {_MODULE_NAME.sub("", expected)}, {value})'
-
-    def init(match: re.Match[str]) -> str:
-        return _ARGUMENT_ERROR.sub(lambda m: error(m[3], m[1], m[2]), match[0])
+def _with_setter_errors(text: str) -> str:
+    """Let the setters of attributes name the one whose value is of a wrong type."""
 
     def setter(match: re.Match[str]) -> str:
-        body = _VALUE_ERROR.sub(lambda m: error(match[1], m[1], "value"), match[2])
+        body = _VALUE_ERROR.sub(lambda m: _error(match[1], m[1], "value"), match[2])
         return f'        return CPy_FieldNotDeletable(self, "{match[1]}");\n{body}'
 
-    text = _INCLUDED.sub(rf"\g<0>{_DECLARED}", text, count=1)
-    return _SETTER.sub(setter, _INIT.sub(init, text))
+    return _SETTER.sub(setter, _INCLUDED.sub(rf"\g<0>{_DECLARED}", text, count=1))
+
+
+def _with_constructor_errors(text: str) -> str:
+    """Let constructors name the field whose value is of a wrong type."""
+
+    def init(match: re.Match[str]) -> str:
+        return _ARGUMENT_ERROR.sub(lambda m: _error(m[3], m[1], m[2]), match[0])
+
+    return _INIT.sub(init, text)
+
+
+def _error(field: str, expected: str, value: str) -> str:
+    return f'CPy_FieldTypeError("{field}", {_MODULE_NAME.sub("", expected)}, {value})'
 
 
 def _with_docstrings(text: str, module: str, source: str) -> str:
