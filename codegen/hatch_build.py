@@ -1,5 +1,4 @@
-"""The build hook of kafkawire's wheel: generates the messages, then compiles what KAFKAWIRE_COMPILE
-selects.
+"""Builds kafkawire's wheel: generates the messages, compiles what KAFKAWIRE_COMPILE selects.
 
 Law: a build without a compiler gives the same package, interpreted, and reports it; native modules
 of older sources are removed.

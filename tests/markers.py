@@ -37,6 +37,7 @@ SLOW: Final = (
     "capture/test_reassembly_properties.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
+    "packaging/test_explained.py",
     "packaging/test_typing.py",
     "spark/splitting",
     "test_benchmarks.py",

@@ -1,13 +1,68 @@
 """Generates Python codecs from Kafka message schemas.
 
-Used at build time; imports nothing of kafkawire. In a build hook of your own, call `generate`:
+Law: one function serves kafkawire's wheel, editable installs, the command line and other projects'
+hooks. Used at build time; imports nothing of kafkawire. In a build hook of your own:
 
     from kafkawire_codegen import generate
     generate(schemas=Path("schemas"), out=Path("src/mine/messages"), package="mine.messages")
+
+    source -> form -> rules -> schema -> model -> statements -> render -> compile
 """
 
 from __future__ import annotations
 
-from .build import GeneratedPackage, generate, is_package_name, schemas_dir
+from dataclasses import dataclass
+from keyword import iskeyword
+from pathlib import Path
 
 __all__ = ["GeneratedPackage", "generate", "is_package_name", "schemas_dir"]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedPackage:
+    """The result of `generate`.
+
+    modules: the module of each message by name; changed: the number of changed files.
+    """
+
+    out: Path
+    modules: dict[str, str]
+    changed: int
+
+
+def generate(
+    schemas: Path, out: Path, package: str, *, runtime: str = "kafkawire"
+) -> GeneratedPackage:
+    """Generate a package of codecs from every schema (`*.json`) of a directory.
+
+    schemas: the directory; Kafka's own message directories are accepted.
+    out: the folder of the package: made if missing; generated files of removed messages are
+    deleted, other files are never touched.
+    package: its import name, for the docstrings.
+    runtime: the package to import Reader, Writer and errors from.
+
+    Raises ValueError for a package or runtime that is not a dotted name of Python, and
+    SchemaErrors, with every error as file:line:column, path, reason and rule; OSError if the folder
+    cannot be written, FileExistsError if it has a file of that name that was not generated.
+    """
+    from .model import load
+    from .render import render, write
+
+    for name in (package, runtime):
+        if not is_package_name(name):
+            raise ValueError(f"{name!r} is not a valid package name")
+    messages = load(schemas)
+    changed = write(render(messages, package, runtime), out)
+    return GeneratedPackage(out, {m.name: m.module for m in messages}, changed)
+
+
+def is_package_name(name: str) -> bool:
+    """Whether Python can import a package of that name."""
+    return all(part.isidentifier() and not iskeyword(part) for part in name.split("."))
+
+
+def schemas_dir() -> Path:
+    """Find kafkawire's own schemas: in the installed package, or in the checkout."""
+    here = Path(__file__).resolve().parent
+    installed = here / "schemas"
+    return installed if installed.is_dir() else here.parents[1] / "schemas"

@@ -1,5 +1,6 @@
-"""`python -m kafkawire_codegen --schemas DIR --package NAME --out DIR`, for builds without an
-installed kafkawire.
+"""Runs the generator, for builds without an installed kafkawire.
+
+python -m kafkawire_codegen --schemas DIR --package NAME --out DIR
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .build import generate, schemas_dir
+from . import generate, schemas_dir
 from .schema import SchemaErrors
 
 

@@ -36,18 +36,20 @@ EVOLUTION_RULES: Final = {
 }
 """Rule id -> its requirement."""
 
-VERSIONS: Final = "{versions}"
-"""Placeholder in a reason for its versions, until all are known."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """One broken rule at one place; its reason contains VERSIONS."""
+    """One broken rule at one place; the versions of it stand between `before` and `after`."""
 
     rule: str
     path: str
     place: Place
-    reason: str
+    before: str
+    after: str = ""
+
+    def error(self, versions: list[int]) -> SchemaError:
+        reason = f"{self.before} {_runs(versions)}{self.after}"
+        return SchemaError.at(self.place, self.path, self.rule, reason)
 
 
 def breaches(
@@ -101,8 +103,7 @@ def _message(
         for found in _Comparison(old, new, version).fields(old.fields, new.fields, old.name):
             gathered[found].append(version)
     for found, versions in gathered.items():
-        reason = found.reason.replace(VERSIONS, _runs(versions))
-        yield SchemaError.at(found.place, found.path, found.rule, reason)
+        yield found.error(versions)
 
 
 def _head(old: MessageSchema, new: MessageSchema, released: Versions) -> Iterator[SchemaError]:
@@ -196,20 +197,22 @@ class _Comparison:
         gone = [field for field in old if field.name not in stayed]
         gone_tags = {self.tag(field): field for field in gone}
         for field in gone:
-            reason = f"{field.type} is gone from {VERSIONS}"
-            yield _Found("field-removed", f"{path}.{field.name}", self.new_place, reason)
+            here = f"{path}.{field.name}"
+            yield _Found("field-removed", here, self.new_place, f"{field.type} is gone from")
         for field in new:
             tag, here = self.tag(field), f"{path}.{field.name}"
             if field.name in kept:
                 continue
             if tag is None:
-                reason = f"{field.type} is new in {VERSIONS}, released without it: tag it"
-                yield _Found("field-added", here, field.place, reason)
+                before, after = f"{field.type} is new in", ", released without it: tag it"
+                yield _Found("field-added", here, field.place, before, after)
             elif tag in gone_tags:
                 was = gone_tags[tag]
-                before = f"tag {tag} was {was.name}, {was.type}, in {VERSIONS}"
-                reason = f"{before}, and is {field.type}"
-                yield _Found("tag-reused", here, field.place, reason)
+                before, after = (
+                    f"tag {tag} was {was.name}, {was.type}, in",
+                    f", and is {field.type}",
+                )
+                yield _Found("tag-reused", here, field.place, before, after)
 
     def moved(
         self, new: list[FieldSchema], pairs: list[tuple[FieldSchema, FieldSchema]], path: str
@@ -219,24 +222,23 @@ class _Comparison:
         untagged = [a for b, a in pairs if self.tag(b) is None and self.tag(a) is None]
         for was, is_ in zip(untagged, sorted(untagged, key=lambda f: number[f.name]), strict=True):
             if was is not is_:
-                reason = f"it stands before {was.name} in {VERSIONS}, but stood after it"
-                yield _Found("field-moved", f"{path}.{is_.name}", is_.place, reason)
+                here, before = f"{path}.{is_.name}", f"it stands before {was.name} in"
+                yield _Found("field-moved", here, is_.place, before, ", but stood after it")
                 return
 
     def field(self, old: FieldSchema, new: FieldSchema, path: str) -> Iterator[_Found]:
         was, is_ = self.tag(old), self.tag(new)
         if was != is_:
-            reason = f"{_tag(was)} in {VERSIONS}, and is {_tag(is_)}"
-            yield _Found("tag-changed", path, new.place, reason)
+            yield _Found("tag-changed", path, new.place, f"{_tag(was)} in", f", and is {_tag(is_)}")
         if self.shape(old) != self.shape(new):
-            reason = f"{self.said(old)} in {VERSIONS}, and is {self.said(new)}"
-            yield _Found("field-retyped", path, new.place, reason)
+            before, after = f"{self.said(old)} in", f", and is {self.said(new)}"
+            yield _Found("field-retyped", path, new.place, before, after)
         elif self.nullable(old) and not self.nullable(new):
-            reason = f"it could be null in {VERSIONS}, and cannot"
-            yield _Found("nullability-narrowed", path, new.place, reason)
+            before = "it could be null in"
+            yield _Found("nullability-narrowed", path, new.place, before, ", and cannot")
         if plain_default(old) != plain_default(new):
-            reason = f"{_default(old)} in {VERSIONS}, and is {_default(new)}"
-            yield _Found("default-changed", path, new.place, reason)
+            before, after = f"{_default(old)} in", f", and is {_default(new)}"
+            yield _Found("default-changed", path, new.place, before, after)
 
     def said(self, field: FieldSchema) -> str:
         return f"{'nullable ' * self.nullable(field)}{field.type}"

@@ -24,6 +24,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final
 
+from . import native_text
+
 # types only guide the compiler; following every import would read the whole package
 _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports")
 
@@ -31,9 +33,14 @@ _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-mis
 _C_FLAGS: Final = (
     ()
     if sys.platform == "win32"
-    else ("-fvisibility=hidden", "-fno-asynchronous-unwind-tables", "-fno-ident")
+    else (
+        "-fvisibility=hidden",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-ident",
+        "-ffunction-sections",
+    )
 )
-_SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os", "-ffunction-sections")
+_SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
 
 # no symbols but those exported (a profiler wants the others too); sections of a small file not
 # padded to a page each
@@ -41,8 +48,10 @@ _STRIP: Final = () if os.environ.get("KAFKAWIRE_COMPILE_SYMBOLS") == "1" else ("
 
 
 def _packs_relocations() -> bool:
-    """Whether the C library here loads packed relative relocations (glibc 2.36): a tenth of a
-    library's size. Wheels for many systems are built where it is older, and go without.
+    """Whether the C library here loads packed relative relocations (glibc 2.36).
+
+    They save a tenth of a library's size. Wheels for many systems are built where it is older, and
+    go without.
     """
     name, version = platform.libc_ver()
     numbers = version.split(".")[:2]
@@ -69,21 +78,9 @@ _SHIM_FLAGS: Final = ("-nostartfiles", "-Wl,-z,norelro") if sys.platform == "lin
 _SHIM_C_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
 
 
-# a deallocator that does not begin by untracking its instance: the class is not garbage collected
-_ACYCLIC_DEALLOC: Final = re.compile(
-    r"\{\n *CPy_TRASHCAN_BEGIN\(self, \w+\)\n((?: .*\n)*?) *CPy_TRASHCAN_END\(self\)\n"
-)
-
-
 # a message that trusts the layout of its base class, and where that is
 _LINKED: Final = re.compile(r"^class \w+\(LinkedMessage\):", re.MULTILINE)
 _BASE_CLASSES: Final = "primitives/structure.py"
-
-# where a generated C file begins, and a row of its table of what Python may call
-_INCLUDED: Final = re.compile(r'^#include "__native_internal_\w+\.h"\n', re.MULTILINE)
-_PRIVATE_FUNCTION: Final = re.compile(
-    r'^    \{"_[a-z]\w*", \(PyCFunction\)CPyPy_\w+, .*\},\n', re.MULTILINE
-)
 
 
 class NotCompiled(Exception):
@@ -119,11 +116,11 @@ def compile_modules(
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
         extensions += [_extension(source) for source in sources]
-        small_files = {_c_file(module) for module in small}
-        rare_files = {_c_file(module) for module in rare}
+        small_files = {native_text.c_file(module) for module in small}
+        rare_files = {native_text.c_file(module) for module in rare}
         for file in Path(work).rglob("*.c"):
             if file.name in small_files:
-                _shrink(file)
+                native_text.shrink(file)
         return sorted(_build(extensions, Path(work), out, small_files | rare_files))
 
 
@@ -165,8 +162,7 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         )
     except SystemExit as error:  # mypyc reports type errors this way
         raise NotCompiled(f"mypyc: {error}") from None
-    for file in Path(work).rglob("*.c"):
-        _mend_acyclic(file)
+    native_text.edit(Path(work), {module: Path(module).read_text("utf-8") for module in modules})
     for extension in made:
         # a new list each: mypyc shares one among all extensions
         is_shim = extension.name != f"{library}__mypyc"
@@ -184,35 +180,6 @@ def _extension(source: str) -> Any:
     name = source.removesuffix(".c").replace("/", ".")
     flags = () if sys.platform == "win32" else ("-O2", *_C_FLAGS)
     return Extension(name, [source], extra_compile_args=[*flags], extra_link_args=[*_LINK_FLAGS])
-
-
-def _c_file(module: str) -> str:
-    """Return the name of mypyc's C file for a module."""
-    return f"__native_{module.removesuffix('.py').replace('/', '___')}.c"
-
-
-def _mend_acyclic(file: Path) -> None:
-    """Remove the trashcan from the deallocators of acyclic classes.
-
-    CPython's trashcan keeps what is freed 50 levels deep in a list threaded through the garbage
-    collector's header. mypyc (2.4) uses it for acyclic classes too, whose instances have no such
-    header: the memory in front of them would be overwritten.
-    """
-    text = file.read_text("utf-8")
-    mended = _ACYCLIC_DEALLOC.sub(r"{\n\1", text)
-    if mended != text:
-        file.write_text(mended, "utf-8")
-
-
-def _shrink(file: Path) -> None:
-    """Remove a quarter of the code of a rarely used module.
-
-    That is the code that adds lines to tracebacks, and the wrappers by which Python calls private
-    functions.
-    """
-    text = file.read_text("utf-8")
-    text = _INCLUDED.sub(r"\g<0>#define CPy_AddTraceback(...) ((void)0)\n", text, count=1)
-    file.write_text(_PRIVATE_FUNCTION.sub("", text), "utf-8")
 
 
 def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> list[str]:

@@ -1,26 +1,74 @@
-"""Flattens a message: every position of a field, with its versions.
+"""Lays out a message: its structs and their nesting, and every position of a field.
 
-Law: a field exists only in versions of everything around it; the fields of a common struct are
-listed at each use.
+Law: each struct is visited once, however often it is used, without recursion: a message of n fields
+takes n steps, at any nesting depth. A field exists only in versions of everything around it; the
+fields of a common struct are listed at each use.
 
-    path             depth  versions
-    Topics           0      0+
-    Topics[].Name    1      0-12
+    struct_fields   name -> fields, of the message itself, its common structs and its inline ones
+    children_first  the names of those that the message holds, each after all that it holds
+    spots           path             depth  versions
+                    Topics           0      0+
+                    Topics[].Name    1      0-12
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from .dialect import FieldSchema, MessageSchema
-from .nesting import children_first, struct_fields
 from .source import SchemaError, SchemaErrors
 from .versions import Versions
+from .wire_types import WIRE_TYPES
 
 MOST_SPOTS: Final = 100_000
 """The most fields of a flattened message; Kafka's largest has under 100."""
+
+Fields = tuple[FieldSchema, ...]
+
+
+def struct_fields(schema: MessageSchema) -> dict[str, Fields]:
+    """Map each struct of a message to its fields; the message's own fields are under its name."""
+    found: dict[str, Fields] = {schema.name: schema.fields}
+    found |= {struct.name: struct.fields for struct in schema.common_structs}
+    pending: list[FieldSchema] = [f for fields in found.values() for f in fields]
+    while pending:
+        field = pending.pop()
+        if field.element not in WIRE_TYPES:
+            found.setdefault(field.element, field.fields)
+            pending += field.fields
+    return found
+
+
+def children_first(root: str, fields: Mapping[str, Fields]) -> list[str]:
+    """Order the structs below `root`, each after those of its fields, in field order."""
+    done: dict[str, None] = {}
+    entered = {root}
+    path: list[tuple[str, Iterable[str]]] = [(root, _held(root, fields))]
+    while path:
+        name, held = path[-1]
+        child = next((c for c in held if c not in entered), None)
+        if child is None:
+            done[name] = None
+            path.pop()
+        else:
+            entered.add(child)
+            path.append((child, _held(child, fields)))
+    return list(done)
+
+
+def _held(name: str, fields: Mapping[str, Fields]) -> Iterable[str]:
+    return iter([f.element for f in fields[name] if f.element in fields])
+
+
+def depths(order: Iterable[str], fields: Mapping[str, Fields]) -> dict[str, int]:
+    """Count for each struct, children first, the levels of structs inside it; 0 for none."""
+    deep: dict[str, int] = {}
+    for name in order:
+        inside = (deep[f.element] for f in fields[name] if f.element in deep)
+        deep[name] = 1 + max(inside, default=-1)
+    return deep
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,16 @@ struct that is used several times is one `Struct` whose versions are the union o
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from . import naming
 from .dialect import FieldSchema, MessageSchema
-from .nesting import children_first, struct_fields
+from .layout import children_first, struct_fields
 from .schema import load_directory
-from .versions import ALL, NONE, Versions, condition
+from .versions import ALL, NONE, VersionCondition, Versions
 from .wire_types import WIRE_TYPES, WireType, uuid_bytes
 
 TYPES_WITH_FRAME: Final = ("request", "response")
@@ -96,11 +96,13 @@ EMPTY_STRUCT: Final = EmptyStruct()
 class Struct:
     """A named group of fields.
 
+    about: its purpose; empty where the schema says it of a field that holds it.
     compared: whether a writer must test if an instance is all defaults (because it is in a tagged
     field, or in a field that some version does not have).
     """
 
     name: str
+    about: str = ""
     fields: list[Field] = field(default_factory=list)
     versions: Versions = NONE
     flexible: Versions = NONE
@@ -123,15 +125,16 @@ class Struct:
         """Whether some version of it has a block of tagged fields."""
         return bool(self.flexible)
 
-    def when(self, versions: Versions) -> str:
-        """The test, in generated code, that a version of this struct is among `versions`."""
-        return condition(versions, self.versions)
+    def when(self, versions: Versions) -> VersionCondition:
+        """The condition that a version of this struct is among `versions`."""
+        return VersionCondition(versions, self.versions)
 
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """One message: the facts of its schema, and its structs, children before parents, the message's
-    own last.
+    """One message: the facts of its schema, and its structs.
+
+    Children stand before parents, the message's own struct last.
     """
 
     name: str
@@ -174,7 +177,8 @@ class _Builder:
         schema = self.schema
         written = struct_fields(schema)
         order = children_first(schema.name, written)
-        structs = {name: Struct(name) for name in reversed(order)}
+        about = {s.name: s.about for s in schema.common_structs} | {schema.name: schema.about}
+        structs = {name: Struct(name, about.get(name, "")) for name in reversed(order)}
         structs[schema.name].versions = schema.valid_versions
         for struct in structs.values():
             for field_schema in written[struct.name]:
@@ -235,19 +239,18 @@ def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: 
         return EMPTY_STRUCT
     if wire.name == "records" and nullable:
         return None
-    if wire.is_integer:
-        return int(text or "0", 0)
-    match wire.name:
-        case "bool":
-            return text == "true"
-        case "string":
-            return text or ""
-        case "float64":
-            return float(text or "0")
-        case "uuid":
-            return uuid_bytes(text) if text else bytes(16)
-        case _:
-            return b""
+    return int(text or "0", 0) if wire.is_integer else _SCALARS[wire.name](text or "")
+
+
+_SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
+    "bool": lambda text: text == "true",
+    "string": lambda text: text,
+    "float64": lambda text: float(text or "0"),
+    "uuid": lambda text: uuid_bytes(text) if text else bytes(16),
+    "bytes": lambda text: b"",  # noqa: ARG005
+    "records": lambda text: b"",  # noqa: ARG005
+}
+"""The type of a scalar other than an integer -> its default, as a schema writes it."""
 
 
 def _used(root: Struct) -> set[str]:
@@ -277,26 +280,3 @@ def _mark_compared(structs: list[Struct]) -> None:
         if not struct.compared:
             struct.compared = True
             pending += [f.struct for f in struct.fields if f.struct is not None and not f.is_array]
-
-
-def shown(versions: Versions, newest: int) -> str:
-    """Format the versions of a field: an end at the message's newest version is an open one."""
-    if versions.high >= newest and versions.low < newest:
-        return str(Versions(versions.low, ALL.high))
-    return str(versions)
-
-
-def literal(value: object) -> str:
-    """Write a scalar default, with any content, as a Python expression."""
-    if isinstance(value, str):
-        return f'"{"".join(map(_escaped, value))}"'
-    if isinstance(value, float) and not math.isfinite(value):
-        return f'float("{value}")'
-    return repr(value)
-
-
-def _escaped(character: str) -> str:
-    """Write one character of a string between double quotes, in ASCII."""
-    if character in '"\\':
-        return f"\\{character}"
-    return character if " " <= character <= "~" else ascii(character)[1:-1]

@@ -44,8 +44,9 @@ def module(message_name: str) -> str:
 
 
 def local(attribute_name: str) -> str:
-    """Name the local variable that holds a field while it is decoded or encoded; it never shadows a
-    name that a generated function uses.
+    """Name the local variable that holds a field while it is decoded or encoded.
+
+    It never shadows a name that a generated function uses.
     """
     return f"{attribute_name}_" if attribute_name in _TAKEN_BY_RENDERING else attribute_name
 

@@ -1,11 +1,14 @@
-"""Reads `releases.json`: the API versions of each Kafka release.
+"""The API versions of each Kafka release, and what of them a set of schemas covers.
+
+Law: an API is covered in a version when its request and its response both are valid in it.
+`releases.json` has the versions:
 
 {"releases": {"2.2": {"Produce": "0-7", ...}, ...}, "unstable": {"4.1": {"Fetch": "18"}, ...}}
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,9 +35,7 @@ class Releases:
     unstable: Ranges
 
     def of(self, release: str) -> Mapping[str, Versions]:
-        """The versions of each API in a release, unstable ones too; UnknownRelease if it is
-        unknown.
-        """
+        """Return the versions of each API in a release, unstable ones too, or UnknownRelease."""
         if release not in self.ranges:
             known = ", ".join(self.ranges)
             raise UnknownRelease(f"unknown release {release!r} (known: {known})")
@@ -85,3 +86,100 @@ def _release(path: str, node: source.Node, errors: list[SchemaError]) -> Mapping
             place = member.node.place
             errors.append(SchemaError.at(place, f"{path}.{api}", "ill-formed-versions", str(error)))
     return versions
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCoverage:
+    """One API: the versions of the release, those of the schemas, and the differences."""
+
+    api: str
+    api_key: int | None
+    released: Versions
+    covered: Versions
+    missing: tuple[Versions, ...]
+    extra: tuple[Versions, ...]
+
+    def __str__(self) -> str:
+        notes = [f"{self.released} released", f"{self.covered} covered"]
+        notes += [f"missing {_ranges(self.missing)}"] * bool(self.missing)
+        notes += [f"extra {_ranges(self.extra)}"] * bool(self.extra)
+        key = "-" if self.api_key is None else self.api_key
+        return f"{key:>3} {self.api}: {', '.join(notes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Every API of a release, and those that only the schemas have, by api key."""
+
+    release: str
+    apis: tuple[ApiCoverage, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing of the release is missing."""
+        return not any(api.missing for api in self.apis)
+
+    def text(self) -> str:
+        """One line per API that differs, then the summary."""
+        differing = [str(api) for api in self.apis if api.missing or api.extra]
+        return "\n".join([*differing, self.summary()])
+
+    def summary(self) -> str:
+        """Count APIs and versions, in one line."""
+        released = [api for api in self.apis if api.released]
+        versions = sum(len(api.released) for api in released)
+        missing = sum(len(run) for api in released for run in api.missing)
+        return (
+            f"Kafka {self.release}: {len(released)} APIs, {versions} versions, "
+            f"{versions - missing} covered, {missing} missing"
+        )
+
+    def json(self) -> dict[str, object]:
+        """The same as a JSON object, with the dialect's version ranges."""
+        return {
+            "release": self.release,
+            "complete": self.complete,
+            "apis": [
+                {
+                    "api": api.api,
+                    "api_key": api.api_key,
+                    "released": str(api.released),
+                    "covered": str(api.covered),
+                    "missing": [str(run) for run in api.missing],
+                    "extra": [str(run) for run in api.extra],
+                }
+                for api in self.apis
+            ],
+        }
+
+
+def coverage(release: str, releases: Releases, schemas: Iterable[MessageSchema]) -> Coverage:
+    """Compare schemas with a release; UnknownRelease if `releases` does not have it."""
+    released = releases.of(release)
+    halves: dict[str, dict[str, MessageSchema]] = {}
+    for schema in schemas:
+        if schema.type in ("request", "response"):
+            halves.setdefault(naming.api_name(schema.name), {})[schema.type] = schema
+    apis = [_api(api, released.get(api, NONE), halves.get(api, {})) for api in {*released, *halves}]
+    apis.sort(key=lambda a: (a.api_key is None, a.api_key, a.api))
+    return Coverage(release, tuple(apis))
+
+
+def _api(api: str, released: Versions, halves: dict[str, MessageSchema]) -> ApiCoverage:
+    request, response = halves.get("request"), halves.get("response")
+    covered = NONE
+    if request is not None and response is not None:
+        covered = request.valid_versions & response.valid_versions
+    either = request or response
+    return ApiCoverage(
+        api=api,
+        api_key=None if either is None else either.api_key,
+        released=released,
+        covered=covered,
+        missing=released.without(covered),
+        extra=covered.without(released),
+    )
+
+
+def _ranges(runs: tuple[Versions, ...]) -> str:
+    return " and ".join(map(str, runs))

@@ -6,7 +6,6 @@ Law: the same schemas give the same bytes, on any machine, in any locale and ord
 from __future__ import annotations
 
 import errno
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,9 +13,11 @@ from typing import Final
 import jinja2
 
 from . import naming
-from .lines import LINE
 from .model import Message
-from .statements import Statements
+from .statements.parts import INDENT, LINE
+from .statements.reading import Reading
+from .statements.spelling import Spelling
+from .statements.writing import Writing
 
 _ENVIRONMENT: Final = jinja2.Environment(
     loader=jinja2.PackageLoader("kafkawire_codegen"),
@@ -27,28 +28,18 @@ _ENVIRONMENT: Final = jinja2.Environment(
     autoescape=False,
 )
 
-_NAMES: Final = (
+_ALWAYS: Final = (
     "DEFAULT_LIMITS",
-    "EMPTY",
-    "ZERO_UUID",
     "Bent",
     "FieldRow",
     "Limits",
-    "LinkedMessage",
-    "Message",
     "Reader",
-    "Structure",
-    "Tags",
     "Writer",
-    "add_tag",
     "decode_failure",
-    "field_rows",
-    "not_in_version",
-    "null_not_allowed",
     "unsupported",
 )
-"""The names that a module imports from the runtime, all from one module: compiled code takes 256
-bytes for each module that it imports from.
+"""The names that every module imports from the runtime, all from one module: compiled code takes
+256 bytes for each module that it imports from. The others are those that `Spelling.used` has.
 """
 
 MARK: Final = "Generated: do not edit."
@@ -83,18 +74,28 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
 
 
 def render_message(message: Message, runtime: str = RUNTIME, *, linked: bool = False) -> Module:
-    """Render the module of one message; it imports only the names in its text.
+    """Render the module of one message; it imports only the names that it uses.
 
     linked: whether it is part of the runtime's own package, and compiled together with that.
     """
-    base = "LinkedMessage" if linked else "Message"
-    body = _text("message.py.j2", message=message, base=base, s=Statements(message))
-    used = set(re.findall(r"\w+", body))
-    typing = ", ".join(name for name in ("ClassVar", "Final", "final") if name in used)
-    named = [name for name in _NAMES if name in used]
-    imports = import_lines(f"{runtime}.primitives.generated", named)
-    header = _text("header.py.j2", message=message, typing=typing, imports=imports)
+    spelling = Spelling(message)
+    body = _text(
+        "message.py.j2",
+        message=message,
+        base="LinkedMessage" if linked else "Message",
+        spelling=spelling,
+        reading=Reading(spelling),
+        writing=Writing(spelling),
+    )
+    names = sorted({*_ALWAYS, *spelling.used}, key=_in_import)
+    imports = import_lines(f"{runtime}.primitives.generated", names)
+    header = _text("header.py.j2", message=message, imports=imports)
     return Module(f"{message.module}.py", header + body)
+
+
+def _in_import(name: str) -> tuple[int, str]:
+    """Order imported names: constants, classes, functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
 def import_lines(module: str, names: list[str]) -> list[str]:
@@ -102,7 +103,7 @@ def import_lines(module: str, names: list[str]) -> list[str]:
     whole = f"from {module} import {', '.join(names)}"
     if len(whole) <= LINE:
         return [whole]
-    return [f"from {module} import (", *(f"    {name}," for name in names), ")"]
+    return [f"from {module} import (", *(f"{INDENT}{name}," for name in names), ")"]
 
 
 def _module(file: str, template: str, **values: object) -> Module:

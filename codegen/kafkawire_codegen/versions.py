@@ -70,6 +70,11 @@ class Versions:
         """The first version, and the first one after; none where it is empty."""
         return (self.low, self.high + 1) if self else ()
 
+    def open_from(self, newest: int) -> Versions:
+        """The same run; an end at the newest version of a message is an open one."""
+        is_open = self.high >= newest and self.low < newest
+        return Versions(self.low, NEWEST) if is_open else self
+
     def covers(self, other: Versions) -> bool:
         """Whether every version of `other` is in this one."""
         return not other or (self.low <= other.low and other.high <= self.high)
@@ -112,19 +117,35 @@ NONE: Final = Versions(0, -1)
 ALL: Final = Versions(0, NEWEST)
 
 
-def condition(wanted: Versions, possible: Versions, name: str = "version") -> str:
-    """The shortest Python test that separates `wanted` from the rest of `possible`; "True" or
-    "False" if none is needed.
+@dataclass(frozen=True, slots=True)
+class VersionCondition:
+    """Whether a version is among those wanted, where only some are possible.
+
+    Rendered, it is the shortest Python test of a variable `version`; "True" or "False" if none is
+    needed.
     """
-    wanted = wanted & possible
-    if wanted == possible:
-        return "True"
-    if not wanted:
-        return "False"
-    if wanted.high == possible.high:
-        return f"{name} >= {wanted.low}"
-    if wanted.low == possible.low:
-        return f"{name} <= {wanted.high}"
-    if wanted.low == wanted.high:
-        return f"{name} == {wanted.low}"
-    return f"{wanted.low} <= {name} <= {wanted.high}"
+
+    wanted: Versions
+    possible: Versions
+
+    @property
+    def always(self) -> bool:
+        """Whether every possible version is wanted."""
+        return self.possible == self.wanted & self.possible
+
+    @property
+    def depends(self) -> bool:
+        """Whether some possible versions are wanted and others are not."""
+        return bool(self.wanted & self.possible) and not self.always
+
+    def __str__(self) -> str:
+        if not self.depends:
+            return str(self.always)
+        wanted, possible = self.wanted & self.possible, self.possible
+        if wanted.high == possible.high:
+            return f"version >= {wanted.low}"
+        if wanted.low == possible.low:
+            return f"version <= {wanted.high}"
+        if wanted.low == wanted.high:
+            return f"version == {wanted.low}"
+        return f"{wanted.low} <= version <= {wanted.high}"

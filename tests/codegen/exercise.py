@@ -25,7 +25,7 @@ from kafkawire.reference.graph import graph
 from kafkawire.reference.tree import Sink
 from kafkawire_codegen import model, naming
 from kafkawire_codegen.dialect import FieldSchema
-from kafkawire_codegen.nesting import Fields, struct_fields
+from kafkawire_codegen.layout import Fields, struct_fields
 from kafkawire_codegen.schema import load_directory
 from kafkawire_codegen.wire_types import WIRE_TYPES, uuid_bytes
 
@@ -85,7 +85,7 @@ def is_default_struct(field: FieldSchema) -> bool:
     return field.type not in WIRE_TYPES and not field.is_array and field.default != "null"
 
 
-def default(field: FieldSchema) -> Any:
+def default(field: FieldSchema) -> Any:  # noqa: PLR0911 - one for each type
     """Read a default as the dialect says, apart from the generator's own reading."""
     text = field.default or ""
     if text == "null" or (field.type == "records" and field.nullable_versions):

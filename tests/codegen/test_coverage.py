@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkawire_codegen import schemas_dir
-from kafkawire_codegen.coverage import coverage
 from kafkawire_codegen.evolution import compare
-from kafkawire_codegen.releases import Releases, UnknownRelease, read
+from kafkawire_codegen.releases import Releases, UnknownRelease, coverage, read
 from kafkawire_codegen.schema import RELEASES, MessageSchema, SchemaErrors, load_directory
 
 from .written import field, message

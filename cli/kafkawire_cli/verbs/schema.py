@@ -177,7 +177,7 @@ def coverage(
     kafkawire schema coverage 4.1
     kafkawire schema coverage --schemas my/schemas
     """
-    from kafkawire_codegen.coverage import coverage as coverage_of
+    from kafkawire_codegen.releases import coverage as coverage_of
 
     with _readable():
         table, loaded = _releases(schemas, releases), _load(schemas)

@@ -65,10 +65,9 @@ class FieldsRule:
 
 @dataclass(frozen=True, slots=True)
 class MessageRule:
-    """Looks at the head of one message: `check` says what is wrong, or None; `key` is where to
-    point.
+    """A rule for the head of one message: `check` returns the error, or None; `key` is its place.
 
-    also: the other keys it looks at.
+    also: the other keys that it reads.
     """
 
     id: str

@@ -8,7 +8,7 @@ from typing import Final
 
 from .. import naming
 from ..form import WrittenField, WrittenMessage, WrittenStruct
-from ..nesting import children_first, depths, struct_fields
+from ..layout import children_first, depths, struct_fields
 from ..wire_types import WIRE_TYPES
 from .names import wrong_class_name
 from .rule import FieldsRule, StructsRule
