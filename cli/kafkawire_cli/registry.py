@@ -89,8 +89,10 @@ def _escaped_usage_errors() -> Iterator[None]:
 
 
 class Verbs(TyperGroup):
-    """The group of all verbs. Listing and completion use placeholders with a name and a help text;
-    the real command replaces its placeholder when it is resolved.
+    """The group of all verbs.
+
+    Listing and completion use placeholders with a name and a help text; the real command replaces
+    its placeholder when it is resolved.
     """
 
     def __init__(self, **settings: Any) -> None:  # passed on to Typer

@@ -167,9 +167,10 @@ NOT_RECOGNISED: Final = "not recognised"
 
 
 class Clients(Collector):
-    """Collects the clients of a capture. connections: number by protocol, None for those without
-    data. undecoded: connections without a decoded request. offers: of each broker, the highest
-    supported version of each API.
+    """Collects the clients of a capture.
+
+    connections: number by protocol, None for those without data. undecoded: connections without a
+    decoded request. offers: of each broker, the highest supported version of each API.
     """
 
     def __init__(self) -> None:

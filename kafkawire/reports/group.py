@@ -35,8 +35,9 @@ class Partition(NamedTuple):
 
 
 class Offsets:
-    """The last committed offset of each partition. lag: total of all partitions, None while that of
-    every partition is unknown.
+    """The last committed offset of each partition.
+
+    lag: total of all partitions, None while that of every partition is unknown.
     """
 
     def __init__(self) -> None:
@@ -67,8 +68,9 @@ class Offsets:
 
 
 class Commits:
-    """Consecutive commits of one member. last: the last of each partition; max_lag: the highest
-    total lag after a commit.
+    """Consecutive commits of one member.
+
+    last: the last of each partition; max_lag: the highest total lag after a commit.
     """
 
     def __init__(self, member_id: str | None, client_id: str | None, time_ns: int) -> None:
@@ -109,8 +111,9 @@ class Commits:
 
 
 class TimelineEvent(NamedTuple):
-    """An event other than a commit. stops_consumption, stopped_ns: for the end of a rebalance, as
-    in `Rebalance`.
+    """An event other than a commit.
+
+    stops_consumption, stopped_ns: for the end of a rebalance, as in `Rebalance`.
     """
 
     time_ns: int
@@ -193,10 +196,12 @@ class Member:
 
 
 class Rebalance:
-    """A rebalance. started_ns: when the request that caused it was sent; noticed_ns: when a member
-    first learned of it. member_id, client_id: who caused it, None if unknown. stops_consumption:
-    whether members revoke all partitions and stop consuming (eager rebalancing); None until it
-    ends. stopped_ns: for how long, from when a member learned of it.
+    """A rebalance.
+
+    started_ns: when the request that caused it was sent; noticed_ns: when a member first learned of
+    it. member_id, client_id: who caused it, None if unknown. stops_consumption: whether members
+    revoke all partitions and stop consuming (eager rebalancing); None until it ends. stopped_ns:
+    for how long, from when a member learned of it.
     """
 
     def __init__(self, started: GroupEvent) -> None:
@@ -239,8 +244,10 @@ class Rebalance:
 
 
 class GroupHistory:
-    """The history of a group. protocol: None if only commits were seen. stopped_ns: how long
-    consumption was stopped in all rebalances together.
+    """The history of a group.
+
+    protocol: None if only commits were seen. stopped_ns: how long consumption was stopped in all
+    rebalances together.
     """
 
     def __init__(self, group_id: str) -> None:

@@ -42,8 +42,10 @@ BROKERS: Final = frozenset(
 
 
 class Call(NamedTuple):
-    """Requests that the target does not support. takes: the supported versions, None if it does not
-    support the API. offered: the highest version of the current broker, None if unknown.
+    """Requests that the target does not support.
+
+    takes: the supported versions, None if it does not support the API. offered: the highest version
+    of the current broker, None if unknown.
     """
 
     api_key: int

@@ -54,8 +54,9 @@ TIMEOUTS: Final = {"default.api.timeout.ms": 10_000, "max.block.ms": 10_000}
 def settings(
     bootstrap: str, options: list[str] | None, keys: Mapping[str, Key], **more: Any
 ) -> dict[str, Any]:
-    """Build the configuration of a client. `--option KEY=VALUE` overrides `more`, whose names have
-    `_` in place of dots.
+    """Build the configuration of a client.
+
+    `--option KEY=VALUE` overrides `more`, whose names have `_` in place of dots.
     """
     found: dict[str, Any] = {key: value for key, value in TIMEOUTS.items() if key in keys}
     found |= {name.replace("_", "."): value for name, value in more.items() if value is not None}
@@ -87,8 +88,9 @@ def is_live(
     bootstrap: str | None,
     captures_only: Iterable[str],
 ) -> bool:
-    """Return whether a verb shall query a cluster rather than captures. Both, neither, or an option
-    of the other are usage errors.
+    """Return whether a verb shall query a cluster rather than captures.
+
+    Both, neither, or an option of the other are usage errors.
     """
     if bootstrap is None and not captures:
         raise typer.BadParameter(

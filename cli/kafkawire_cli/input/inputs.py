@@ -147,8 +147,9 @@ def is_hex(head: bytes) -> bool:
 
 
 def hex_bytes(text: str) -> bytes:
-    """Parse hex text. Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored; InputError
-    shows the first invalid character and its position.
+    """Parse hex text; InputError shows the first invalid character and its position.
+
+    Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored.
     """
     at = _bad_digit(text)
     if at is not None:
@@ -186,8 +187,9 @@ class _PeekedStream(RawIOBase):
 
 
 def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
-    """Return the first bytes of a pipe, decompressed, and a stream with all of its data. A pipe may
-    return only a few bytes at a time.
+    """Return the first bytes of a pipe, decompressed, and a stream with all of its data.
+
+    A pipe may return only a few bytes at a time.
     """
     head = b""
     while len(unpacked_head(head, name)) < HEAD_BYTES:

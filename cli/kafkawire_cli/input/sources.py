@@ -130,9 +130,7 @@ def refuse(verb: str, error: InputError) -> None:
 
 @contextmanager
 def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
-    """Convert errors of reading captures and writing output into an InputError that names the
-    file.
-    """
+    """Convert errors of reading captures and writing output into InputErrors that name the file."""
     from kafkawire.errors import CaptureError
 
     try:
@@ -153,8 +151,9 @@ class Sources(NamedTuple):
 
 
 def sources(verb: str, given: list[str]) -> Sources:
-    """Find the captures to be read as one: files, or a single stream. Files that are not captures
-    are reported and skipped; InputError if none is left.
+    """Find the captures to be read as one: files, or a single stream.
+
+    Files that are not captures are reported and skipped; InputError if none is left.
     """
     paths = [Path("-")] if given == ["-"] else list(inputs.expand(Path(name) for name in given))
     streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
@@ -243,8 +242,10 @@ def show(
     sections: Callable[[], Iterable[Section]],
     as_json: Callable[[], dict[str, Any]],
 ) -> None:
-    """Print a report as text or as one JSON object; only the form printed is computed. Exit 2 if a
-    file was refused, because the report is incomplete, also if the output pipe was closed.
+    """Print a report as text or as one JSON object; only the form printed is computed.
+
+    Exit 2 if a file was refused, because the report is incomplete, also if the output pipe was
+    closed.
     """
     from ..render.report import print_sections
 

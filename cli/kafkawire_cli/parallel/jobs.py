@@ -126,8 +126,9 @@ def _file_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) -> 
 
 
 class _WorkItem(NamedTuple):
-    """A batch of a capture, serialised for a worker. frames: the bytes of the frames, pickled out
-    of band, so that they are not copied.
+    """A batch of a capture, serialised for a worker.
+
+    frames: the bytes of the frames, pickled out of band, so that they are not copied.
     """
 
     name: str

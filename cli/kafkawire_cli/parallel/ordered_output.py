@@ -42,8 +42,9 @@ CHUNK: Final = 1 << 20
 
 
 class Run:
-    """Consecutive tasks of one worker, which are written in one turn. pending: the number of tasks
-    whose output is not yet written.
+    """Consecutive tasks of one worker, which are written in one turn.
+
+    pending: the number of tasks whose output is not yet written.
     """
 
     def __init__(self, number: int, worker: Worker) -> None:
@@ -61,8 +62,9 @@ class TaskDone(NamedTuple):
 
 
 class SubmittedTask(NamedTuple):
-    """A task sent to a worker: its run, and where its data lies in shared memory. The pickle comes
-    first, then the out-of-band buffers. sizes: the length of each.
+    """A task sent to a worker: its run, and where its data lies in shared memory.
+
+    The pickle comes first, then the out-of-band buffers. sizes: the length of each.
     """
 
     run: int
@@ -97,8 +99,9 @@ class OrderedOutput(Generic[Task]):
         self._buffered = self._runs = 0
 
     def submit(self, task: Callable[[], Task]) -> bool:
-        """Submit a task to the least busy worker. Return False if all queues are full or the task
-        is too large.
+        """Submit a task to the least busy worker.
+
+        Return False if all queues are full or the task is too large.
         """
         worker = min(self._workers, key=lambda one: len(one.tasks))
         if len(worker.tasks) >= self._queue_size:
@@ -179,8 +182,10 @@ def _start_turn(run: Run) -> None:
 
 
 class Worker:
-    """A forked process and its queue of tasks. The connection carries tasks and the numbers of runs
-    whose turn has come to the worker, and the result of each task back.
+    """A forked process and its queue of tasks.
+
+    The connection carries tasks and the numbers of runs whose turn has come to the worker, and the
+    result of each task back.
     """
 
     def __init__(self, run_task: Callable[[Task], Iterable[Printed]]) -> None:
@@ -223,8 +228,9 @@ class Worker:
         return bool(self._poll.poll(0))
 
     def receive(self) -> Printed:
-        """Wait until a task is done. Raises OSError if its output could not be written, or if the
-        worker died.
+        """Wait until a task is done.
+
+        Raises OSError if its output could not be written, or if the worker died.
         """
         try:
             done: TaskDone = self.connection.recv()

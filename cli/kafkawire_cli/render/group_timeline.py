@@ -35,8 +35,10 @@ GENERATION: Final = {
 
 
 def sections_of(group: GroupHistory, most: int | None) -> list[Section]:
-    """Render a group: the first `most` members, the first and the last `most` events of the
-    timeline; None for all.
+    """Render a group.
+
+    most: how many members, and how many of the first and of the last events of the timeline; None
+    for all.
     """
     names = labels(group)
     return [

@@ -49,9 +49,11 @@ def write(
     brokers: captures.Known,
     view: View,
 ) -> int:
-    """Write tables of captures, read as one capture in one pass; without `output` as JSON lines to
-    standard output. Return the number of files skipped because they are not captures. InputError
-    if there are no captures; usage errors for unknown tables and file extensions.
+    """Write tables of captures, read as one capture in one pass.
+
+    Without `output` as JSON lines to standard output. Return the number of files skipped because
+    they are not captures. InputError if there are no captures; usage errors for unknown tables and
+    file extensions.
     """
     from kafkawire.capture import tables
     from kafkawire.capture.tables.redaction import redacted
@@ -247,9 +249,7 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Convert a value for CSV: null is empty, booleans and nested values are JSON, text is
-    escaped.
-    """
+    """Convert a value for CSV: null is empty, booleans and nested values are JSON."""
     if isinstance(value, str):
         return csv_text(value)
     plain = _plain(value)

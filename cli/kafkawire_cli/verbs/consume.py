@@ -34,8 +34,9 @@ LOG: Final = logging.getLogger("kafkawire.client")
 
 
 class Form(StrEnum):
-    """Output formats: a line of text per record, a JSON object per record, or values only (raw
-    bytes; escaped on a terminal).
+    """Output formats: a line of text per record, a JSON object per record, or values only.
+
+    Values are raw bytes; on a terminal they are escaped.
     """
 
     TABLE = "table"

@@ -189,8 +189,9 @@ def _affects_all(error: ClientError) -> bool:
 
 
 async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read lines as they arrive, without blocking the event loop. A daemon thread reads, so that an
-    interrupt does not wait for the next line.
+    """Read lines as they arrive, without blocking the event loop.
+
+    A daemon thread reads, so that an interrupt does not wait for the next line.
     """
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[bytes] = asyncio.Queue(1)

@@ -276,8 +276,9 @@ _SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
 
 
 def find_block(data: bytes, start: int, order: str) -> int | None:
-    """Find the first complete section, interface or packet block from `start` on, by its two equal
-    lengths.
+    """Find the first complete section, interface or packet block from `start` on.
+
+    A block is found by its two equal lengths.
     """
     return block_search(data, order).find(start)
 

@@ -39,8 +39,9 @@ def check_head(head: bytes) -> None:
 
 
 def unpacked_head(head: bytes) -> bytes:
-    """Decompress the first bytes of a file, if they are compressed. Raises CorruptCapture if no
-    byte decompresses.
+    """Decompress the first bytes of a file, if they are compressed.
+
+    Raises CorruptCapture if no byte decompresses.
     """
     for _ in range(MAX_NESTING):
         if not is_compressed(head[:4]):
