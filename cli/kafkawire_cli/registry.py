@@ -6,10 +6,11 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from inspect import Parameter, Signature, signature
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -126,9 +127,45 @@ def command(name: str) -> TyperCommand | TyperGroup:
     found = getattr(import_module(f".verbs.{verb.module}", __package__), verb.attribute)
     if not isinstance(found, typer.Typer):
         app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings=HELP)
-        app.command(name)(found)
+        app.command(name)(flattened(found))
         found = app
     result = get_command(found)
     assert isinstance(result, TyperCommand | TyperGroup)
     result.name = name
     return result
+
+
+def flattened(verb: Callable[..., None]) -> Callable[..., None]:
+    """Replace each group of options, a parameter whose type is a NamedTuple, by its fields."""
+    hints = get_type_hints(verb, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if hasattr(hint, "_fields")}
+    if not groups:
+        return verb
+    parameters: list[Parameter] = []
+    for parameter in signature(verb).parameters.values():
+        group = groups.get(parameter.name)
+        parameters += (
+            [parameter.replace(annotation=hints[parameter.name])]
+            if group is None
+            else [
+                Parameter(
+                    name,
+                    Parameter.KEYWORD_ONLY,
+                    default=group._field_defaults.get(name, Parameter.empty),
+                    annotation=hint,
+                )
+                for name, hint in get_type_hints(group, include_extras=True).items()
+            ]
+        )
+
+    def called(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(*(values.pop(field) for field in group._fields))
+        verb(**values)
+
+    made: Any = called
+    made.__doc__, made.__name__ = verb.__doc__, verb.__name__
+    made.__signature__ = Signature(
+        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    )
+    return called

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.records import BatchBuilder
-from kafkawire_cli.render.progress import MIN_BYTES
+from kafkawire_cli.input.progress import MIN_BYTES
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 

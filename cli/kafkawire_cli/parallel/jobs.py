@@ -19,12 +19,11 @@ from pathlib import Path
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..input import filters
 from ..input.inputs import Entry, InputError
+from ..input.progress import progress
 from ..input.sources import Known
-from ..render import messages
+from ..render import filters, messages
 from ..render.messages import Printed, Shape, View
-from ..render.progress import progress
 
 if TYPE_CHECKING:
     from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames

@@ -21,8 +21,16 @@ from kafkawire.reports.group import (
     TimelineEvent,
 )
 
-from ..input.sources import Shown, top
-from .report import Section, count_text, duration_text, list_text, plural, ranges_text
+from .report import (
+    Section,
+    Shown,
+    count_text,
+    duration_text,
+    list_text,
+    plural,
+    ranges_text,
+    top,
+)
 
 GENERATION: Final = {
     None: "generation",

@@ -28,8 +28,8 @@ from kafkawire.escaping import csv_text
 
 from ..input import sources as captures
 from ..input.names import suggestion
+from ..input.progress import progress
 from ..pipes import make_private
-from .progress import progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

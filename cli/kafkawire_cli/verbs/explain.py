@@ -179,6 +179,7 @@ def show(explanation: Explanation, tree: bool) -> None:
 
 
 def in_colour(explanation: Explanation) -> None:
+    """Print in colour."""
     from rich.console import Console
     from rich.text import Text
 
