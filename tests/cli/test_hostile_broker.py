@@ -23,11 +23,11 @@ from tests.cli.test_escaping import HOSTILE, assert_clean
 
 pytestmark = pytest.mark.timeout(20)
 TOPIC: Final = "orders"
-SOON: Final = ("-o", "default.api.timeout.ms=1500", "-o", "request.timeout.ms=1000")
+SOON: Final = ("-o", "default.api.timeout.ms=600", "-o", "request.timeout.ms=400")
 """Settings with which a verb gives up soon."""
 SOON_FOR_PRODUCE: Final = (
-    *("-o", "max.block.ms=1500", "-o", "delivery.timeout.ms=1500"),
-    *("-o", "request.timeout.ms=1000", "-o", "linger.ms=0"),
+    *("-o", "max.block.ms=600", "-o", "delivery.timeout.ms=600"),
+    *("-o", "request.timeout.ms=400", "-o", "linger.ms=0"),
 )
 
 

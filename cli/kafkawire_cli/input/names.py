@@ -51,6 +51,16 @@ def api_key(text: str, option: str = "--api") -> int:
     return found
 
 
+def unknown_table(name: str) -> typer.BadParameter:
+    """Make the usage error for a table that does not exist."""
+    from kafkawire.capture.tables import TABLES
+
+    return typer.BadParameter(
+        f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
+        param_hint="--table",
+    )
+
+
 def message_name(text: str, direction: str) -> str:
     """Find a message by its name, or by its API and direction."""
     from kafkawire.messages import REGISTRY

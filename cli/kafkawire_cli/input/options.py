@@ -20,6 +20,12 @@ class Form(StrEnum):
 
 
 FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
+ROW_FORMAT: Final = typer.Option(
+    "--format",
+    "-f",
+    help="Output format [default: table on a terminal, else jsonl].",
+    show_default=False,
+)
 PortOption = Annotated[
     list[int] | None,
     typer.Option(

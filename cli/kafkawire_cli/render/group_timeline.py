@@ -12,14 +12,8 @@ from typing import Final
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.rows import time_text
 from kafkawire.capture.tables.extraction.group_event import EventType, Protocol
-from kafkawire.reports.group import (
-    Commits,
-    GroupHistory,
-    Member,
-    Partition,
-    Rebalance,
-    TimelineEvent,
-)
+from kafkawire.reports.commits import Commits, Partition
+from kafkawire.reports.group import GroupHistory, Member, Rebalance, TimelineEvent
 
 from .report import (
     Section,

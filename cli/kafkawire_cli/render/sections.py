@@ -23,7 +23,8 @@ from .report import (
 
 if TYPE_CHECKING:
     from kafkawire.reports.apis import Api, ApiTotals
-    from kafkawire.reports.clients import Client, Clients, UndecodedConnections
+    from kafkawire.reports.client import Client
+    from kafkawire.reports.clients import Clients, UndecodedConnections
     from kafkawire.reports.topics import Amount, Topic
 
 # -- requests

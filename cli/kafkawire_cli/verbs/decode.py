@@ -12,7 +12,7 @@ from .. import pipes
 from ..input.entries import BareBody, capture_files, each_file, entries
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, direction_of
-from ..input.options import BrokerOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, PortOption
 from ..input.sources import Known, known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 from ..render import filters
@@ -27,15 +27,7 @@ def decode(  # noqa: PLR0913 - options of the verb
             metavar="INPUT...", help="Captures, frames, hex text or directories; - for stdin."
         ),
     ],
-    shape: Annotated[
-        Shape | None,
-        typer.Option(
-            "--format",
-            "-f",
-            help="Output format [default: table on a terminal, else jsonl].",
-            show_default=False,
-        ),
-    ] = None,
+    shape: Annotated[Shape | None, ROW_FORMAT] = None,
     input_format: Annotated[Format, typer.Option(help="Input format.")] = Format.AUTO,
     wanted: Annotated[
         list[str] | None,

@@ -10,7 +10,7 @@ import typer
 
 from kafkawire.escaping import printable
 
-from ..input.names import suggestion
+from ..input.names import unknown_table
 from ..input.options import BrokerOption, PortOption, pairs
 from ..input.sources import known
 
@@ -125,17 +125,12 @@ def spark(  # noqa: PLR0913 - options of the verb
 
 
 def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[str]:
-    from kafkawire.capture.tables import TABLES
     from kafkawire.spark.job import known_tables
 
     try:
         return known_tables(given or [], options, strict=strict)
     except KeyError as error:
-        name = str(error.args[0])
-        raise typer.BadParameter(
-            f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
-            param_hint="--table",
-        ) from None
+        raise unknown_table(str(error.args[0])) from None
 
 
 def _log(text: str) -> None:

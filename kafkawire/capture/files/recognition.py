@@ -15,7 +15,7 @@ from typing import Final
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from .compression import Unpacked, is_compressed
 from .pcap import is_pcap
-from .pcapng import is_pcapng
+from .pcapng_blocks import is_pcapng
 from .source import MAX_NESTING
 
 HEAD: Final = 1 << 12

@@ -16,7 +16,8 @@ from ...errors import BadMagic, CaptureError, TruncatedCapture
 from .blocks import CaptureDecoder, PacketBlock
 from .compression import Unpacked, is_compressed
 from .pcap import PcapDecoder, is_pcap
-from .pcapng import PcapngDecoder, is_pcapng
+from .pcapng import PcapngDecoder
+from .pcapng_blocks import is_pcapng
 
 CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""
