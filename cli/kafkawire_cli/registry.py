@@ -76,7 +76,19 @@ CLICK_ERROR: Final[Any] = next(
 )
 """Base class of usage errors: from `click`, or from the copy in newer releases of Typer."""
 
+HELP_SHOWN: Final = "NoArgsIsHelpError"
+"""The usage error whose message is the help."""
+
+TYPE_NAMES: Final = {"int": "integer", "int range": "integer"}
+"""Names of types in messages of usage errors -> those shown."""
+
 HELP: Final = {"help_option_names": ["-h", "--help"]}
+
+
+def _in_plain_words(message: str) -> str:
+    for name, word in TYPE_NAMES.items():
+        message = message.replace(f"is not a valid {name}.", f"is not a valid {word}.")
+    return message
 
 
 @contextmanager
@@ -85,7 +97,8 @@ def _escaped_usage_errors() -> Iterator[None]:
     try:
         yield
     except CLICK_ERROR as error:
-        error.message = printable(error.message)
+        if type(error).__name__ != HELP_SHOWN:
+            error.message = printable(_in_plain_words(error.message))
         raise
 
 

@@ -57,6 +57,13 @@ def settings(
     return found | {"bootstrap.servers": bootstrap}
 
 
+def admin(bootstrap: str | None, options: list[str] | None) -> Admin:
+    """Create an admin client; an unknown property in `--option` is a usage error."""
+    from kafkawire.net.admin import ADMIN_KEYS, Admin
+
+    return Admin(settings(bootstrap or "", options, ADMIN_KEYS))
+
+
 def admin_client(config: Mapping[str, Any]) -> Admin:
     """Create an admin client from those settings of `config` that it knows."""
     from kafkawire.net.admin import ADMIN_KEYS, Admin

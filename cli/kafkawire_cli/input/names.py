@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from kafkawire.primitives import MessageInfo
 
 
 def suggestion(text: str, known: Iterable[str]) -> str:
@@ -71,6 +75,16 @@ def message_name(text: str, direction: str) -> str:
     if found is None:
         raise typer.BadParameter(f"{text} has no {direction}", param_hint="--api")
     return found.name
+
+
+def checked_version(info: MessageInfo, version: int | None) -> int:
+    """Check that a message has a version; the usage error lists its versions."""
+    valid = f"{info.name} has versions {info.first}-{info.last}"
+    if version is None:
+        raise typer.BadParameter(f"missing; {valid}", param_hint="--version")
+    if not info.first <= version <= info.last:
+        raise typer.BadParameter(f"unsupported version {version}: {valid}", param_hint="--version")
+    return version
 
 
 def direction_of(text: str) -> str:

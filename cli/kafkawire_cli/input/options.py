@@ -63,7 +63,7 @@ class ReportOptions(NamedTuple):
             "--top",
             min=1,
             metavar="N",
-            help="Show at most N entries of each list [default: 10; all with --format json]",
+            help="Show at most N entries of each list [default: 10; all with --format json].",
             show_default=False,
         ),
     ] = None

@@ -39,6 +39,7 @@ def consume(
         typer.Option(
             "--group",
             "-g",
+            metavar="GROUP",
             help="Join this consumer group and commit [default: read all partitions].",
         ),
     ] = None,

@@ -105,6 +105,9 @@ def decode(  # noqa: PLR0913 - options of the verb
     kafkawire decode body.bin --api Metadata --version 12 --direction response
     kafkawire decode trace*.pcap --table records -o records.parquet
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
+
+    Exit code 1: a message is not fully decoded (only with --strict); 2: an input cannot be read, or
+    usage error.
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)

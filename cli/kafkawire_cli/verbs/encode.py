@@ -11,7 +11,7 @@ import typer
 
 from kafkawire.escaping import printable
 
-from ..input.names import direction_of, message_name
+from ..input.names import checked_version, direction_of, message_name
 
 
 def encode(
@@ -49,6 +49,7 @@ def encode(
     import kafkawire
 
     name = message_name(api, direction_of(direction))
+    checked_version(kafkawire.REGISTRY.get(name), version)
     json_text = _text(text)
     try:
         obj = json.loads(json_text)

@@ -80,12 +80,9 @@ def groups(
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")
-    from kafkawire.net.admin import ADMIN_KEYS
-
-    settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
 
     async def work() -> None:
-        async with live.admin_client(settings) as admin:
+        async with live.admin(bootstrap, setting) as admin:
             for group_id in delete or []:
                 await admin.delete_group(group_id)
             if not delete:

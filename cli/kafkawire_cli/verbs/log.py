@@ -117,7 +117,7 @@ def _files(given: list[Path]) -> Iterator[LogFile]:
 
     for path in given:
         if not path.exists():
-            raise InputError(f"{path}: no such file or directory")
+            raise InputError(f"{path}: No such file or directory")
         known = 0
         for file in walk(path) if path.is_dir() else [path]:
             found = recognise(file)

@@ -43,7 +43,7 @@ class LineFormat(NamedTuple):
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic to send to.")],
     bootstrap: BootstrapOption = "localhost:9092",
     source: Annotated[
         typer.FileBinaryRead,

@@ -148,8 +148,11 @@ def _tls(pem: Path | None) -> Any:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(pem)
-    except (OSError, ssl.SSLError) as error:
-        raise typer.BadParameter(f"{pem}: {error}", param_hint="--tls") from None
+    except ssl.SSLError:
+        reason = "not a certificate and its private key in PEM format"
+        raise typer.BadParameter(f"{pem}: {reason}", param_hint="--tls") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{pem}: {error.strerror}", param_hint="--tls") from None
     return context
 
 

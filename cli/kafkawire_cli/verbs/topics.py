@@ -89,12 +89,9 @@ def topics(
         raise typer.BadParameter("not allowed together", param_hint="--topic, --create, --delete")
     new_topics = changes.new_topics()
     configs = pairs(changes.config, "--config")
-    from kafkawire.net.admin import ADMIN_KEYS
-
-    settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
 
     async def work() -> None:
-        async with live.admin_client(settings) as admin:
+        async with live.admin(bootstrap, setting) as admin:
             for name, partitions in new_topics:
                 await admin.create_topic(
                     name,
