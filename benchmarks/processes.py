@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-LOOK_SECONDS: Final = 0.25
+SAMPLE_SECONDS: Final = 0.25
 """Seconds between two samples of the workers."""
 
 EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
@@ -48,16 +48,16 @@ class Workers(threading.Thread):
 
     def run(self) -> None:
         """Sample until stopped."""
-        while not self._over.wait(LOOK_SECONDS):
+        while not self._over.wait(SAMPLE_SECONDS):
             for pid in below(self._above):
                 if pid != self._driver:
                     with suppress(OSError):  # it has exited
-                        self._look(pid)
+                        self._sample(pid)
 
-    def _look(self, pid: int) -> None:
+    def _sample(self, pid: int) -> None:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         status = Path(f"/proc/{pid}/status").read_text()
-        seconds = processor(pid)
+        seconds = cpu_seconds(pid)
         said = status.partition("VmHWM:")[2].split()
         peak = int(said[0]) / 1024 if said else 0.0
         if b"java" not in command.split(b"\0")[0]:
@@ -69,7 +69,7 @@ class Workers(threading.Thread):
             self._java[pid] = seconds
 
 
-def processor(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -4,7 +4,7 @@
                                [--shapes many hot] [--cluster]
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
-are 10^6 bytes of capture, times those of the clock. For Spark they begin where Java runs, with a
+are 10^6 bytes of capture, times are wall-clock time. For Spark they begin where Java runs, with a
 session that has done nothing in Python yet, and end with the last row written; a second figure has
 the session's start, too. What is measured of a size, once with many connections and once with half
 of the bytes on one:
@@ -13,8 +13,8 @@ of the bytes on one:
     local[N]     the job of `kafkawire spark`
     cluster      the same on a standalone cluster of two executors of one core (--cluster), whose
                  Java is not the driver's
-    processor    seconds of all processes, but for the session's start; Java's of them is Spark's
-                 own
+    CPU time     seconds of all processes, without the session's start; Java's part of them is
+                 Spark's own
     memory       the largest of Python's workers, an executor's Java, and both: resident MiB at
                  their peak
 
@@ -39,7 +39,7 @@ from . import report
 from .captures import Recorded, grown, recorded
 from .measure import Figure, figure
 from .pipeline import recordings
-from .processes import Workers, children_of, processor
+from .processes import Workers, children_of, cpu_seconds
 from .skew import hot
 from .standalone import Cluster
 
@@ -148,7 +148,7 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
 
     spark = session(master, settings={"spark.log.level": "OFF", "spark.executor.memory": "512m"})
     spark.range(1).count()
-    java = sum(map(processor, children_of(os.getpid(), b"java")))
+    java = sum(map(cpu_seconds, children_of(os.getpid(), b"java")))
     begun, used = time.perf_counter(), time.process_time()
     manifest = run_job(spark, paths, out, [table], parse({}))
     seconds, driver = time.perf_counter() - begun, time.process_time() - used
@@ -212,12 +212,12 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
     for name, runs in taken.items():
         said: dict[tuple[str, str], list[float]] = {
             ("rate", "MB/s"): [size / run.wall for run in runs],
-            ("processor", "s"): [run.cpu + run.java_cpu for run in runs],
+            ("CPU time", "s"): [run.cpu + run.java_cpu for run in runs],
             ("Python's memory", "MiB"): [run.peak for run in runs],
         }
         if runs[0].java_peak:
             every = [run.cpu + run.java_cpu for run in runs]
-            said["Java's part of the processor", "%"] = [
+            said["Java's part of the CPU time", "%"] = [
                 100 * run.java_cpu / total for run, total in zip(runs, every, strict=True)
             ]
             said["rate with the session's start", "MB/s"] = [

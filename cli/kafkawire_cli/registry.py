@@ -156,20 +156,13 @@ def flattened(verb: Callable[..., None]) -> Callable[..., None]:
         return verb
     parameters: list[Parameter] = []
     for parameter in signature(verb).parameters.values():
-        group = groups.get(parameter.name)
-        parameters += (
-            [parameter.replace(annotation=hints[parameter.name])]
-            if group is None
-            else [
-                Parameter(
-                    name,
-                    Parameter.KEYWORD_ONLY,
-                    default=group._field_defaults.get(name, Parameter.empty),
-                    annotation=hint,
-                )
-                for name, hint in get_type_hints(group, include_extras=True).items()
-            ]
-        )
+        name = parameter.name
+        if name in groups:
+            parameters += _parameters_of(groups[name])
+        else:
+            parameters.append(
+                parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+            )
 
     def called(**values: Any) -> None:
         for name, group in groups.items():
@@ -178,7 +171,12 @@ def flattened(verb: Callable[..., None]) -> Callable[..., None]:
 
     made: Any = called
     made.__doc__, made.__name__ = verb.__doc__, verb.__name__
-    made.__signature__ = Signature(
-        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    )
+    made.__signature__ = Signature(parameters)
     return called
+
+
+def _parameters_of(group: Any) -> Iterator[Parameter]:
+    """Make a parameter of each field of a NamedTuple."""
+    for name, hint in get_type_hints(group, include_extras=True).items():
+        default = group._field_defaults.get(name, Parameter.empty)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
