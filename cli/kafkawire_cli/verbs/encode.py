@@ -48,6 +48,10 @@ def encode(
     """
     import kafkawire
 
+    if not frame and (correlation_id or client_id is not None):
+        raise typer.BadParameter(
+            "only allowed with --frame", param_hint="--correlation-id, --client-id"
+        )
     name = message_name(api, direction_of(direction))
     checked_version(kafkawire.REGISTRY.get(name), version)
     json_text = _text(text)
