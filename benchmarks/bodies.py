@@ -57,6 +57,7 @@ class Body(NamedTuple):
 
 
 def fetch_request() -> FetchRequest:
+    """A request for 50 partitions of a topic."""
     partitions = [
         FetchPartition(
             partition=index,
@@ -73,12 +74,15 @@ def fetch_request() -> FetchRequest:
 
 
 def api_versions_response() -> ApiVersionsResponse:
+    """The versions of 60 APIs."""
     return ApiVersionsResponse(
         api_keys=[ApiVersion(api_key=k, min_version=0, max_version=9) for k in range(60)]
     )
 
 
 def metadata_response() -> MetadataResponse:
+    """6 brokers and 20 topics of 12 partitions."""
+
     def partition(index: int) -> MetadataResponsePartition:
         replicas = [index % 6, (index + 1) % 6, (index + 2) % 6]
         return MetadataResponsePartition(
@@ -108,6 +112,7 @@ def metadata_response() -> MetadataResponse:
 
 
 def join_group_response() -> JoinGroupResponse:
+    """The leader's response in a group of 5 members."""
     return JoinGroupResponse(
         generation_id=3,
         protocol_type="consumer",
@@ -122,6 +127,7 @@ def join_group_response() -> JoinGroupResponse:
 
 
 def offset_commit_request() -> OffsetCommitRequest:
+    """Commits of 50 partitions."""
     partitions = [
         OffsetCommitRequestPartition(
             partition_index=index,
@@ -140,6 +146,7 @@ def offset_commit_request() -> OffsetCommitRequest:
 
 
 def list_offsets_response() -> ListOffsetsResponse:
+    """The end offsets of 12 partitions."""
     partitions = [
         ListOffsetsPartitionResponse(
             partition_index=index, timestamp=-1, offset=1_000_000 + index, leader_epoch=4
@@ -152,10 +159,12 @@ def list_offsets_response() -> ListOffsetsResponse:
 
 
 def find_coordinator_request() -> FindCoordinatorRequest:
+    """A request for the coordinator of a group."""
     return FindCoordinatorRequest(key="orders-billing", key_type=0)
 
 
 def heartbeat_request() -> HeartbeatRequest:
+    """A heartbeat of a group member."""
     return HeartbeatRequest(group_id="orders-billing", generation_id=3, member_id=MEMBER)
 
 

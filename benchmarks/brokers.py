@@ -1,5 +1,6 @@
-"""Compares brokers for tests, with librdkafka as the client: kafkawire's, librdkafka's mock, Apache
-Kafka.
+"""Compares brokers for tests, with librdkafka as the client.
+
+The brokers are kafkawire's, librdkafka's mock and Apache Kafka.
 
 Law: each runs as its users run it: kafkawire's in a process of its own (`kafkawire serve`), the
 mock inside the client's, Kafka in its JVM. Throughput is measured with warm brokers: kafkawire's
@@ -30,7 +31,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.real.broker import running
 from tests.real.java import install
 
-from .clients import BATCH, LINGER_MS
+from .clients import confluent_producer
 from .measure import Figure, figure, rotated
 
 SIZES: Final = {100: 20_000, 1000: 4_000}
@@ -80,12 +81,14 @@ def serving() -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def ours() -> Iterator[str]:
+    """Run `kafkawire serve`."""
     with serving() as (_, bootstrap):
         yield bootstrap
 
 
 @contextmanager
 def mock() -> Iterator[str]:
+    """Run librdkafka's mock in this process."""
     holder = confluent_kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
     [broker] = holder.list_topics(timeout=SECONDS).brokers.values()
     yield f"{broker.host}:{broker.port}"
@@ -94,6 +97,7 @@ def mock() -> Iterator[str]:
 
 @contextmanager
 def real() -> Iterator[str]:
+    """Run Apache Kafka."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running(install(), Path(folder)) as broker,
@@ -192,8 +196,9 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, float]]:
-    """Time what clients do. made: topics are, and deleted; in the mock who writes to them makes
-    them.
+    """Time what clients do.
+
+    made: topics are, and deleted; in the mock who writes to them makes them.
     """
     for size, many in SIZES.items():
         name, count = f"bench-{turn}-{size}", TOPICS[size]
@@ -221,19 +226,11 @@ def _topics(bootstrap: str, name: str, count: int) -> list[str]:
 
 
 def _produce(bootstrap: str, topics: list[str], value: bytes, many: int) -> float:
-    """Send that many records to each topic; return the seconds until the last is delivered, of a
-    producer that has sent one to each before.
+    """Send that many records to each topic; return the seconds until the last is delivered.
+
+    The producer has sent one record to each topic before.
     """
-    producer = confluent_kafka.Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "acks": "all",
-            "batch.size": BATCH,
-            "linger.ms": LINGER_MS,
-            "queue.buffering.max.messages": 1_000_000,
-            "queue.buffering.max.kbytes": 1 << 20,
-        }
-    )
+    producer = confluent_producer(bootstrap, **{"queue.buffering.max.kbytes": 1 << 20})
     for topic in topics:
         producer.produce(topic, b"first", partition=0)
     assert producer.flush(SECONDS) == 0

@@ -53,9 +53,7 @@ def recorded(path: Path) -> list[Recorded]:
 
 
 def shifted(packet: Recorded, copy: int) -> bytes:
-    """Return the bytes of a packet with the copy's own addresses: 10.x.y.z, with increasing x and
-    y.
-    """
+    """Return the bytes of a packet with the addresses of a copy: x and y in 10.x.y.z."""
     data = packet.data
     network = bytes([10, copy >> 8 & 0xFF, copy & 0xFF])
     return data[:26] + network + data[29:30] + network + data[33:]

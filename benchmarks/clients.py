@@ -40,6 +40,8 @@ Read = Callable[[str, str, int], None]
 
 
 def send_ours(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    """Send records with kafkawire."""
+
     async def run() -> None:
         async with Producer(
             {
@@ -58,6 +60,8 @@ def send_ours(bootstrap: str, topic: str, value: bytes, many: int) -> None:
 
 
 def send_aiokafka(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    """Send records with aiokafka."""
+
     async def run() -> None:
         producer = aiokafka.AIOKafkaProducer(
             bootstrap_servers=bootstrap, acks="all", max_batch_size=BATCH, linger_ms=LINGER_MS
@@ -71,6 +75,7 @@ def send_aiokafka(bootstrap: str, topic: str, value: bytes, many: int) -> None:
 
 
 def send_kafka_python(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    """Send records with kafka-python."""
     producer: Any = kafka.KafkaProducer(
         bootstrap_servers=bootstrap,
         acks="all",
@@ -84,22 +89,31 @@ def send_kafka_python(bootstrap: str, topic: str, value: bytes, many: int) -> No
     producer.close()
 
 
-def send_confluent(bootstrap: str, topic: str, value: bytes, many: int) -> None:
-    producer = confluent_kafka.Producer(
+def confluent_producer(bootstrap: str, **settings: object) -> confluent_kafka.Producer:
+    """Make a producer of librdkafka with the settings that all contenders have."""
+    return confluent_kafka.Producer(
         {
             "bootstrap.servers": bootstrap,
             "acks": "all",
             "batch.size": BATCH,
             "linger.ms": LINGER_MS,
             "queue.buffering.max.messages": 1_000_000,
+            **settings,
         }
     )
+
+
+def send_confluent(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    """Send records with librdkafka."""
+    producer = confluent_producer(bootstrap)
     for _ in range(many):
         producer.produce(topic, value, partition=0)
     assert producer.flush(60) == 0
 
 
 def read_ours(bootstrap: str, topic: str, many: int) -> None:
+    """Read records with kafkawire."""
+
     async def run() -> None:
         async with Consumer({"bootstrap.servers": bootstrap}) as consumer:
             where = TopicPartition(topic, 0)
@@ -115,6 +129,8 @@ def read_ours(bootstrap: str, topic: str, many: int) -> None:
 
 
 def read_aiokafka(bootstrap: str, topic: str, many: int) -> None:
+    """Read records with aiokafka."""
+
     async def run() -> None:
         consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
@@ -134,6 +150,7 @@ def read_aiokafka(bootstrap: str, topic: str, many: int) -> None:
 
 
 def read_kafka_python(bootstrap: str, topic: str, many: int) -> None:
+    """Read records with kafka-python."""
     consumer: Any = kafka.KafkaConsumer(
         bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
     )
@@ -147,6 +164,7 @@ def read_kafka_python(bootstrap: str, topic: str, many: int) -> None:
 
 
 def read_confluent(bootstrap: str, topic: str, many: int) -> None:
+    """Read records with librdkafka."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
     )

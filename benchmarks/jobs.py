@@ -1,5 +1,6 @@
-"""Measures `decode --jobs`: one process, two and more, on one capture and on several, in wall-clock
-time.
+"""Measures the wall-clock time of `decode --jobs` with one process, two and more.
+
+Once on one capture, and once on several.
 
     python -m benchmarks.jobs [--traffic calls] [--megabytes 100] [--processes 1 2] [--rounds 3]
 

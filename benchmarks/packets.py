@@ -1,5 +1,6 @@
-"""Measures the packet stage: a capture in memory to TCP segments, compared with dpkt; and to
-reassembled bytes.
+"""Measures the packet stage: a capture in memory to TCP segments, and to reassembled bytes.
+
+Segments are compared with dpkt.
 
 Law: every contender reads the same file and has addresses, ports, sequence numbers, flags and
 payload position of each segment at the end; figures are nanoseconds per packet.
@@ -33,6 +34,7 @@ RECORDINGS: Final = {
 
 
 def chunks(data: bytes) -> Iterator[bytes]:
+    """Cut a capture as reading a file does."""
     return (data[at : at + CHUNK] for at in range(0, len(data), CHUNK))
 
 

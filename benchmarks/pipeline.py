@@ -85,8 +85,9 @@ def recordings() -> list[tuple[Path, tuple[int, ...]]]:
 
 
 def measured(command: Sequence[str], out: Path, *, over: bool = False) -> Run:
-    """Run a command with its output in a new file; over: overwrite the existing file, so that the
-    kernel need not allocate memory.
+    """Run a command with its output in a new file.
+
+    over: overwrite the existing file, so that the kernel need not allocate memory.
     """
     if not over:
         out.unlink(missing_ok=True)  # before timing: freeing it takes time, too

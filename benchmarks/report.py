@@ -28,8 +28,10 @@ CPUS: Final = Path("/proc/cpuinfo")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Format one suite: one case per line; for each contender the median and the range (lowest to
-    highest round), then the ratio of its median to that of the first.
+    """Format one suite, one case per line.
+
+    For each contender the median and the range (lowest to highest round), then the ratio of its
+    median to that of the first.
     """
     contenders = list(dict.fromkeys(f.contender for f in figures))
     cases = list(dict.fromkeys(f.case for f in figures))
@@ -93,8 +95,9 @@ def environment() -> dict[str, str | int | None]:
 
 
 def _processor() -> str:
-    """Name the CPU, and whether it has carry-less multiplication in wide registers, which the
-    checksum uses.
+    """Name the CPU, and whether it has carry-less multiplication in wide registers.
+
+    The checksum uses it.
     """
     if not CPUS.exists():
         return platform.processor()

@@ -83,8 +83,9 @@ def numbered_on(packet: Sent, seq_on: int, ack_on: int, number: int = 0) -> byte
 
 
 def hot(recordings: Sequence[list[Recorded]], size: int, others: int = 2) -> Iterator[bytes]:
-    """Make a pcap of at least `size` bytes, piece by piece; of every `others` bytes one is not of
-    the one connection.
+    """Make a pcap of at least `size` bytes, piece by piece, most of it on one connection.
+
+    One of every `others` bytes is on other connections.
     """
     pieces = grown(recordings, size // others)
     yield next(pieces)
@@ -100,8 +101,9 @@ def hot(recordings: Sequence[list[Recorded]], size: int, others: int = 2) -> Ite
 
 
 def long(recordings: Sequence[list[Recorded]], size: int, count: int = 8) -> Iterator[bytes]:
-    """Make a pcap of at least `size` bytes of so many connections that last as long as it does,
-    piece by piece.
+    """Make a pcap of at least `size` bytes, piece by piece, of `count` connections.
+
+    Each of them lasts as long as the capture.
     """
     yield HEADER
     recording = busiest(recordings)

@@ -1,10 +1,10 @@
-"""Compares the Spark job with a single process, on captures made of recordings:
+"""Compares the Spark job with a single process, on captures made of recordings.
 
     python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]
                                [--shapes many hot] [--cluster]
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
-are 10^6 bytes of capture, times those of the clock. For Spark they begin where Java runs, with a
+are 10^6 bytes of capture, times are wall-clock time. For Spark they begin where Java runs, with a
 session that has done nothing in Python yet, and end with the last row written; a second figure has
 the session's start, too. What is measured of a size, once with many connections and once with half
 of the bytes on one:
@@ -13,8 +13,8 @@ of the bytes on one:
     local[N]     the job of `kafkawire spark`
     cluster      the same on a standalone cluster of two executors of one core (--cluster), whose
                  Java is not the driver's
-    processor    seconds of all processes, but for the session's start; Java's of them is Spark's
-                 own
+    CPU time     seconds of all processes, without the session's start; Java's part of them is
+                 Spark's own
     memory       the largest of Python's workers, an executor's Java, and both: resident MiB at
                  their peak
 
@@ -30,10 +30,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -41,24 +39,22 @@ from . import report
 from .captures import Recorded, grown, recorded
 from .measure import Figure, figure
 from .pipeline import recordings
+from .processes import Workers, children_of, cpu_seconds
 from .skew import hot
 from .standalone import Cluster
 
 MEGABYTES: Final = 200
-LOOK_SECONDS: Final = 0.25
-"""Seconds between two samples of the workers."""
-
 FILE_BYTES: Final = 500 * 10**6
 """The approximate size at which a capture is rotated."""
 
 SHAPES: Final = {"many": "many connections", "hot": "half on one"}
-EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
-"""The Java class name of an executor of a cluster."""
 
 
 class Taken(NamedTuple):
-    """Cost of a run: wall-clock seconds, CPU seconds of Python, peak MiB of the largest worker,
-    rows; CPU seconds of Java and its MiB; seconds of the session's start.
+    """Cost of a run, and its rows.
+
+    wall: wall-clock seconds. cpu: CPU seconds of Python. peak: MiB of the largest worker. java_cpu,
+    java_peak: the same of Java. start: seconds of the session's start.
     """
 
     wall: float
@@ -143,93 +139,8 @@ def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Tak
     )  # fmt: skip
 
 
-class Workers(threading.Thread):
-    """Looks at the processes below one: peak: MiB of the largest Python worker, cpu: seconds of
-    all; the same of Java. driver: is not counted; apart: nor is Java other than executors.
-    """
-
-    def __init__(self, above: int, driver: int, *, apart: bool) -> None:
-        super().__init__(daemon=True)
-        self.peak = self.java_peak = 0.0
-        self._above, self._driver, self._apart = above, driver, apart
-        self._cpu: dict[int, float] = {}
-        self._java: dict[int, float] = {}
-        self._over = threading.Event()
-        self.start()
-
-    @property
-    def cpu(self) -> float:
-        """CPU seconds of all Python workers."""
-        return sum(self._cpu.values())
-
-    @property
-    def java_cpu(self) -> float:
-        """CPU seconds of Java."""
-        return sum(self._java.values())
-
-    def leave(self) -> None:
-        """Stop sampling."""
-        self._over.set()
-        self.join()
-
-    def run(self) -> None:
-        """Sample until stopped."""
-        while not self._over.wait(LOOK_SECONDS):
-            for pid in below(self._above):
-                if pid != self._driver:
-                    with suppress(OSError):  # it has exited
-                        self._look(pid)
-
-    def _look(self, pid: int) -> None:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        status = Path(f"/proc/{pid}/status").read_text()
-        seconds = processor(pid)
-        said = status.partition("VmHWM:")[2].split()
-        peak = int(said[0]) / 1024 if said else 0.0
-        if b"java" not in command.split(b"\0")[0]:
-            self.peak = max(self.peak, peak)
-            self._cpu[pid] = seconds
-            return
-        if not self._apart or EXECUTOR in command:
-            self.java_peak = max(self.java_peak, peak)
-            self._java[pid] = seconds
-
-
-def processor(pid: int) -> float:
-    """Return the CPU seconds of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def below(pid: int) -> list[int]:
-    """List the descendants of a process."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text()
-        except OSError:
-            continue  # it ended meanwhile
-        parent = int(text.rpartition(")")[2].split()[1])
-        parents.setdefault(parent, []).append(int(path.parent.name))
-    found, rest = [], [pid]
-    while rest:
-        children = parents.get(rest.pop(), [])
-        found += children
-        rest += children
-    return found
-
-
-def children_of(pid: int, program: bytes) -> list[int]:
-    """List the processes below one that run a program."""
-    return [
-        each
-        for each in below(pid)
-        if program in Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")[0]
-    ]
-
-
 def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
-    """Run the job in this process; return its cost."""
+    """Run the job in this process; print its cost as JSON."""
     started = time.perf_counter()
     from kafkawire.spark import session
     from kafkawire.spark.job import run as run_job
@@ -237,7 +148,7 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
 
     spark = session(master, settings={"spark.log.level": "OFF", "spark.executor.memory": "512m"})
     spark.range(1).count()
-    java = sum(map(processor, children_of(os.getpid(), b"java")))
+    java = sum(map(cpu_seconds, children_of(os.getpid(), b"java")))
     begun, used = time.perf_counter(), time.process_time()
     manifest = run_job(spark, paths, out, [table], parse({}))
     seconds, driver = time.perf_counter() - begun, time.process_time() - used
@@ -267,19 +178,32 @@ def run_size(
             folder = Path(name)
             paths = rotated(made[shape](sources, megabytes * 10**6), folder, "capture")
             size = sum(path.stat().st_size for path in paths) / 1e6
-            taken: dict[str, list[Taken]] = {}
-            for _ in range(rounds):
-                taken.setdefault("decode", []).append(single(paths, table, folder))
-                for count in cores:
-                    ran = spread(paths, table, folder, count)
-                    taken.setdefault(f"local[{count}]", []).append(ran)
-                if cluster:
-                    taken.setdefault("cluster", []).append(clustered(paths, table, folder))
-            rows = {one.rows for runs in taken.values() for one in runs}
-            if len(rows) != 1:
-                raise AssertionError(f"different numbers of rows: {sorted(rows)}")
+            taken = run_rounds(paths, table, folder, cores, rounds, cluster=cluster)
             figures += shown(f"{size:.0f} MB, {SHAPES[shape]}, {table}", size, taken)
     return figures
+
+
+def run_rounds(
+    paths: Sequence[Path],
+    table: str,
+    folder: Path,
+    cores: Sequence[int],
+    rounds: int,
+    *,
+    cluster: bool,
+) -> dict[str, list[Taken]]:
+    """Let the contenders take turns; all must find as many rows."""
+    taken: dict[str, list[Taken]] = {}
+    for _ in range(rounds):
+        taken.setdefault("decode", []).append(single(paths, table, folder))
+        for count in cores:
+            taken.setdefault(f"local[{count}]", []).append(spread(paths, table, folder, count))
+        if cluster:
+            taken.setdefault("cluster", []).append(clustered(paths, table, folder))
+    rows = {one.rows for runs in taken.values() for one in runs}
+    if len(rows) != 1:
+        raise AssertionError(f"different numbers of rows: {sorted(rows)}")
+    return taken
 
 
 def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]:
@@ -288,12 +212,12 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
     for name, runs in taken.items():
         said: dict[tuple[str, str], list[float]] = {
             ("rate", "MB/s"): [size / run.wall for run in runs],
-            ("processor", "s"): [run.cpu + run.java_cpu for run in runs],
+            ("CPU time", "s"): [run.cpu + run.java_cpu for run in runs],
             ("Python's memory", "MiB"): [run.peak for run in runs],
         }
         if runs[0].java_peak:
             every = [run.cpu + run.java_cpu for run in runs]
-            said["Java's part of the processor", "%"] = [
+            said["Java's part of the CPU time", "%"] = [
                 100 * run.java_cpu / total for run, total in zip(runs, every, strict=True)
             ]
             said["rate with the session's start", "MB/s"] = [

@@ -1,5 +1,6 @@
-"""Splits of large captures, planned, proven and read, beside `read_capture`: `python -m
-benchmarks.splits MB FILE ...`.
+"""Measures splits of large captures, planned, proven and read, beside `read_capture`.
+
+    python -m benchmarks.splits MB FILE ...
 
 Law: every form finds the same packets; MB are 10^6 bytes of the uncompressed capture, times those
 of one core at work, the median of the rounds.

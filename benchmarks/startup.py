@@ -50,8 +50,9 @@ SCRIPTS: Final = {
 
 
 def milliseconds(script: str) -> tuple[float, float]:
-    """Run a script in a fresh interpreter, and return its wall-clock and CPU time; files that it
-    writes go to a folder of its own.
+    """Run a script in a fresh interpreter, and return its wall-clock and CPU time.
+
+    The argument of the script is a folder for the files that it writes.
     """
     with tempfile.TemporaryDirectory() as folder:
         start = perf_counter()

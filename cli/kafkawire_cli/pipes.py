@@ -34,8 +34,9 @@ The first is the largest value allowed.
 
 @contextmanager
 def stop_at_closed_pipe() -> Iterator[None]:
-    """End the command quietly when the reader of its output closes the pipe. An exit code that was
-    set before is kept.
+    """End the command quietly when the reader of its output closes the pipe.
+
+    An exit code that was set before is kept.
     """
     stdout = sys.stdout
     code: str | int | None = 0
@@ -55,8 +56,9 @@ def stop_at_closed_pipe() -> Iterator[None]:
 
 
 def _flush() -> bool:
-    """Flush standard output; False if the pipe is closed. The interpreter would report that at
-    exit.
+    """Flush standard output; False if the pipe is closed.
+
+    The interpreter would report that at exit.
     """
     try:
         sys.stdout.flush()
@@ -84,8 +86,10 @@ def prepare_output() -> None:
 
 
 def tune() -> None:
-    """Run the cyclic GC less often. Decoding frees objects by reference counting; only searches in
-    malformed bodies make cycles. The GC took a third of the time.
+    """Run the cyclic GC less often.
+
+    Decoding frees objects by reference counting; only searches in malformed bodies make cycles. The
+    GC took a third of the time.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that stay idle
     gc.freeze()
@@ -94,8 +98,10 @@ def tune() -> None:
 
 
 def keep_memory() -> None:
-    """Reuse freed memory, for long runs. The kernel clears memory that is returned and allocated
-    again, for each block read and each column written.
+    """Reuse freed memory, for long runs.
+
+    The kernel clears memory that is returned and allocated again, for each block read and each
+    column written.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # if Arrow is not yet loaded
     if sys.platform == "linux":
@@ -115,8 +121,9 @@ def write(text: bytes | memoryview) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Create a file that only its owner may read, or restrict an existing one, before secrets are
-    written to it.
+    """Create a file that only its owner may read, or restrict an existing one.
+
+    Called before secrets are written to it.
     """
     from kafkawire.net.server_recording import private
 

@@ -6,10 +6,11 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from inspect import Parameter, Signature, signature
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -75,7 +76,19 @@ CLICK_ERROR: Final[Any] = next(
 )
 """Base class of usage errors: from `click`, or from the copy in newer releases of Typer."""
 
+HELP_SHOWN: Final = "NoArgsIsHelpError"
+"""The usage error whose message is the help."""
+
+TYPE_NAMES: Final = {"int": "integer", "int range": "integer"}
+"""Names of types in messages of usage errors -> those shown."""
+
 HELP: Final = {"help_option_names": ["-h", "--help"]}
+
+
+def _in_plain_words(message: str) -> str:
+    for name, word in TYPE_NAMES.items():
+        message = message.replace(f"is not a valid {name}.", f"is not a valid {word}.")
+    return message
 
 
 @contextmanager
@@ -84,13 +97,16 @@ def _escaped_usage_errors() -> Iterator[None]:
     try:
         yield
     except CLICK_ERROR as error:
-        error.message = printable(error.message)
+        if type(error).__name__ != HELP_SHOWN:
+            error.message = printable(_in_plain_words(error.message))
         raise
 
 
 class Verbs(TyperGroup):
-    """The group of all verbs. Listing and completion use placeholders with a name and a help text;
-    the real command replaces its placeholder when it is resolved.
+    """The group of all verbs.
+
+    Listing and completion use placeholders with a name and a help text; the real command replaces
+    its placeholder when it is resolved.
     """
 
     def __init__(self, **settings: Any) -> None:  # passed on to Typer
@@ -124,9 +140,43 @@ def command(name: str) -> TyperCommand | TyperGroup:
     found = getattr(import_module(f".verbs.{verb.module}", __package__), verb.attribute)
     if not isinstance(found, typer.Typer):
         app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings=HELP)
-        app.command(name)(found)
+        app.command(name)(flattened(found))
         found = app
     result = get_command(found)
     assert isinstance(result, TyperCommand | TyperGroup)
     result.name = name
     return result
+
+
+def flattened(verb: Callable[..., None]) -> Callable[..., None]:
+    """Replace each group of options, a parameter whose type is a NamedTuple, by its fields."""
+    hints = get_type_hints(verb, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if hasattr(hint, "_fields")}
+    if not groups:
+        return verb
+    parameters: list[Parameter] = []
+    for parameter in signature(verb).parameters.values():
+        name = parameter.name
+        if name in groups:
+            parameters += _parameters_of(groups[name])
+        else:
+            parameters.append(
+                parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+            )
+
+    def called(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(*(values.pop(field) for field in group._fields))
+        verb(**values)
+
+    made: Any = called
+    made.__doc__, made.__name__ = verb.__doc__, verb.__name__
+    made.__signature__ = Signature(parameters)
+    return called
+
+
+def _parameters_of(group: Any) -> Iterator[Parameter]:
+    """Make a parameter of each field of a NamedTuple."""
+    for name, hint in get_type_hints(group, include_extras=True).items():
+        default = group._field_defaults.get(name, Parameter.empty)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)

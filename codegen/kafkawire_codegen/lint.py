@@ -26,7 +26,7 @@ class Report:
         lines = [str(error) for error in self.errors]
         lines += [f"{advice} (advice)" for advice in self.advice]
         total = f"{_many(self.messages, 'message')}, {_many(len(self.errors), 'error')}"
-        return "\n".join([*lines, f"{total}, {len(self.advice)} pieces of advice"])
+        return "\n".join([*lines, f"{total}, {_many(len(self.advice), 'piece')} of advice"])
 
     def json(self) -> dict[str, object]:
         """The same for a machine."""

@@ -130,7 +130,8 @@ class Coverage:
         versions = sum(len(api.released) for api in released)
         missing = sum(len(run) for api in released for run in api.missing)
         return (
-            f"Kafka {self.release}: {len(released)} APIs, {versions} versions, "
+            f"Kafka {self.release}: {len(released)} API{'' if len(released) == 1 else 's'}, "
+            f"{versions} versions, "
             f"{versions - missing} covered, {missing} missing"
         )
 

@@ -7,7 +7,7 @@ the last entries are kept, and the omitted ones are counted.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.topic_ids import Topic
@@ -15,7 +15,8 @@ from kafkawire.capture.tables.extraction.group_event import EventType, GroupEven
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..capture.rows import time_text
-from .clients import Software
+from .client import Software
+from .commits import Commits, Offsets, offsets_json
 
 MAX_ENTRIES: Final = 1000
 """Entries kept of the beginning of a timeline, and as many of its end."""
@@ -25,92 +26,10 @@ COOPERATIVE: Final = frozenset({"cooperative-sticky", "compatible", "sessioned",
 KIP-415)."""
 
 
-class Partition(NamedTuple):
-    """A committed offset; lag: None if the end offset of the partition is unknown."""
-
-    topic: Topic
-    partition: int
-    offset: int
-    lag: int | None
-
-
-class Offsets:
-    """The last committed offset of each partition. lag: total of all partitions, None while that of
-    every partition is unknown.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[object, int], Partition] = {}
-        self._lag = self._known = 0
-
-    def add(self, one: Partition) -> None:
-        """Add a committed offset."""
-        key = one.topic.key, one.partition
-        before = self._last.get(key)
-        if before is not None and before.lag is not None:
-            self._lag -= before.lag
-            self._known -= 1
-        if one.lag is not None:
-            self._lag += one.lag
-            self._known += 1
-        self._last[key] = one
-
-    def __iter__(self) -> Iterator[Partition]:
-        return iter(self._last.values())
-
-    def __len__(self) -> int:
-        return len(self._last)
-
-    @property
-    def lag(self) -> int | None:
-        return self._lag if self._known else None
-
-
-class Commits:
-    """Consecutive commits of one member. last: the last of each partition; max_lag: the highest
-    total lag after a commit.
-    """
-
-    def __init__(self, member_id: str | None, client_id: str | None, time_ns: int) -> None:
-        self.member_id = member_id
-        self.client_id = client_id
-        self.time_ns = self.until_ns = time_ns
-        self.count = 0
-        self.max_lag: int | None = None
-        self.last = Offsets()
-
-    def add(self, time_ns: int, committed: list[Partition]) -> None:
-        """Add a commit."""
-        self.count += 1
-        self.until_ns = time_ns
-        for one in committed:
-            self.last.add(one)
-        if self.lag is not None:
-            self.max_lag = max(self.max_lag or 0, self.lag)
-
-    @property
-    def lag(self) -> int | None:
-        """The total lag of all partitions."""
-        return self.last.lag
-
-    def json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "time": time_text(self.time_ns),
-            "event": EventType.COMMITTED.value,
-            "member_id": self.member_id,
-            "client_id": self.client_id,
-            "commits": self.count,
-            "until": time_text(self.until_ns),
-            "lag": self.lag,
-            "max_lag": self.max_lag,
-            "offsets": offsets_json(self.last),
-        }
-
-
 class TimelineEvent(NamedTuple):
-    """An event other than a commit. stops_consumption, stopped_ns: for the end of a rebalance, as
-    in `Rebalance`.
+    """An event other than a commit.
+
+    stops_consumption, stopped_ns: for the end of a rebalance, as in `Rebalance`.
     """
 
     time_ns: int
@@ -193,10 +112,12 @@ class Member:
 
 
 class Rebalance:
-    """A rebalance. started_ns: when the request that caused it was sent; noticed_ns: when a member
-    first learned of it. member_id, client_id: who caused it, None if unknown. stops_consumption:
-    whether members revoke all partitions and stop consuming (eager rebalancing); None until it
-    ends. stopped_ns: for how long, from when a member learned of it.
+    """A rebalance.
+
+    started_ns: when the request that caused it was sent; noticed_ns: when a member first learned of
+    it. member_id, client_id: who caused it, None if unknown. stops_consumption: whether members
+    revoke all partitions and stop consuming (eager rebalancing); None until it ends. stopped_ns:
+    for how long, from when a member learned of it.
     """
 
     def __init__(self, started: GroupEvent) -> None:
@@ -239,8 +160,10 @@ class Rebalance:
 
 
 class GroupHistory:
-    """The history of a group. protocol: None if only commits were seen. stopped_ns: how long
-    consumption was stopped in all rebalances together.
+    """The history of a group.
+
+    protocol: None if only commits were seen. stopped_ns: how long consumption was stopped in all
+    rebalances together.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -333,20 +256,6 @@ class GroupHistory:
             "timeline": [entry.json() for entry in self.timeline],
             "left_out": self.omitted,
         }
-
-
-def offsets_json(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
-    """Return the JSON form of committed offsets."""
-    return [
-        {
-            "topic": one.topic.name,
-            "topic_id": one.topic.id_text,
-            "partition": one.partition,
-            "offset": one.offset,
-            "lag": one.lag,
-        }
-        for one in partitions
-    ]
 
 
 def assigned_json(partitions: Iterable[tuple[Topic, list[int]]]) -> list[dict[str, Any]]:

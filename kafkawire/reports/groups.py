@@ -21,7 +21,8 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
 from .clients import Clients, host
-from .group import Commits, GroupHistory, Member, Partition, Rebalance, TimelineEvent
+from .commits import Commits, Partition
+from .group import GroupHistory, Member, Rebalance, TimelineEvent
 from .reading import Collector, Reading
 from .watermarks import Watermarks
 

@@ -22,8 +22,10 @@ _LOG_GROWTH: Final = log(_GROWTH)
 
 
 class Quantiles:
-    """A histogram of positive values with exponential buckets; values of zero and less (latencies
-    across two taps with different clocks) share one bucket. min, max: exact; None without values.
+    """A histogram of positive values with exponential buckets.
+
+    Values of zero and less (latencies across two taps with different clocks) share one bucket.
+    min, max: exact; None without values.
     """
 
     __slots__ = ("_buckets", "_not_positive", "count", "max", "min")
@@ -48,8 +50,9 @@ class Quantiles:
             self._not_positive += 1
 
     def at(self, share: float) -> int | None:
-        """Return the smallest value that at least this share of the values does not exceed; None
-        without values.
+        """Return the smallest value that at least this share of the values does not exceed.
+
+        None without values.
         """
         if self.min is None or self.max is None:
             return None

@@ -13,7 +13,8 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire_codegen.releases import Releases
 from kafkawire_codegen.versions import Versions
 
-from .clients import Client, Clients
+from .client import Client
+from .clients import Clients
 
 HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 """APIs of connection setup, which do not show what a client uses."""
@@ -42,8 +43,10 @@ BROKERS: Final = frozenset(
 
 
 class Call(NamedTuple):
-    """Requests that the target does not support. takes: the supported versions, None if it does not
-    support the API. offered: the highest version of the current broker, None if unknown.
+    """Requests that the target does not support.
+
+    takes: the supported versions, None if it does not support the API. offered: the highest version
+    of the current broker, None if unknown.
     """
 
     api_key: int

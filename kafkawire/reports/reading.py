@@ -20,8 +20,10 @@ from kafkawire.capture.tables.extraction.entities import Entities
 
 
 class Watch(Protocol):
-    """Follows the progress of reading. packets, bytes: read so far. again: whether the files are
-    being read a second time, which does not count.
+    """Follows the progress of reading.
+
+    packets, bytes: read so far. again: whether the files are being read a second time, which does
+    not count.
     """
 
     packets: int
@@ -43,8 +45,10 @@ class Collector:
 
 
 class Reading:
-    """A capture to read. context: topic names and packet positions. watch: progress of reading.
-    refused: number of given files that are not captures.
+    """A capture to read.
+
+    context: topic names and packet positions. watch: progress of reading. refused: number of given
+    files that are not captures.
     """
 
     def __init__(self, traffic: Traffic, watch: Watch, refused: int = 0) -> None:

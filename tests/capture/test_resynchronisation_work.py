@@ -14,7 +14,7 @@ import pytest
 from kafkawire import capture
 from kafkawire.capture.exchanges import conversation
 from kafkawire.capture.exchanges.conversation import Conversation
-from kafkawire.capture.files import pcapng
+from kafkawire.capture.files import pcapng_blocks
 from kafkawire.capture.files import resynchronisation as resync
 from kafkawire.capture.files.pcap import PcapDecoder
 from kafkawire.capture.files.pcapng import PcapngDecoder
@@ -88,7 +88,7 @@ def test_bytes_judged_are_linear(
             checked += self.searched - before
 
     monkeypatch.setattr(resync, "Search", Counting)
-    monkeypatch.setattr(pcapng, "Search", Counting)
+    monkeypatch.setattr(pcapng_blocks, "Search", Counting)
     data = write(20_000)
     read(make(), data)
     assert checked <= 3 * len(data), "once, and again for what was left over of a piece"

@@ -196,6 +196,20 @@ def test_a_report_on_a_full_disk_is_a_failure() -> None:
 # -- options
 
 
+@pytest.mark.parametrize("words", [[], ["schema"]], ids=" ".join)
+def test_without_arguments_the_help_is_shown(words: list[str]) -> None:
+    result, asked = run(*words), run(*words, "--help")
+    assert result.exit_code == 2
+    assert result.output.splitlines() == asked.stdout.splitlines()
+
+
+def test_words_of_usage_errors() -> None:
+    for words in (["summary", KCAT, "--port", "abc"], ["encode", "{}", "--version", "abc"]):
+        result = run(*words)
+        assert result.exit_code == 2
+        assert "'abc' is not a valid integer." in result.stderr
+
+
 def test_the_version_is_an_option_too() -> None:
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"kafkawire {kafkawire.__version__}\n")

@@ -81,6 +81,19 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.parametrize("options", [["--correlation-id", "9"], ["--client-id", "x"]])
+def test_a_body_has_no_header_fields(options: list[str]) -> None:
+    result = run("encode", "{}", "--api", "Heartbeat", "--version", "4", *options)
+    assert result.exit_code == 2
+    assert "only allowed with --frame" in result.stderr
+
+
+def test_an_unknown_version_is_a_usage_error() -> None:
+    result = run("encode", "{}", "--api", "Heartbeat", "--version", "44")
+    assert result.exit_code == 2
+    assert "unsupported version 44: HeartbeatRequest has versions 0-4" in result.stderr
+
+
 @pytest.mark.parametrize(("text", "code", "message"), MISTAKES)
 def test_mistakes(text: str, code: int, message: str, tmp_path: Path) -> None:
     latin = tmp_path / "latin.json"

@@ -17,8 +17,9 @@ from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
 from kafkawire.escaping import csv_text, printable, printable_lines
 from kafkawire_cli.input import cluster as live
+from kafkawire_cli.render.consumed_records import Form, writer
 from kafkawire_cli.render.messages import Shape
-from kafkawire_cli.verbs import consume, produce, serve
+from kafkawire_cli.verbs import produce, serve
 from tests.capture.written import BROKER, Story
 from tests.cli.reports import run
 
@@ -289,11 +290,11 @@ def record(value: bytes) -> Any:
 
 def test_consume(monkeypatch: pytest.MonkeyPatch) -> None:
     one = record(HOSTILE.encode() + b"\xff")
-    for form in (consume.Form.TABLE, consume.Form.JSON):
-        assert_clean(consume._writer(form, ["t"])(one).decode())
-    assert consume._writer(consume.Form.VALUE, ["t"])(one) == one.value + b"\n", "as kcat does"
+    for form in (Form.TABLE, Form.JSON):
+        assert_clean(writer(form, ["t"])(one).decode())
+    assert writer(Form.VALUE, ["t"])(one) == one.value + b"\n", "as kcat does"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    on_terminal = consume._writer(consume.Form.VALUE, ["t"])(one).decode()
+    on_terminal = writer(Form.VALUE, ["t"])(one).decode()
     assert RAW.search(on_terminal) is None
 
 

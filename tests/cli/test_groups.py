@@ -57,38 +57,56 @@ def test_members_are_those_that_brokers_took_in(path: Path) -> None:
     assert found == wanted
 
 
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+
+def reported_ends(row: Any, request: Any, message: Any, names: Any) -> dict[Place, int]:
+    """Find the end offsets that a response reports."""
+    if row["api_name"] == "Fetch":
+        return {
+            (topic, one["Partition"]): one["HighWatermark"]
+            for topic, one in partitions(message, names)
+            if one["ErrorCode"] == 0
+        }
+    if row["api_name"] != "ListOffsets" or request.get("IsolationLevel", 0) != 0:
+        return {}
+    latest = {
+        (topic, one["Partition"])
+        for topic, one in partitions(request, names)
+        if one["Timestamp"] == -1
+    }
+    return {
+        (topic, answer["Partition"]): end
+        for topic, answer in partitions(message, names)
+        if (topic, answer["Partition"]) in latest
+        and answer["ErrorCode"] == 0
+        and (end := max([answer["Offset"], *(answer["OldStyleOffsets"] or [])])) >= 0
+    }
+
+
+def committed_offsets(request: Any, names: Any) -> dict[Place, int]:
+    """Find the offsets in a commit."""
+    return {
+        (topic, each["Partition"]): each["Offset"] for topic, each in partitions(request, names)
+    }
+
+
 @every
 def test_lag_is_relative_to_earlier_high_watermarks(path: Path) -> None:
     names = outside.topic_names(path)
-    ends: dict[tuple[str, int], int] = {}
-    lags: dict[str, dict[tuple[str, int], tuple[int, int | None]]] = defaultdict(dict)
+    ends: dict[Place, int] = {}
+    lags: dict[str, dict[Place, tuple[int, int | None]]] = defaultdict(dict)
     commits: Counter[str] = Counter()
     for row, request, message in messages(path):
-        if row["api_name"] == "Fetch":
-            for topic, one in partitions(message, names):
-                if one["ErrorCode"] == 0:
-                    ends[topic, one["Partition"]] = one["HighWatermark"]
-        elif row["api_name"] == "ListOffsets":
-            for topic, one in partitions(request, names):
-                if one["Timestamp"] == -1 and request.get("IsolationLevel", 0) == 0:
-                    ends.update(
-                        ((topic, answer["Partition"]), end)
-                        for other, answer in partitions(message, names)
-                        if (other, answer["Partition"]) == (topic, one["Partition"])
-                        and answer["ErrorCode"] == 0
-                        and (end := max([answer["Offset"], *(answer["OldStyleOffsets"] or [])]))
-                        >= 0
-                    )
-        elif row["api_name"] in ("OffsetCommit", "TxnOffsetCommit"):
+        ends |= reported_ends(row, request, message, names)
+        if row["api_name"] in ("OffsetCommit", "TxnOffsetCommit"):
             refused = {
                 (topic, one["Partition"])
                 for topic, one in partitions(message, names)
                 if one["ErrorCode"]
             }
-            offsets = {
-                (topic, each["Partition"]): each["Offset"]
-                for topic, each in partitions(request, names)
-            }
+            offsets = committed_offsets(request, names)
             taken = {key: offset for key, offset in offsets.items() if key not in refused}
             commits[request["Group"]] += bool(taken) or not offsets
             for key, offset in taken.items():

@@ -20,10 +20,13 @@ import pytest
 import typer
 
 import kafkawire_cli
+from kafkawire import reports
+from kafkawire.capture import tables
 from kafkawire.capture.exchanges import exchanges, topic_ids
 from kafkawire.protocol.json_form import uuid_text
-from kafkawire_cli.input.sources import SHOWN, Form
+from kafkawire_cli.input.options import SHOWN, Form, ReportOptions
 from kafkawire_cli.render.report import Section, print_sections
+from kafkawire_cli.render.sections import By
 from kafkawire_cli.verbs import (
     capture_groups as groups,
 )
@@ -177,13 +180,13 @@ DIMENSIONS: dict[str, Callable[[int, Story], None]] = {
     for name, made in list(globals().items())
     if name.startswith("many_")
 }
-REPORTS: dict[str, Callable[..., None]] = {
+REPORTS: dict[str, Callable[[list[str], ReportOptions], None]] = {
     "summary": summary.summary,
-    "latency": lambda given, **more: latency.latency(given, latency.By.CLIENT, **more),
-    "topics": topics.topics,
+    "latency": lambda given, options: latency.latency(given, By.CLIENT, options),
+    "topics": lambda given, options: topics.topics(given, options=options),
     "clients": clients.clients,
-    "groups": groups.groups,
-    "readiness": lambda given, **more: readiness.readiness(given, "4.0", **more),
+    "groups": lambda given, options: groups.groups(given, options=options),
+    "readiness": lambda given, options: readiness.readiness(given, "4.0", options),
 }
 
 
@@ -204,8 +207,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], P
 
 
 WATCHED = (
-    str(Path(kafkawire_cli.__file__).parent),
-    str(Path(exchanges.__file__).parent / "tables"),
+    *(package.__path__[0] for package in (kafkawire_cli, reports, tables)),
     topic_ids.__file__,
     exchanges.__file__,
 )
@@ -237,7 +239,7 @@ def work(name: str, path: Path, form: Form) -> int:
     code = 0
     with contextlib.redirect_stdout(io.StringIO()), counted() as lines:
         try:
-            REPORTS[name]([str(path)], every=True, form=form)
+            REPORTS[name]([str(path)], ReportOptions(every=True, form=form))
         except typer.Exit as error:
             code = error.exit_code
     assert code in (0, 1)  # 1: clients are not ready

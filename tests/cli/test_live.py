@@ -16,6 +16,7 @@ import pytest
 
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from tests.cli.reports import run
 from tests.interop.implementations import until
 from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
 
@@ -286,6 +287,8 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "invalid start 'yesterday'",
     ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",
+    ("topics", "-b", NOBODY, "-o", "request.timeout=1"): "request.timeout: unknown key",
+    ("groups", "-b", NOBODY, "-o", "request.timeout=1"): "request.timeout: unknown key",
     ("produce", "t", "-b", NOBODY, "-o", "acks=7"): "acks",
     ("produce", "t", "-b", NOBODY, "-K", ""): "must not be empty",
 }
@@ -293,6 +296,6 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
 
 @pytest.mark.parametrize("words", USAGE, ids=" ".join)
 def test_usage_errors(words: tuple[str, ...]) -> None:
-    code, out, error = ran(*words)
-    assert (code, out) == (2, "")
-    assert USAGE[words] in " ".join(error.split())
+    done = run(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert USAGE[words] in " ".join(done.stderr.split())

@@ -210,7 +210,7 @@ def test_strangers_in_a_directory_are_named(partition: Partition) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["missing.log"], "missing.log: no such file or directory"),
+        (["missing.log"], "missing.log: No such file or directory"),
         (["notes.txt"], "notes.txt: unknown file name"),
         (["empty"], "empty: no log files in this directory"),
         (["one.log", "--format", "parquet"], "--out"),

@@ -15,7 +15,7 @@ import pytest
 
 PREPARED: Final = """
 import os, random, sys
-from kafkawire_cli.parallel import ordered_output
+from kafkawire_cli.parallel import worker
 from kafkawire_cli.render.messages import Printed
 from kafkawire_cli.parallel.ordered_output import OrderedOutput
 
@@ -32,8 +32,8 @@ def run_task(task):
 
 for seed in range(60):
     rng = random.Random(seed)
-    ordered_output.SHARED_BYTES = rng.choice([100, 400, 4000])
-    ordered_output.BUFFERED_BYTES = rng.choice([1, 300, 10000])
+    worker.SHARED_BYTES = rng.choice([100, 400, 4000])
+    worker.BUFFERED_BYTES = rng.choice([1, 300, 10000])
     work = OrderedOutput(rng.randint(1, 3), run_task, rng.randint(1, 5))
     for number in range(rng.randint(0, 60)):
         task = number, rng.choice([0, 1, 1, 50, 300]), b"y" * rng.choice([0, 0, 40, 300])

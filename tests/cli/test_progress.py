@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kafkawire.records import BatchBuilder
-from kafkawire_cli.render.progress import MIN_BYTES
+from kafkawire_cli.input.progress import MIN_BYTES
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
-from .reports import COMMAND, on_a_terminal, read_terminal, terminal
+from .reports import COMMAND, on_a_terminal, read_terminal, run, terminal
 
 SMALL = FIXTURES / "captures" / "kcat-kf.pcap"
 WIPED = "\x1b[2K"
@@ -56,10 +56,9 @@ def test_a_bar_with_rates_is_drawn_and_wiped(verb: list[str], large: Path, tmp_p
     for word in (" MB/s", " packets/s", "0%", "100%"):
         assert word in result, result
     assert result.endswith(WIPED)
-    command = [*COMMAND, *verb, str(large)]
-    plain = subprocess.run(command, capture_output=True, check=True)
-    assert (tmp_path / "out").read_bytes() == plain.stdout
-    assert plain.stderr == b""
+    plain = run(*verb, large)
+    assert (tmp_path / "out").read_bytes() == plain.stdout_bytes
+    assert plain.stderr == ""
 
 
 def test_a_table_in_a_file_leaves_the_terminal_to_the_bar(large: Path, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_coverage_that_lacks_something_exits_1(good: Path) -> None:
     assert result.exit_code == FINDINGS
     assert lines(result) == [
         "  7 A: 0-2 released, 0-1 covered, missing 2",
-        "Kafka 1.0: 1 APIs, 3 versions, 2 covered, 1 missing",
+        "Kafka 1.0: 1 API, 3 versions, 2 covered, 1 missing",
     ]
     assert run("coverage", "0.9", "--schemas", good).exit_code == OK
     (covered,) = machine(run("coverage", "1.0", "--schemas", good, "--json"))

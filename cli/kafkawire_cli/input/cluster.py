@@ -7,31 +7,24 @@ is one line on standard error and exit code 1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from kafkawire.escaping import printable
 
+from .options import ReportOptions, pairs
+
 if TYPE_CHECKING:
     from kafkawire.client.config import Key
     from kafkawire.net.admin import Admin
-
-    from ..render.report import Section
 
 CLUSTER: Final = "--bootstrap-server"
 BootstrapOption = Annotated[
     str,
     typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="Bootstrap servers."),
 ]
-CapturesOption = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
-    ),
-]
-"""Captures, for verbs that also take a cluster (`ClusterOption`)."""
 ClusterOption = Annotated[
     str | None,
     typer.Option(
@@ -54,8 +47,9 @@ TIMEOUTS: Final = {"default.api.timeout.ms": 10_000, "max.block.ms": 10_000}
 def settings(
     bootstrap: str, options: list[str] | None, keys: Mapping[str, Key], **more: Any
 ) -> dict[str, Any]:
-    """Build the configuration of a client. `--option KEY=VALUE` overrides `more`, whose names have
-    `_` in place of dots.
+    """Build the configuration of a client.
+
+    `--option KEY=VALUE` overrides `more`, whose names have `_` in place of dots.
     """
     found: dict[str, Any] = {key: value for key, value in TIMEOUTS.items() if key in keys}
     found |= {name.replace("_", "."): value for name, value in more.items() if value is not None}
@@ -63,15 +57,11 @@ def settings(
     return found | {"bootstrap.servers": bootstrap}
 
 
-def pairs(arguments: list[str] | None, option: str) -> dict[str, str]:
-    """Parse KEY=VALUE arguments."""
-    found: dict[str, str] = {}
-    for text in arguments or []:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise typer.BadParameter(f"{text!r}: expected KEY=VALUE", param_hint=option)
-        found[key.strip()] = value
-    return found
+def admin(bootstrap: str | None, options: list[str] | None) -> Admin:
+    """Create an admin client; an unknown property in `--option` is a usage error."""
+    from kafkawire.net.admin import ADMIN_KEYS, Admin
+
+    return Admin(settings(bootstrap or "", options, ADMIN_KEYS))
 
 
 def admin_client(config: Mapping[str, Any]) -> Admin:
@@ -85,10 +75,12 @@ def is_live(
     context: typer.Context,
     captures: list[str] | None,
     bootstrap: str | None,
-    captures_only: Iterable[str],
+    *captures_only: str,
 ) -> bool:
-    """Return whether a verb shall query a cluster rather than captures. Both, neither, or an option
-    of the other are usage errors.
+    """Return whether a verb shall query a cluster rather than captures.
+
+    Both, neither, or an option of the other are usage errors. captures_only: parameters that are
+    only allowed with captures, besides those of every report.
     """
     if bootstrap is None and not captures:
         raise typer.BadParameter(
@@ -98,7 +90,7 @@ def is_live(
         raise typer.BadParameter("not allowed together with captures", param_hint=CLUSTER)
     options = {each.name: each.opts[0] for each in context.command.params if each.name is not None}
     common = {"given", "form", "wanted"}
-    of_captures = {*captures_only}
+    of_captures = {*ReportOptions._fields, *captures_only} - common
     wrong = of_captures if bootstrap is not None else options.keys() - of_captures - common
     for name in sorted(wrong):
         source = context.get_parameter_source(name)
@@ -123,17 +115,3 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
-
-
-def print_json(report: dict[str, Any]) -> None:
-    """Print a report as JSON."""
-    import json
-
-    print(json.dumps(report, indent=2))
-
-
-def print_sections(sections: Iterable[Section]) -> None:
-    """Print a report as text."""
-    from ..render.report import print_sections
-
-    print_sections(sections)

@@ -32,24 +32,10 @@ class Format(StrEnum):
     HEX = "hex"
 
 
-_CAPTURE_MAGIC: Final = (
-    b"\xa1\xb2\xc3\xd4",
-    b"\xd4\xc3\xb2\xa1",
-    b"\xa1\xb2\x3c\x4d",
-    b"\x4d\x3c\xb2\xa1",
-    b"\xa1\xb2\xcd\x34",
-    b"\x34\xcd\xb2\xa1",
-    b"\x1c\x00\x01\xab",
-    b"\xab\x01\x00\x1c",
-    b"\x1c\x00\x01\xac",
-    b"\xac\x01\x00\x1c",
-    b"\x0a\x0d\x0d\x0a",
-)
 HEAD_BYTES: Final = 8
 """Bytes that are enough to recognise any format."""
 
 _GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes in hex text."""
 
@@ -137,7 +123,11 @@ def recognise(head: bytes, name: str) -> Format:
 
 def is_capture(head: bytes) -> bool:
     """Return whether data starts like a capture, or like zstd, which is checked later."""
-    return head[:4] in _CAPTURE_MAGIC or head[:4] == _ZSTD
+    from kafkawire.capture.files.compression import is_compressed
+    from kafkawire.capture.files.pcap import is_pcap
+    from kafkawire.capture.files.pcapng_blocks import is_pcapng
+
+    return is_pcap(head) or is_pcapng(head) or is_compressed(head)
 
 
 def is_hex(head: bytes) -> bool:
@@ -147,8 +137,9 @@ def is_hex(head: bytes) -> bool:
 
 
 def hex_bytes(text: str) -> bytes:
-    """Parse hex text. Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored; InputError
-    shows the first invalid character and its position.
+    """Parse hex text; InputError shows the first invalid character and its position.
+
+    Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored.
     """
     at = _bad_digit(text)
     if at is not None:
@@ -186,8 +177,9 @@ class _PeekedStream(RawIOBase):
 
 
 def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
-    """Return the first bytes of a pipe, decompressed, and a stream with all of its data. A pipe may
-    return only a few bytes at a time.
+    """Return the first bytes of a pipe, decompressed, and a stream with all of its data.
+
+    A pipe may return only a few bytes at a time.
     """
     head = b""
     while len(unpacked_head(head, name)) < HEAD_BYTES:

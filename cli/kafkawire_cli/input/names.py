@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from kafkawire.primitives import MessageInfo
 
 
 def suggestion(text: str, known: Iterable[str]) -> str:
@@ -51,6 +55,16 @@ def api_key(text: str, option: str = "--api") -> int:
     return found
 
 
+def unknown_table(name: str) -> typer.BadParameter:
+    """Make the usage error for a table that does not exist."""
+    from kafkawire.capture.tables import TABLES
+
+    return typer.BadParameter(
+        f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
+        param_hint="--table",
+    )
+
+
 def message_name(text: str, direction: str) -> str:
     """Find a message by its name, or by its API and direction."""
     from kafkawire.messages import REGISTRY
@@ -61,6 +75,16 @@ def message_name(text: str, direction: str) -> str:
     if found is None:
         raise typer.BadParameter(f"{text} has no {direction}", param_hint="--api")
     return found.name
+
+
+def checked_version(info: MessageInfo, version: int | None) -> int:
+    """Check that a message has a version; the usage error lists its versions."""
+    valid = f"{info.name} has versions {info.first}-{info.last}"
+    if version is None:
+        raise typer.BadParameter(f"missing; {valid}", param_hint="--version")
+    if not info.first <= version <= info.last:
+        raise typer.BadParameter(f"unsupported version {version}: {valid}", param_hint="--version")
+    return version
 
 
 def direction_of(text: str) -> str:

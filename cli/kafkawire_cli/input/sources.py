@@ -1,4 +1,4 @@
-"""Options, inputs and output shared by the verbs that report on captures.
+"""Opens captures, for the verbs that read several files as one.
 
 Law: all files are read as one capture; a file that is not a capture is reported on standard error
 and skipped.
@@ -6,113 +6,32 @@ and skipped.
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import typer
 
 from kafkawire.escaping import printable
 
-from ..pipes import drop_output
-from ..render.progress import progress
 from . import inputs
 from .inputs import InputError
+from .options import ReportOptions
+from .progress import progress
 
 if TYPE_CHECKING:
     from kafkawire.reports.reading import Reading
 
-    from ..render.report import Section
-
-
-T = TypeVar("T")
-
-
-class Form(StrEnum):
-    """Output formats of a report."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
-    ),
-]
-FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
-PortOption = Annotated[
-    list[int] | None,
-    typer.Option(
-        min=1,
-        max=65535,
-        metavar="PORT",
-        help="Broker port [default: detect Kafka on any port]; repeatable.",
-        show_default=False,
-    ),
-]
-BrokerOption = Annotated[
-    list[str] | None, typer.Option(metavar="HOST:PORT", help="Broker address; repeatable.")
-]
-TopOption = Annotated[
-    int | None,
-    typer.Option(
-        "--top",
-        min=1,
-        metavar="N",
-        help="Show at most N entries of each list [default: 10; all with --format json]",
-        show_default=False,
-    ),
-]
-AllOption = Annotated[bool, typer.Option("--all", help="Show all entries of each list.")]
-SHOWN: Final = 10
-"""Entries of a list shown as text, without --top and --all."""
-
-
-class Shown(NamedTuple, Generic[T]):
-    """The first entries of a list, and the number of the others."""
-
-    first: list[T]
-    left_out: int
-
-    def more(self, noun: str) -> tuple[str, ...]:
-        """Describe how many entries are not shown, and how to see them."""
-        if not self.left_out:
-            return ()
-        total = len(self.first) + self.left_out
-        return (f"... and {self.left_out:,} more {noun} (--top {total} or --all shows them)",)
-
-
-def limit(most: int | None, every: bool, form: Form) -> int | None:
-    """Return the number of entries of each list to show, from `--top` and `--all`; None for all."""
-    if every and most is not None:
-        raise typer.BadParameter("not allowed together with --top", param_hint="--all")
-    if every or (most is None and form is Form.JSON):
-        return None
-    return SHOWN if most is None else most
-
-
-def top(found: Sequence[T], most: int | None) -> Shown[T]:
-    """Return the first `most` entries of a list; None for all."""
-    first = list(found[:most])
-    return Shown(first, len(found) - len(first))
-
 
 @contextmanager
-def reading(
-    verb: str, given: list[str], ports: list[int] | None, brokers: list[str] | None
-) -> Iterator[Reading]:
+def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Reading]:
     """Open the captures; unreadable input ends the verb with exit code 2."""
     try:
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
 
-        endpoints, found = known(ports, brokers), sources(verb, given)
+        endpoints, found = known(options.port, options.broker), sources(verb, given)
         with progress(found.captures) as watch, readable(given):
             traffic = Traffic(
                 found.captures, endpoints.ports, brokers=endpoints.addresses, watch=watch
@@ -130,9 +49,7 @@ def refuse(verb: str, error: InputError) -> None:
 
 @contextmanager
 def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
-    """Convert errors of reading captures and writing output into an InputError that names the
-    file.
-    """
+    """Convert errors of reading captures and writing output into InputErrors that name the file."""
     from kafkawire.errors import CaptureError
 
     try:
@@ -153,8 +70,9 @@ class Sources(NamedTuple):
 
 
 def sources(verb: str, given: list[str]) -> Sources:
-    """Find the captures to be read as one: files, or a single stream. Files that are not captures
-    are reported and skipped; InputError if none is left.
+    """Find the captures to be read as one: files, or a single stream.
+
+    Files that are not captures are reported and skipped; InputError if none is left.
     """
     paths = [Path("-")] if given == ["-"] else list(inputs.expand(Path(name) for name in given))
     streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
@@ -235,26 +153,3 @@ def _resolved(text: str) -> list[str]:
         f"[{address[0]}]:{port}" if family == socket.AF_INET6 else f"{address[0]}:{port}"
         for family, *_, address in addresses
     ]
-
-
-def show(
-    captures: Reading,
-    form: Form,
-    sections: Callable[[], Iterable[Section]],
-    as_json: Callable[[], dict[str, Any]],
-) -> None:
-    """Print a report as text or as one JSON object; only the form printed is computed. Exit 2 if a
-    file was refused, because the report is incomplete, also if the output pipe was closed.
-    """
-    from ..render.report import print_sections
-
-    try:
-        if form is Form.JSON:
-            print(json.dumps(as_json(), indent=2, allow_nan=False))
-        else:
-            print_sections(sections())
-        sys.stdout.flush()
-    except BrokenPipeError:
-        drop_output()
-    if captures.refused:
-        raise typer.Exit(2)

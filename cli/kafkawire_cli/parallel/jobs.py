@@ -19,12 +19,11 @@ from pathlib import Path
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..input import filters
 from ..input.inputs import Entry, InputError
+from ..input.progress import progress
 from ..input.sources import Known
-from ..render import messages
+from ..render import filters, messages
 from ..render.messages import Printed, Shape, View
-from ..render.progress import progress
 
 if TYPE_CHECKING:
     from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames
@@ -126,8 +125,9 @@ def _file_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) -> 
 
 
 class _WorkItem(NamedTuple):
-    """A batch of a capture, serialised for a worker. frames: the bytes of the frames, pickled out
-    of band, so that they are not copied.
+    """A batch of a capture, serialised for a worker.
+
+    frames: the bytes of the frames, pickled out of band, so that they are not copied.
     """
 
     name: str

@@ -12,17 +12,19 @@ from typing import Final
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.rows import time_text
 from kafkawire.capture.tables.extraction.group_event import EventType, Protocol
-from kafkawire.reports.group import (
-    Commits,
-    GroupHistory,
-    Member,
-    Partition,
-    Rebalance,
-    TimelineEvent,
-)
+from kafkawire.reports.commits import Commits, Partition
+from kafkawire.reports.group import GroupHistory, Member, Rebalance, TimelineEvent
 
-from ..input.sources import Shown, top
-from .report import Section, count_text, duration_text, list_text, plural, ranges_text
+from .report import (
+    Section,
+    Shown,
+    count_text,
+    duration_text,
+    list_text,
+    plural,
+    ranges_text,
+    top,
+)
 
 GENERATION: Final = {
     None: "generation",
@@ -35,8 +37,10 @@ GENERATION: Final = {
 
 
 def sections_of(group: GroupHistory, most: int | None) -> list[Section]:
-    """Render a group: the first `most` members, the first and the last `most` events of the
-    timeline; None for all.
+    """Render a group.
+
+    most: how many members, and how many of the first and of the last events of the timeline; None
+    for all.
     """
     names = labels(group)
     return [

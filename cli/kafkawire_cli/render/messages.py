@@ -28,8 +28,9 @@ class Shape(StrEnum):
 
 
 class Printed(NamedTuple):
-    """Text of a batch of rows, encoded for stdout. clean: whether all of them were fully decoded.
-    error: why a capture could not be read.
+    """Text of a batch of rows, encoded for stdout.
+
+    clean: whether all of them were fully decoded. error: why a capture could not be read.
     """
 
     text: bytes | memoryview
@@ -46,8 +47,10 @@ _HEADING: Final = (
 
 
 class View(NamedTuple):
-    """What is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and
-    whether keys and values are replace_records by sizes and hashes.
+    """What is shown of a message.
+
+    secrets: see `kafkawire.protocol.secrets`. records: the content of records. redact: sizes and
+    hashes in place of keys and values.
     """
 
     secrets: bool = False

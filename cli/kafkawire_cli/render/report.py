@@ -1,21 +1,52 @@
-"""Prints reports as text: titled tables and lines, folded to the width of a terminal.
+"""Prints reports: titled tables and lines, folded to the width of a terminal, or JSON.
 
 Law: untrusted text is escaped; nothing is truncated in a pipe or as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+
+import typer
 
 from kafkawire.escaping import printable
+
+from ..input.options import Form
+from ..pipes import drop_output
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kafkawire.reports.reading import Reading
+
 INDENT: Final = "  "
 """Indent of the lines of a section, and space between columns."""
+
+
+T = TypeVar("T")
+
+
+class Shown(NamedTuple, Generic[T]):
+    """The first entries of a list, and the number of the others."""
+
+    first: list[T]
+    left_out: int
+
+    def more(self, noun: str) -> tuple[str, ...]:
+        """Describe how many entries are not shown, and how to see them."""
+        if not self.left_out:
+            return ()
+        total = len(self.first) + self.left_out
+        return (f"... and {self.left_out:,} more {noun} (--top {total} or --all shows them)",)
+
+
+def top(found: Sequence[T], most: int | None) -> Shown[T]:
+    """Return the first `most` entries of a list; None for all."""
+    first = list(found[:most])
+    return Shown(first, len(found) - len(first))
 
 
 class Section(NamedTuple):
@@ -25,6 +56,36 @@ class Section(NamedTuple):
     head: tuple[str, ...] = ()
     rows: Sequence[tuple[str, ...]] = ()
     lines: Sequence[str] = ()
+
+
+def print_report(
+    form: Form, sections: Callable[[], Iterable[Section]], as_json: Callable[[], dict[str, Any]]
+) -> None:
+    """Print a report as text or as one JSON object; only the form printed is computed."""
+    if form is Form.JSON:
+        print(json.dumps(as_json(), indent=2, allow_nan=False))
+    else:
+        print_sections(sections())
+
+
+def print_capture_report(
+    captures: Reading,
+    form: Form,
+    sections: Callable[[], Iterable[Section]],
+    as_json: Callable[[], dict[str, Any]],
+) -> None:
+    """Print a report on captures.
+
+    Exit 2 if a file was refused, because the report is incomplete, also if the output pipe was
+    closed.
+    """
+    try:
+        print_report(form, sections, as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+    if captures.refused:
+        raise typer.Exit(2)
 
 
 def print_sections(sections: Iterable[Section]) -> None:

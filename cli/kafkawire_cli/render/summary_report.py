@@ -18,14 +18,10 @@ from kafkawire.reports.reading import Reading
 from kafkawire.reports.topics import Topic, Topics
 from kafkawire.reports.watermarks import Watermarks
 
-from ..input.sources import SHOWN, top
-from ..verbs.capture_topics import amounts
-from ..verbs.clients import busiest, unread, unread_json
-from ..verbs.clients import overview as clients_overview
-from ..verbs.latency import as_json as calls_json
-from ..verbs.latency import calls
+from ..input.options import SHOWN
+from . import sections
 from .group_timeline import overview as groups_overview
-from .report import Section, bytes_text, count_text, duration_text, list_text, plural
+from .report import Section, bytes_text, count_text, duration_text, list_text, plural, top
 
 PROTOCOL_NAMES: Final = {None: "unknown", "kafka": "Kafka"}
 """Protocols with another name in the report."""
@@ -63,11 +59,11 @@ class Summary:
         topics = self.topics.all
         return [
             Section("", lines=self._facts(topics)),
-            calls(top(self.apis.all, _calls(most)), self.apis.totals(), longest=False),
-            amounts(top(topics, most)),
-            clients_overview(top(busiest(self.clients.all), most), sizes=False),
+            sections.requests(top(self.apis.all, _calls(most)), self.apis.totals(), longest=False),
+            sections.topics(top(topics, most)),
+            sections.clients(top(sections.busiest(self.clients.all), most), sizes=False),
             groups_overview(top(self.groups.all, most)),
-            unread(self.clients, most),
+            sections.undecoded(self.clients, most),
             _problems(self.problems.all),
         ]
 
@@ -102,7 +98,7 @@ class Summary:
         collector = self.clients
         all_topics = self.topics.all
         topics = top(all_topics, most)
-        clients = top(busiest(collector.all), most)
+        clients = top(sections.busiest(collector.all), most)
         groups = top(self.groups.all, most)
         calls, brokers = top(self.apis.all, most), top(collector.brokers.most_common(), most)
         not_read = top(collector.undecoded.most_common(), most)
@@ -119,7 +115,7 @@ class Summary:
                 "protocols": {kind or "none": n for kind, n in collector.connections.most_common()},
             },
             "brokers": [{"broker": broker, "connections": n} for broker, n in brokers.first],
-            "calls": calls_json(calls.first),
+            "calls": sections.requests_json(calls.first),
             "codecs": dict(_codecs(all_topics).most_common()),
             "topics": [topic.json() for topic in topics.first],
             "clients": [client.json() for client in clients.first],
@@ -132,7 +128,7 @@ class Summary:
                 "brokers": brokers.left_out,
                 "unread": not_read.left_out,
             },
-            "unread": unread_json(not_read),
+            "unread": sections.undecoded_json(not_read),
             "problems": [problem.json() for problem in self.problems.all],
         }
 

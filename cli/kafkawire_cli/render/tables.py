@@ -27,9 +27,9 @@ import typer
 from kafkawire.escaping import csv_text
 
 from ..input import sources as captures
-from ..input.names import suggestion
+from ..input.names import unknown_table
+from ..input.progress import progress
 from ..pipes import make_private
-from .progress import progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,27 +49,25 @@ def write(
     brokers: captures.Known,
     view: View,
 ) -> int:
-    """Write tables of captures, read as one capture in one pass; without `output` as JSON lines to
-    standard output. Return the number of files skipped because they are not captures. InputError
-    if there are no captures; usage errors for unknown tables and file extensions.
+    """Write tables of captures, read as one capture in one pass.
+
+    Without `output` as JSON lines to standard output. Return the number of files skipped because
+    they are not captures. InputError if there are no captures; usage errors for unknown tables and
+    file extensions.
     """
     from kafkawire.capture import tables
     from kafkawire.capture.tables.redaction import redacted
 
     for name in names:
         if name not in tables.TABLES:
-            known = ", ".join(tables.TABLES)
-            raise typer.BadParameter(
-                f"unknown table {name!r}{suggestion(name, tables.TABLES)}; tables: {known}",
-                param_hint="--table",
-            )
+            raise unknown_table(name)
     files = _files(list(dict.fromkeys(names)), output)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
     sources, refused = captures.sources("decode", given)
     drawn = output is not None or not sys.stdout.isatty()
-    for file in files.values():
-        if file is not None and view.secrets:
+    if view.secrets:
+        for file in filter(None, files.values()):
             make_private(file)
     with (
         progress(sources, drawn=drawn) as watch,
@@ -85,16 +83,19 @@ def write(
             secrets=view.secrets,
             watch=watch,
         )
-        for file in files.values():
-            if file is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-        to = {
-            name: opened.enter_context(_format(file)(file, tables.TABLES[name].schema))
-            for name, file in files.items()
-        }
+        to = {name: opened.enter_context(_opened(name, file)) for name, file in files.items()}
         for name, batch in batches:
             to[name](redacted(name, batch) if view.redact else batch)
     return refused
+
+
+def _opened(name: str, file: Path | None) -> AbstractContextManager[Write]:
+    """Open the output of a table, and make its directory."""
+    from kafkawire.capture.tables import TABLES
+
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    return _format(file)(file, TABLES[name].schema)
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
@@ -247,9 +248,7 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Convert a value for CSV: null is empty, booleans and nested values are JSON, text is
-    escaped.
-    """
+    """Convert a value for CSV: null is empty, booleans and nested values are JSON."""
     if isinstance(value, str):
         return csv_text(value)
     plain = _plain(value)

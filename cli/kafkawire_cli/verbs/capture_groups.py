@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..input.inputs import InputError
 from ..input.names import suggestion
-from ..input.sources import (
-    AllOption,
-    BrokerOption,
-    Files,
-    Form,
-    FormOption,
-    PortOption,
-    TopOption,
-    limit,
-    reading,
-    refuse,
-    show,
-    top,
-)
+from ..input.options import DEFAULTS, Files, GroupOption, ReportOptions
+from ..input.sources import reading, refuse
 from ..render.messages import printable
+from ..render.report import print_capture_report, top
 
 if TYPE_CHECKING:
     from ..render.report import Section
@@ -31,19 +20,12 @@ if TYPE_CHECKING:
 
 def groups(
     given: Files,
-    wanted: Annotated[
-        list[str] | None,
-        typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
-    ] = None,
-    most: TopOption = None,
-    every: AllOption = False,
-    form: FormOption = Form.TABLE,
-    port: PortOption = None,
-    broker: BrokerOption = None,
+    wanted: GroupOption = None,
+    options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show the consumer groups in captures."""
-    bound = limit(most, every, form)
-    with reading("groups", given, port, broker) as captures:
+    bound = options.limit()
+    with reading("groups", given, options) as captures:
         from kafkawire.reports.clients import Clients
         from kafkawire.reports.groups import Groups
         from kafkawire.reports.watermarks import Watermarks
@@ -72,6 +54,6 @@ def groups(
         error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
         refuse("groups", InputError(error))
     if found or not missing:
-        show(captures, form, sections, as_json)
+        print_capture_report(captures, options.form, sections, as_json)
     if missing:
         raise typer.Exit(2)

@@ -21,7 +21,7 @@ def codegen(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Directory of *.json schemas [default: those of kafkawire]",
+            help="Directory of *.json schemas [default: those of kafkawire].",
             show_default=False,
         ),
     ] = None,

@@ -7,21 +7,19 @@ pipe or an interrupt closes the consumer in order. A failed connection is retrie
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime
-from enum import StrEnum
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import typer
 
-from kafkawire.escaping import printable, printable_lines
+from kafkawire.escaping import printable
 
 from ..input import cluster as live
 from ..input.cluster import BootstrapOption, SettingOption
+from ..render.consumed_records import Form, Write, writer
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import ConsumerRecord
@@ -33,19 +31,6 @@ MILLISECONDS: Final = 1000
 LOG: Final = logging.getLogger("kafkawire.client")
 
 
-class Form(StrEnum):
-    """Output formats: a line of text per record, a JSON object per record, or values only (raw
-    bytes; escaped on a terminal).
-    """
-
-    TABLE = "table"
-    JSON = "json"
-    VALUE = "value"
-
-
-Write = Callable[["ConsumerRecord"], bytes]
-
-
 def consume(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to read.")],
     bootstrap: BootstrapOption = "localhost:9092",
@@ -54,6 +39,7 @@ def consume(
         typer.Option(
             "--group",
             "-g",
+            metavar="GROUP",
             help="Join this consumer group and commit [default: read all partitions].",
         ),
     ] = None,
@@ -102,7 +88,7 @@ def consume(
         consumer = Consumer(config)  # validates the settings before any request
         partitions = await _partitions(names, config)
         timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
-        reader = Reader(consumer, _writer(form, names), most, timeout_s if to_end else None)
+        reader = Reader(consumer, writer(form, names), most, timeout_s if to_end else None)
         async with consumer:
             if "group.id" in config:
                 consumer.subscribe(names)
@@ -254,63 +240,3 @@ def _reset(start: str) -> str:
     if at < 0:
         raise typer.BadParameter(f"{start} is before 1970", param_hint="--from")
     return f"by_timestamp:{at}"
-
-
-# -- output formats
-
-
-def _writer(form: Form, names: list[str]) -> Write:
-    if form is Form.JSON:
-        return _json
-    if form is Form.VALUE and sys.stdout.isatty():
-        return lambda record: f"{_lines(record.value or b'')}\n".encode()
-    if form is Form.VALUE:
-        return lambda record: (record.value or b"") + b"\n"
-    width = max(map(len, names)) + 4
-    return lambda record: _line(record, width).encode(errors="backslashreplace")
-
-
-def _json(record: ConsumerRecord) -> bytes:
-    from ..render.contents import form
-
-    fields = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        "timestampType": record.timestamp_type.name,
-        "key": form(record.key, redact=False),
-        "value": form(record.value, redact=False),
-        "headers": [
-            {"key": key, "value": form(value, redact=False)} for key, value in record.headers
-        ],
-    }
-    return json.dumps(fields).encode() + b"\n"
-
-
-def _line(record: ConsumerRecord, width: int) -> str:
-    partition = f"{record.topic}-{record.partition}"
-    headers = " ".join(f"{printable(key)}={_text(value)}" for key, value in record.headers)
-    prefix = f"{partition:{width}} {record.offset:>8} {_time(record.timestamp):24}"
-    key = "-" if record.key is None else _text(record.key)
-    return f"{printable(prefix)}  {key}  {_text(record.value)}  {headers}".rstrip() + "\n"
-
-
-def _time(timestamp: int) -> str:
-    try:
-        when = datetime.fromtimestamp(timestamp / MILLISECONDS, UTC)
-    except (ValueError, OverflowError, OSError):  # producers may send any number
-        return str(timestamp)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _lines(data: bytes) -> str:
-    """Format a value for a terminal: escaped except for line feeds."""
-    return printable_lines(data.decode(errors="backslashreplace"))
-
-
-def _text(data: bytes | None) -> str:
-    """Format bytes as escaped text in a line."""
-    if data is None:
-        return "null"
-    return printable(data.decode(errors="backslashreplace"))

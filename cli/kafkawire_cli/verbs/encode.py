@@ -11,7 +11,7 @@ import typer
 
 from kafkawire.escaping import printable
 
-from ..input.names import direction_of, message_name
+from ..input.names import checked_version, direction_of, message_name
 
 
 def encode(
@@ -48,7 +48,12 @@ def encode(
     """
     import kafkawire
 
+    if not frame and (correlation_id or client_id is not None):
+        raise typer.BadParameter(
+            "only allowed with --frame", param_hint="--correlation-id, --client-id"
+        )
     name = message_name(api, direction_of(direction))
+    checked_version(kafkawire.REGISTRY.get(name), version)
     json_text = _text(text)
     try:
         obj = json.loads(json_text)

@@ -16,7 +16,7 @@ import typer
 from kafkawire.escaping import printable, printable_lines
 
 from ..input.inputs import InputError, hex_bytes
-from ..input.names import direction_of, message_name
+from ..input.names import checked_version, direction_of, message_name
 
 if TYPE_CHECKING:
     from kafkawire.primitives import MessageInfo
@@ -102,17 +102,19 @@ def request_of(
                 param_hint="--frame",
             )
         return None
-    info = find_message(api, direction)
+    info = find_message(api, direction, "with --direction response")
     assert info.api_key is not None  # every response has an API key
     return info.api_key, checked_version(info, version)
 
 
-def find_message(api: str | None, direction: str | None) -> MessageInfo:
+def find_message(
+    api: str | None, direction: str | None, required: str = "without --frame"
+) -> MessageInfo:
     """Find the message type named by --api and --direction."""
     from kafkawire.messages import REGISTRY
 
     if api is None:
-        raise typer.BadParameter("missing; required without --frame", param_hint="--api")
+        raise typer.BadParameter(f"missing; required {required}", param_hint="--api")
     expected = None if direction is None else direction_of(direction)
     info = REGISTRY.get(message_name(api, expected or "request"))
     if expected is not None and info.type != expected:
@@ -120,16 +122,6 @@ def find_message(api: str | None, direction: str | None) -> MessageInfo:
             f"{info.name} is a {info.type}, not a {expected}", param_hint="--direction"
         )
     return info
-
-
-def checked_version(info: MessageInfo, version: int | None) -> int:
-    """Check that a message has a version; the usage error lists its versions."""
-    valid = f"{info.name} has versions {info.first}-{info.last}"
-    if version is None:
-        raise typer.BadParameter(f"missing; {valid}", param_hint="--version")
-    if not info.first <= version <= info.last:
-        raise typer.BadParameter(f"unsupported version {version}: {valid}", param_hint="--version")
-    return version
 
 
 # -- input
@@ -179,6 +171,7 @@ def show(explanation: Explanation, tree: bool) -> None:
 
 
 def in_colour(explanation: Explanation) -> None:
+    """Print in colour."""
     from rich.console import Console
     from rich.text import Text
 

@@ -12,15 +12,14 @@ import typer
 from kafkawire.escaping import printable
 
 from ..input import cluster as live
-from ..input.cluster import CapturesOption, ClusterOption, SettingOption
-from ..input.sources import AllOption, BrokerOption, Form, FormOption, PortOption, TopOption
-from ..render.report import Section, count_text, plural, ranges_text
+from ..input.cluster import ClusterOption, SettingOption
+from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
+from ..render.report import Section, count_text, plural, print_report, ranges_text
 from .capture_groups import groups as of_captures
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, GroupInfo, GroupListing, MemberInfo
 
-CAPTURES_ONLY: Final = ("most", "every", "port", "broker")
 CLASSIC: Final = ("", "classic", "Classic")
 CONSUMERS: Final = "consumer"
 
@@ -54,22 +53,15 @@ class Group(NamedTuple):
 
 def groups(
     context: typer.Context,
-    given: CapturesOption = None,
+    given: OptionalFiles = None,
     bootstrap: ClusterOption = None,
-    wanted: Annotated[
-        list[str] | None,
-        typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
-    ] = None,
+    wanted: GroupOption = None,
     delete: Annotated[
         list[str] | None,
         typer.Option(metavar="GROUP", help="Delete this group and its offsets; repeatable."),
     ] = None,
     setting: SettingOption = None,
-    most: TopOption = None,
-    every: AllOption = False,
-    form: FormOption = Form.TABLE,
-    port: PortOption = None,
-    broker: BrokerOption = None,
+    options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show consumer groups: members, rebalances and causes, lag.
 
@@ -83,21 +75,18 @@ def groups(
     lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
     responses; it is empty if there were none.
     """
-    if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
-        of_captures(given or [], wanted, most, every, form, port, broker)
+    if not live.is_live(context, given, bootstrap):
+        of_captures(given or [], wanted, options)
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")
-    from kafkawire.net.admin import ADMIN_KEYS
-
-    settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
 
     async def work() -> None:
-        async with live.admin_client(settings) as admin:
+        async with live.admin(bootstrap, setting) as admin:
             for group_id in delete or []:
                 await admin.delete_group(group_id)
             if not delete:
-                await _show(admin, wanted, form)
+                await _show(admin, wanted, options.form)
 
     live.run(work)
 
@@ -111,12 +100,11 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     known = set(await admin.list_topics())
     chosen = list(listed.values()) if wanted is None else [listed[each] for each in wanted]
     found = [await _group(admin, each, known) for each in chosen]
-    if form is Form.JSON:
-        live.print_json({"groups": [_json(group) for group in found]})
-    elif wanted:
-        live.print_sections(section for group in found for section in _sections(group))
-    else:
-        live.print_sections([_list(found)])
+    print_report(
+        form,
+        lambda: [part for each in found for part in _sections(each)] if wanted else [_list(found)],
+        lambda: {"groups": [_json(group) for group in found]},
+    )
 
 
 async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ..input.inputs import InputError
+from ..input.options import ROW_FORMAT
 from ..pipes import make_private, stop_at_closed_pipe
 from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table
 from ..render.messages import printable
@@ -44,15 +45,7 @@ def log(
             help="Segments, indexes, snapshots, checkpoints; directories are read recursively.",
         ),
     ],
-    shape: Annotated[
-        Shape | None,
-        typer.Option(
-            "--format",
-            "-f",
-            help="Output format [default: table on a terminal, else jsonl].",
-            show_default=False,
-        ),
-    ] = None,
+    shape: Annotated[Shape | None, ROW_FORMAT] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Output file; required for parquet."),
@@ -124,7 +117,7 @@ def _files(given: list[Path]) -> Iterator[LogFile]:
 
     for path in given:
         if not path.exists():
-            raise InputError(f"{path}: no such file or directory")
+            raise InputError(f"{path}: No such file or directory")
         known = 0
         for file in walk(path) if path.is_dir() else [path]:
             found = recognise(file)

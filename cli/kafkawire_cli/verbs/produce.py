@@ -43,7 +43,7 @@ class LineFormat(NamedTuple):
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic to send to.")],
     bootstrap: BootstrapOption = "localhost:9092",
     source: Annotated[
         typer.FileBinaryRead,
@@ -189,8 +189,9 @@ def _affects_all(error: ClientError) -> bool:
 
 
 async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read lines as they arrive, without blocking the event loop. A daemon thread reads, so that an
-    interrupt does not wait for the next line.
+    """Read lines as they arrive, without blocking the event loop.
+
+    A daemon thread reads, so that an interrupt does not wait for the next line.
     """
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[bytes] = asyncio.Queue(1)

@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..input.sources import (
-    AllOption,
-    BrokerOption,
-    Files,
-    Form,
-    FormOption,
-    PortOption,
-    TopOption,
-    limit,
-    reading,
-    show,
-    top,
-)
-from ..render.report import Section, count_text, plural
-from .clients import name
+from ..input.options import DEFAULTS, Files, ReportOptions
+from ..input.sources import reading
+from ..render.report import Section, count_text, plural, print_capture_report, top
+from ..render.sections import client_name
 
 if TYPE_CHECKING:
     from kafkawire.reports.readiness import Judgement, Verdict
@@ -33,11 +22,7 @@ def readiness(
     target: Annotated[
         str, typer.Option(metavar="RELEASE", help="The Kafka release to upgrade to, such as 4.0.")
     ],
-    most: TopOption = None,
-    every: AllOption = False,
-    form: FormOption = Form.TABLE,
-    port: PortOption = None,
-    broker: BrokerOption = None,
+    options: ReportOptions = DEFAULTS,
 ) -> None:
     """Find clients that are incompatible with a Kafka release.
 
@@ -49,17 +34,17 @@ def readiness(
     """
     releases = _releases()
     release = _known(target, releases)
-    bound = limit(most, every, form)
-    with reading("readiness", given, port, broker) as captures:
+    bound = options.limit()
+    with reading("readiness", given, options) as captures:
         from kafkawire.reports.clients import Clients
         from kafkawire.reports.readiness import judge
 
         clients = Clients()
         captures.read(clients)
     found = judge(clients, releases, release)
-    show(
+    print_capture_report(
         captures,
-        form,
+        options.form,
         lambda: _sections(found, release, bound),
         lambda: _json(found, release, bound),
     )
@@ -138,7 +123,7 @@ def _notes(found: Judgement) -> tuple[str, ...]:
 
 def _who(verdict: Verdict) -> tuple[str, str, str]:
     client = verdict.client
-    return name(client), str(client.software or ""), client.address
+    return client_name(client), str(client.software or ""), client.address
 
 
 def _json(found: Judgement, release: str, most: int | None) -> dict[str, Any]:

@@ -16,6 +16,8 @@ import typer
 
 from kafkawire.escaping import printable_lines
 
+from ..input.names import suggestion
+
 if TYPE_CHECKING:
     from kafkawire_codegen.dialect import MessageSchema
     from kafkawire_codegen.releases import Releases
@@ -32,26 +34,30 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SchemasOption = Annotated[
     Path | None,
     typer.Option(
-        "--schemas", help="Directory of schemas [default: those of kafkawire]", show_default=False
+        "--schemas",
+        metavar="DIR",
+        help="Directory of schemas [default: those of kafkawire].",
+        show_default=False,
     ),
 ]
 ReleasesOption = Annotated[
     Path | None,
     typer.Option(
         "--releases",
-        help="File of releases [default: releases.json of kafkawire]",
+        metavar="FILE",
+        help="File of releases [default: releases.json of kafkawire].",
         show_default=False,
     ),
 ]
 
 
-@app.command("lint")
+@app.command("lint", short_help="Check schemas against the rules.")
 def lint(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="PATH...",
-            help="Directories or files [default: schemas of kafkawire]",
+            help="Directories or files [default: schemas of kafkawire].",
             show_default=False,
         ),
     ] = None,
@@ -76,7 +82,7 @@ def lint(
         reports = {str(path): linting.lint(path) for path in paths or [schemas_dir()]}
     for path, report in reports.items():
         if not report.messages and not report.errors:
-            raise typer.BadParameter(f"{path}: no schemas (*.json) found", param_hint="PATH...")
+            raise typer.BadParameter(f"{path}: no schemas (*.json)", param_hint="PATH...")
     if as_json:
         _json({path: report.json() for path, report in reports.items()})
     else:
@@ -86,7 +92,7 @@ def lint(
         raise typer.Exit(1)
 
 
-@app.command("show")
+@app.command("show", short_help="Show the fields of a message by version.")
 def show(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Message, API (both directions), or schema file.")
@@ -111,7 +117,7 @@ def show(
         if name.endswith(".json"):
             found = [load_file(Path(name))]
         else:
-            found = _named(name, _load(schemas))
+            found = _named(name, _load(_directory(schemas)))
         tables = [table_of(schema, each=each) for schema in found]
     if as_json:
         _json([table.json() for table in tables])
@@ -119,7 +125,7 @@ def show(
         _print("\n\n".join(table.text() for table in tables))
 
 
-@app.command("diff")
+@app.command("diff", short_help="Compare two directories or releases.")
 def diff(
     before: Annotated[
         str, typer.Argument(metavar="BEFORE", help="Directory of schemas, or Kafka release.")
@@ -137,7 +143,6 @@ def diff(
     kafkawire schema diff 4.0 trunk --json
     """
     from kafkawire_codegen.evolution import compare
-    from kafkawire_codegen.schema import load_directory
 
     directories = [Path(given).is_dir() for given in (before, after)]
     if any(directories) and not all(directories):
@@ -147,9 +152,9 @@ def diff(
         )
     with _readable():
         if all(directories):
-            evolution = compare(load_directory(Path(before)), load_directory(Path(after)))
+            evolution = compare(_load(Path(before)), _load(Path(after)))
         else:
-            table, loaded = _releases(schemas, releases), _load(schemas)
+            table, loaded = _releases(schemas, releases), _load(_directory(schemas))
             evolution = compare(table.at(before, loaded), table.at(after, loaded))
     if as_json:
         _json(evolution.json())
@@ -159,12 +164,12 @@ def diff(
         raise typer.Exit(1)
 
 
-@app.command("coverage")
+@app.command("coverage", short_help="Show which APIs of a release are covered.")
 def coverage(
     release: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RELEASE...", help="Kafka releases [default: all]", show_default=False
+            metavar="RELEASE...", help="Kafka releases [default: all].", show_default=False
         ),
     ] = None,
     schemas: SchemasOption = None,
@@ -180,7 +185,7 @@ def coverage(
     from kafkawire_codegen.releases import coverage as coverage_of
 
     with _readable():
-        table, loaded = _releases(schemas, releases), _load(schemas)
+        table, loaded = _releases(schemas, releases), _load(_directory(schemas))
         covered = [coverage_of(name, table, loaded) for name in release or table.ranges]
     if as_json:
         _json([one.json() for one in covered])
@@ -215,10 +220,14 @@ def _directory(schemas: Path | None) -> Path:
     return schemas_dir() if schemas is None else schemas
 
 
-def _load(schemas: Path | None) -> list[MessageSchema]:
+def _load(directory: Path) -> list[MessageSchema]:
+    """Load the schemas in a directory; none is a usage error."""
     from kafkawire_codegen.schema import load_directory
 
-    return load_directory(_directory(schemas))
+    found = load_directory(directory)
+    if not found:
+        raise typer.BadParameter(f"{directory}: no schemas (*.json) in this directory")
+    return found
 
 
 def _releases(schemas: Path | None, releases: Path | None) -> Releases:
@@ -233,7 +242,6 @@ def _releases(schemas: Path | None, releases: Path | None) -> Releases:
 
 def _named(name: str, loaded: list[MessageSchema]) -> list[MessageSchema]:
     """Find a message, or both messages of an API, ignoring case; the usage error suggests names."""
-    from kafkawire_codegen.keys import did_you_mean
     from kafkawire_codegen.naming import api_name
 
     wanted = name.replace("_", "").lower()
@@ -241,7 +249,7 @@ def _named(name: str, loaded: list[MessageSchema]) -> list[MessageSchema]:
     found = found or [schema for schema in loaded if api_name(schema.name).lower() == wanted]
     if not found:
         known = [schema.name for schema in loaded] + [api_name(schema.name) for schema in loaded]
-        hint = did_you_mean(wanted, known)
+        hint = suggestion(wanted, known)
         raise typer.BadParameter(f"unknown message {name!r}{hint}", param_hint="NAME")
     return sorted(found, key=lambda schema: schema.type)
 

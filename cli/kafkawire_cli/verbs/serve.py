@@ -17,6 +17,7 @@ import typer
 
 from kafkawire.escaping import printable
 
+from ..input.options import pairs
 from ..pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kafkawire.net.server_recording import Recording
 
 
-def serve(
+def serve(  # noqa: PLR0913 - options of the verb
     brokers: Annotated[
         int, typer.Option(min=1, max=100, metavar="N", help="Number of brokers.")
     ] = 1,
@@ -101,8 +102,8 @@ def _config(
     from kafkawire.broker.releases import LATEST, offered
     from kafkawire.net.server import ServerConfig
 
-    given = dict(_pair(each, "=", "--set") for each in settings)
-    passwords = dict(_pair(each, ":", "--user") for each in users)
+    given = pairs(settings, "--set")
+    passwords = pairs(users, "--user", "NAME:PASSWORD")
     if passwords:
         given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
     try:
@@ -123,13 +124,6 @@ def _config(
         passwords=passwords,
         tls=_tls(tls),
     )
-
-
-def _pair(text: str, separator: str, option: str) -> tuple[str, str]:
-    name, found, value = text.partition(separator)
-    if not found or not name:
-        raise typer.BadParameter(f"{text!r}: expected NAME{separator}VALUE", param_hint=option)
-    return name, value
 
 
 def _topic(text: str) -> tuple[str, int]:
@@ -154,8 +148,11 @@ def _tls(pem: Path | None) -> Any:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(pem)
-    except (OSError, ssl.SSLError) as error:
-        raise typer.BadParameter(f"{pem}: {error}", param_hint="--tls") from None
+    except ssl.SSLError:
+        reason = "not a certificate and its private key in PEM format"
+        raise typer.BadParameter(f"{pem}: {reason}", param_hint="--tls") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{pem}: {error.strerror}", param_hint="--tls") from None
     return context
 
 

@@ -10,14 +10,15 @@ import typer
 
 from kafkawire.escaping import printable
 
-from ..input.names import suggestion
-from ..input.sources import BrokerOption, PortOption, known
+from ..input.names import unknown_table
+from ..input.options import BrokerOption, PortOption, pairs
+from ..input.sources import known
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options
 
 
-def spark(
+def spark(  # noqa: PLR0913 - options of the verb
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="DIR", help="Directory or URI for the tables."),
@@ -94,10 +95,10 @@ def spark(
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected INPUT, or --watch with at most one of --once and --end")
     brokers = known(port, broker)
-    arguments: dict[str, Any] = dict(_pairs(option, "--option"))
+    arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
     endpoints = (("ports", brokers.ports), ("brokers", brokers.addresses))
     arguments |= {name: values for name, values in endpoints if values}
-    settings = _pairs(conf, "--conf")
+    settings = pairs(conf, "--conf", "NAME=VALUE")
     mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
     try:
         rules, rest = None, arguments
@@ -124,27 +125,12 @@ def spark(
 
 
 def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[str]:
-    from kafkawire.capture.tables import TABLES
     from kafkawire.spark.job import known_tables
 
     try:
         return known_tables(given or [], options, strict=strict)
     except KeyError as error:
-        name = str(error.args[0])
-        raise typer.BadParameter(
-            f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
-            param_hint="--table",
-        ) from None
-
-
-def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
-    found = {}
-    for one in given or []:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"{one!r}: expected NAME=VALUE", param_hint=hint)
-        found[name] = value
-    return found
+        raise unknown_table(str(error.args[0])) from None
 
 
 def _log(text: str) -> None:

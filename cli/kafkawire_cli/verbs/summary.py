@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from ..input.sources import (
-    AllOption,
-    BrokerOption,
-    Files,
-    Form,
-    FormOption,
-    PortOption,
-    TopOption,
-    limit,
-    reading,
-    show,
-)
+from ..input.options import DEFAULTS, Files, ReportOptions
+from ..input.sources import reading
+from ..render.report import print_capture_report
 
 
 def summary(
     given: Files,
-    most: TopOption = None,
-    every: AllOption = False,
-    form: FormOption = Form.TABLE,
-    port: PortOption = None,
-    broker: BrokerOption = None,
+    options: ReportOptions = DEFAULTS,
 ) -> None:
     """Summarise captures: requests, topics, clients, groups.
 
@@ -33,10 +20,12 @@ def summary(
 
     For details use latency, topics, clients, groups, and `decode --table problems`.
     """
-    shown = limit(most, every, form)
-    with reading("summary", given, port, broker) as captures:
+    shown = options.limit()
+    with reading("summary", given, options) as captures:
         from ..render.summary_report import Summary
 
         report = Summary(captures)
         report.read()
-    show(captures, form, lambda: report.sections(shown), lambda: report.json(given, shown))
+    print_capture_report(
+        captures, options.form, lambda: report.sections(shown), lambda: report.json(given, shown)
+    )

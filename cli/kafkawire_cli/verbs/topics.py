@@ -6,58 +6,69 @@ command line are deleted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from ..input import cluster as live
-from ..input.cluster import CapturesOption, ClusterOption, SettingOption
-from ..input.sources import AllOption, BrokerOption, Form, FormOption, PortOption, TopOption
-from ..render.report import Section, count_text, plural
+from ..input.cluster import ClusterOption, SettingOption
+from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions, pairs
+from ..render.report import Section, count_text, plural, print_report
 from .capture_topics import Sort
 from .capture_topics import topics as of_captures
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, TopicInfo
 
-CAPTURES_ONLY: Final = ("sort", "most", "every", "port", "broker")
 
+class Changes(NamedTuple):
+    """Options that create or delete topics of a cluster."""
 
-def topics(
-    context: typer.Context,
-    given: CapturesOption = None,
-    bootstrap: ClusterOption = None,
-    named: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="NAME", help="Describe this topic; repeatable."),
-    ] = None,
     create: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[:PARTITIONS]", help="Create this topic; repeatable."),
-    ] = None,
+    ] = None
     replication_factor: Annotated[
         int,
         typer.Option(
             min=-1, metavar="N", help="With --create: replication factor; -1: broker default."
         ),
-    ] = -1,
+    ] = -1
     config: Annotated[
         list[str] | None,
         typer.Option(
             "--config", metavar="KEY=VALUE", help="With --create: topic configuration; repeatable."
         ),
-    ] = None,
+    ] = None
     delete: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Delete this topic and its records; repeatable."),
+    ] = None
+
+    def new_topics(self) -> list[tuple[str, int]]:
+        """Return the names and numbers of partitions of the topics to create."""
+        if not self.create and (self.config or self.replication_factor != -1):
+            raise typer.BadParameter(
+                "only allowed with --create", param_hint="--config, --replication-factor"
+            )
+        return [_new_topic(text) for text in self.create or []]
+
+
+NO_CHANGES: Final = Changes()
+
+
+def topics(
+    context: typer.Context,
+    given: OptionalFiles = None,
+    bootstrap: ClusterOption = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="Describe this topic; repeatable."),
     ] = None,
+    changes: Changes = NO_CHANGES,
     setting: SettingOption = None,
     sort: Annotated[Sort, typer.Option(help="Sort topics by this, largest first.")] = Sort.BYTES,
-    most: TopOption = None,
-    every: AllOption = False,
-    form: FormOption = Form.TABLE,
-    port: PortOption = None,
-    broker: BrokerOption = None,
+    options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show topics: records, bytes, codecs, clients.
 
@@ -71,34 +82,27 @@ def topics(
     With --bootstrap-server, lists, describes, creates or deletes topics of a live cluster. In
     captures, bytes are those of (compressed) record batches.
     """
-    if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
-        of_captures(given or [], sort, most, every, form, port, broker)
+    if not live.is_live(context, given, bootstrap, "sort"):
+        of_captures(given or [], sort, options)
         return
-    if sum(map(bool, (named, create, delete))) > 1:
+    if sum(map(bool, (named, changes.create, changes.delete))) > 1:
         raise typer.BadParameter("not allowed together", param_hint="--topic, --create, --delete")
-    if not create and (config or replication_factor != -1):
-        raise typer.BadParameter(
-            "only allowed with --create", param_hint="--config, --replication-factor"
-        )
-    new_topics = [_new_topic(text) for text in create or []]
-    configs = live.pairs(config, "--config")
-    from kafkawire.net.admin import ADMIN_KEYS
-
-    settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
+    new_topics = changes.new_topics()
+    configs = pairs(changes.config, "--config")
 
     async def work() -> None:
-        async with live.admin_client(settings) as admin:
+        async with live.admin(bootstrap, setting) as admin:
             for name, partitions in new_topics:
                 await admin.create_topic(
                     name,
                     partitions=partitions,
-                    replication_factor=replication_factor,
+                    replication_factor=changes.replication_factor,
                     configs=configs,
                 )
-            for name in delete or []:
+            for name in changes.delete or []:
                 await admin.delete_topic(name)
-            if not new_topics and not delete:
-                await _show(admin, named, form)
+            if not new_topics and not changes.delete:
+                await _show(admin, named, options.form)
 
     live.run(work)
 
@@ -115,12 +119,11 @@ async def _show(admin: Admin, named: list[str] | None, form: Form) -> None:
     names = await admin.list_topics() if named is None else list(dict.fromkeys(named))
     found = list((await admin.describe_topics(names)).values()) if names else []
     ends = await _ends(admin, found) if named else {}
-    if form is Form.JSON:
-        live.print_json({"topics": [_json(topic, ends) for topic in found]})
-    elif named:
-        live.print_sections(_section(topic, ends) for topic in found)
-    else:
-        live.print_sections([_list(found)])
+    print_report(
+        form,
+        lambda: [_section(topic, ends) for topic in found] if named else [_list(found)],
+        lambda: {"topics": [_json(topic, ends) for topic in found]},
+    )
 
 
 Ends = dict[tuple[str, int], tuple[int, int]]

@@ -85,8 +85,9 @@ class CaptureDecoder(Protocol):
 
 
 def kinds(values: npt.NDArray[np.integer[Any]]) -> list[int]:
-    """List the distinct values, ascending. Usually there is only one; `np.unique` would hash all of
-    them, and import masked arrays.
+    """List the distinct values, ascending.
+
+    Usually there is only one; `np.unique` would hash all of them, and import masked arrays.
     """
     if not len(values):
         return []

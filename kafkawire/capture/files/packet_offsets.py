@@ -1,5 +1,6 @@
-"""Finds the offsets of packets one by one, since each length gives the next offset; everything else
-is decoded by columns.
+"""Finds the offsets of packets one by one, since each length gives the next offset.
+
+Everything else is decoded by columns.
 
 Law: nothing outside the data is read; the caller validates the packets.
 
@@ -35,10 +36,9 @@ def packets(data: bytes, start: i64, header: i64, big: bool, limit: i64) -> tupl
 def blocks(
     data: bytes, start: i64, kind: i64, least: i64, big: bool, limit: i64
 ) -> tuple[bytes, int]:
-    """Find the consecutive pcapng blocks of one type and at least `least` bytes from `start` on;
-    the last one may be incomplete.
+    """Find the consecutive pcapng blocks of one type and at least `least` bytes from `start` on.
 
-    Returns their offsets, and the offset behind the last.
+    Returns their offsets, and the offset behind the last, which may be incomplete.
     """
     offsets = BytesWriter()
     at = start

@@ -25,8 +25,9 @@ from .resynchronisation import Search, Shape, looks_wrong, packet_search
 
 
 class Variant(NamedTuple):
-    """The format of a magic number: fractions of a second, size of the packet header, bytes added
-    to the file header.
+    """The format of a magic number.
+
+    fractions: of a second. packet_header: its size. extra: bytes added to the file header.
     """
 
     fractions: int

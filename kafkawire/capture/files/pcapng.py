@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,55 +26,25 @@ from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
 from .buffer import InputBuffer
 from .interfaces import Interface, read_interface
 from .packet_offsets import blocks
-from .resynchronisation import Candidates, Search, words_at
-
-SECTION: Final = 0x0A0D0D0A
-MAGIC: Final = b"\x0a\x0d\x0d\x0a"
-INTERFACE: Final = 1
-OLD_PACKET: Final = 2
-SIMPLE_PACKET: Final = 3
-ENHANCED_PACKET: Final = 6
-
-MAX_BLOCK: Final = 1 << 24
-"""The longest block that is accepted."""
+from .pcapng_blocks import (
+    INTERFACE,
+    LAYOUTS,
+    LEAST,
+    LEAST_BLOCK,
+    MAGIC,
+    MAX_BLOCK,
+    SIMPLE_PACKET,
+    block_search,
+)
+from .resynchronisation import Search
 
 SEARCH_BYTES: Final = 1 << 20
 """Bytes buffered before the search for the next block behind damage."""
 
-LEAST_BLOCK: Final = 12
 NO_INTERFACE: Final = -1
 INCOMPLETE: Final = -1
 WRONG: Final = -2
 """Returned in place of a block type."""
-
-
-class Layout(NamedTuple):
-    """The fixed fields of a type of packet block, and the offset of the packet's bytes."""
-
-    fields: list[tuple[str, str]]
-    bytes_at: int
-
-    def dtype(self, order: str) -> np.dtype[np.void]:
-        return np.dtype([(name, order + kind) for name, kind in self.fields])
-
-
-_HEAD: Final = [("type", "u4"), ("length", "u4")]
-_TIMED: Final = [("high", "u4"), ("low", "u4"), ("captured", "u4"), ("original", "u4")]
-
-LAYOUTS: Final = {
-    ENHANCED_PACKET: Layout([*_HEAD, ("interface", "u4"), *_TIMED], 28),
-    OLD_PACKET: Layout([*_HEAD, ("interface", "u2"), ("drops", "u2"), *_TIMED], 28),
-    SIMPLE_PACKET: Layout([*_HEAD, ("original", "u4")], 12),
-}
-
-
-LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
-"""The shortest valid block of each decoded type, in bytes."""
-
-
-def is_pcapng(head: bytes) -> bool:
-    """Whether a file that begins with these 4 bytes is a pcapng."""
-    return head[:4] == MAGIC
 
 
 @dataclass(slots=True)
@@ -272,35 +242,6 @@ class PcapngDecoder:
 
 _MARKS: Final = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _WORD: Final = np.dtype([("word", "u4")])
-_SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
-
-
-def find_block(data: bytes, start: int, order: str) -> int | None:
-    """Find the first complete section, interface or packet block from `start` on, by its two equal
-    lengths.
-    """
-    return block_search(data, order).find(start)
-
-
-def block_search(data: bytes, order: str) -> Search:
-    """Return the search for such blocks."""
-
-    def find(window: range) -> Candidates:
-        found, sizes = [], []
-        for phase in range(4):
-            kinds, lengths = words_at(data, window, phase, 2, order)
-            ok = np.isin(kinds, _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
-            rows = np.flatnonzero(ok & (lengths & 3 == 0))
-            found.append(rows * 4 + phase + window.start)
-            sizes.append(lengths[rows].astype(np.int64))
-        offsets, size = np.concatenate(found), np.concatenate(sizes)
-        whole = offsets + size <= len(data)
-        offsets, size = offsets[whole], size[whole]
-        again = take_rows(data, offsets + size - 4, np.dtype([("length", order + "u4")]))
-        blocks = np.sort(offsets[again["length"] == size])
-        return blocks, np.zeros(len(blocks), np.int64)
-
-    return Search(data, find)
 
 
 def _leading(flags: npt.NDArray[np.bool_]) -> int:

@@ -15,7 +15,7 @@ from typing import Final
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from .compression import Unpacked, is_compressed
 from .pcap import is_pcap
-from .pcapng import is_pcapng
+from .pcapng_blocks import is_pcapng
 from .source import MAX_NESTING
 
 HEAD: Final = 1 << 12
@@ -39,8 +39,9 @@ def check_head(head: bytes) -> None:
 
 
 def unpacked_head(head: bytes) -> bytes:
-    """Decompress the first bytes of a file, if they are compressed. Raises CorruptCapture if no
-    byte decompresses.
+    """Decompress the first bytes of a file, if they are compressed.
+
+    Raises CorruptCapture if no byte decompresses.
     """
     for _ in range(MAX_NESTING):
         if not is_compressed(head[:4]):

@@ -33,9 +33,7 @@ Candidates = tuple[Ints, Ints]
 
 
 class Shape(NamedTuple):
-    """The format of a file's packet headers: byte order, size, fractions of a second, longest
-    packet.
-    """
+    """The format of packet headers: byte order, size, fractions of a second, longest packet."""
 
     order: str
     size: int

@@ -16,7 +16,8 @@ from ...errors import BadMagic, CaptureError, TruncatedCapture
 from .blocks import CaptureDecoder, PacketBlock
 from .compression import Unpacked, is_compressed
 from .pcap import PcapDecoder, is_pcap
-from .pcapng import PcapngDecoder, is_pcapng
+from .pcapng import PcapngDecoder
+from .pcapng_blocks import is_pcapng
 
 CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""
@@ -68,8 +69,9 @@ class Capture:
 
 
 def decoder_for(head: bytes) -> CaptureDecoder:
-    """Return the decoder of a file that begins with these bytes. Raises BadMagic,
-    TruncatedCapture.
+    """Return the decoder of a file that begins with these bytes.
+
+    Raises BadMagic, TruncatedCapture.
     """
     if is_pcap(head):
         return PcapDecoder()
@@ -101,8 +103,9 @@ def _read_path(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
-    """Read the available bytes without waiting for a full chunk: rows of a live capture must not be
-    delayed.
+    """Read the available bytes without waiting for a full chunk.
+
+    Otherwise rows of a live capture would be delayed.
     """
     read = getattr(stream, "read1", stream.read)
     while chunk := read(STREAM_CHUNK):

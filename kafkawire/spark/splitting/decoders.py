@@ -23,7 +23,8 @@ import numpy as np
 from ...capture.files.blocks import Ints, PacketBlock
 from ...capture.files.buffer import InputBuffer
 from ...capture.files.pcap import PcapDecoder, PcapHeader
-from ...capture.files.pcapng import LAYOUTS, PcapngDecoder, Section
+from ...capture.files.pcapng import PcapngDecoder, Section
+from ...capture.files.pcapng_blocks import LAYOUTS
 from ...capture.files.resynchronisation import Shape
 from ...errors import CaptureError
 from .splits import Edge

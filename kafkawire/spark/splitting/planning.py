@@ -18,7 +18,7 @@ from typing import Final
 
 from ...capture.files.compression import Unpacked, is_compressed
 from ...capture.files.pcap import FILE_HEADER, is_pcap, read_header
-from ...capture.files.pcapng import is_pcapng
+from ...capture.files.pcapng_blocks import is_pcapng
 from .frames import marks
 from .reading import probe
 from .sources import chunks

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ...capture.files.blocks import PacketBlock
-from ...capture.files.pcapng import find_block
+from ...capture.files.pcapng_blocks import find_block
 from ...capture.files.resynchronisation import find_packet
 from ...capture.files.source import Capture
 from ...errors import CaptureError, UnsupportedLinkType

@@ -84,7 +84,7 @@ def test_it_emulates_the_given_release() -> None:
         (("--release", "0.7"), "unknown release"),
         (("--set", "num.partitions=x"), "num.partitions"),
         (("--set", "no.such.key=1"), "no.such.key"),
-        (("--user", "alice"), "NAME:VALUE"),
+        (("--user", "alice"), "NAME:PASSWORD"),
         (("--tls", "/no/such.pem"), "/no/such.pem"),
         (("--record", "/no/such/dir.pcap"), "/no/such/dir.pcap"),
     ],

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
-from ..render.brief import Facts, facts
-from .names import api_key, api_names, suggestion
+from ..input.names import api_key, api_names, suggestion
+from .brief import Facts, facts
 
 if TYPE_CHECKING:
-    from .inputs import Entry
+    from ..input.inputs import Entry
 
 OPTION: Final = "--filter"
 GLOB: Final = frozenset("*?[")

@@ -1,0 +1,96 @@
+"""Declares the options that several verbs have.
+
+Law: an option has the same names and help in every verb. A group of options that verbs have in
+common is a NamedTuple, which `registry.flattened` replaces by its fields.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+
+class Form(StrEnum):
+    """Output formats of a report."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
+ROW_FORMAT: Final = typer.Option(
+    "--format",
+    "-f",
+    help="Output format [default: table on a terminal, else jsonl].",
+    show_default=False,
+)
+PortOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=1,
+        max=65535,
+        metavar="PORT",
+        help="Broker port [default: detect Kafka on any port]; repeatable.",
+        show_default=False,
+    ),
+]
+BrokerOption = Annotated[
+    list[str] | None, typer.Option(metavar="HOST:PORT", help="Broker address; repeatable.")
+]
+CAPTURES: Final = typer.Argument(
+    metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
+)
+Files = Annotated[list[str], CAPTURES]
+OptionalFiles = Annotated[list[str] | None, CAPTURES]
+"""Captures, for verbs that also take a cluster."""
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
+]
+
+SHOWN: Final = 10
+"""Entries of a list shown as text, without --top and --all."""
+
+
+class ReportOptions(NamedTuple):
+    """Options of every report on captures."""
+
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            min=1,
+            metavar="N",
+            help="Show at most N entries of each list [default: 10; all with --format json].",
+            show_default=False,
+        ),
+    ] = None
+    every: Annotated[bool, typer.Option("--all", help="Show all entries of each list.")] = False
+    form: FormOption = Form.TABLE
+    port: PortOption = None
+    broker: BrokerOption = None
+
+    def limit(self) -> int | None:
+        """Return the number of entries of each list to show; None for all."""
+        if self.every and self.most is not None:
+            raise typer.BadParameter("not allowed together with --top", param_hint="--all")
+        if self.every or (self.most is None and self.form is Form.JSON):
+            return None
+        return SHOWN if self.most is None else self.most
+
+
+DEFAULTS: Final = ReportOptions()
+
+
+def pairs(arguments: list[str] | None, option: str, expected: str = "KEY=VALUE") -> dict[str, str]:
+    """Parse the arguments of an option that takes pairs. expected: their form."""
+    separator = ":" if ":" in expected else "="
+    found: dict[str, str] = {}
+    for text in arguments or []:
+        key, separated, value = text.partition(separator)
+        if not separated or not key.strip():
+            raise typer.BadParameter(f"{text!r}: expected {expected}", param_hint=option)
+        found[key.strip()] = value
+    return found

@@ -1,0 +1,215 @@
+"""Renders what reports on captures have in common: requests, topics and clients.
+
+Law: a section and the JSON form of a list contain the same entries in the same order.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from .report import (
+    Section,
+    Shown,
+    bytes_text,
+    count_text,
+    list_text,
+    milliseconds_text,
+    plural,
+    ranges_text,
+    share_text,
+    top,
+)
+
+if TYPE_CHECKING:
+    from kafkawire.reports.apis import Api, ApiTotals
+    from kafkawire.reports.client import Client
+    from kafkawire.reports.clients import Clients, UndecodedConnections
+    from kafkawire.reports.topics import Amount, Topic
+
+# -- requests
+
+
+class By(StrEnum):
+    """Keys to group requests by, in addition to the API."""
+
+    API = "api"
+    VERSION = "version"
+    CLIENT = "client"
+    BROKER = "broker"
+
+
+WAITING: Final = {"Fetch": "data", "JoinGroup": "other members"}
+"""APIs whose responses may be delayed, so that their latency is not that of the broker."""
+
+
+def requests(
+    shown: Shown[Api], noted: ApiTotals, by: By = By.API, *, longest: bool = True
+) -> Section:
+    """List requests by API. noted: notes on all requests."""
+    grouped = by is not By.API
+    requested = [one for one in shown.first if one.requests]
+    unanswered = any(one.without_response for one in requested)
+    rows = [
+        (
+            one.name,
+            *((one.group or "",) if grouped else ()),
+            count_text(one.requests),
+            *((count_text(one.without_response),) if unanswered else ()),
+            share_text(one.error_rate),
+            *(milliseconds_text(one.latency.at(share)) for share in (0.5, 0.95, 0.99)),
+            *((milliseconds_text(one.latency.max),) if longest else ()),
+        )
+        for one in requested
+    ]
+    head = (
+        "API",
+        *((by.value,) if grouped else ()),
+        ">requests",
+        *((">no response",) if unanswered else ()),
+        *(">errors", ">p50 ms", ">p95 ms", ">p99 ms"),
+        *((">max ms",) if longest else ()),
+    )
+    return Section("Requests", head, rows, [*shown.more("entries"), *_request_notes(noted)])
+
+
+def _request_notes(noted: ApiTotals) -> list[str]:
+    notes = [
+        f"{name} responses may wait for {what}."
+        for name, what in WAITING.items()
+        if name in noted.api_names
+    ]
+    count = noted.responses_without_request
+    if count:
+        notes.append(f"{plural(count, 'response')} without a request in the capture.")
+    return [" ".join(notes)] if notes else []
+
+
+def request_errors(found: list[Api], most: int | None) -> Section:
+    """List the error codes in responses, by API."""
+    from kafkawire.protocol.error_code import ErrorCode
+
+    shown = top([(one, *n) for one in found for n in one.codes.most_common()], most)
+    rows = [
+        (one.name, one.group or "", ErrorCode.name_of(code), count_text(count))
+        for one, code, count in shown.first
+    ]
+    head = ("API", "", "error code", ">responses")
+    return Section("Errors", head, rows, shown.more("errors"))
+
+
+def requests_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:
+    """Return the requests by API as JSON."""
+    return [{**one.json(), **({} if by is By.API else {by.value: one.group})} for one in found]
+
+
+# -- topics
+
+
+def topics(shown: Shown[Topic]) -> Section:
+    """List the topics with records and bytes produced and fetched."""
+    head = (
+        "topic", ">partitions", ">produced", ">bytes", ">fetched", ">bytes", "codecs",
+    )  # fmt: skip
+    rows = [
+        (
+            topic.label,
+            count_text(len(topic.partitions)),
+            *(text for direction in topic.directions.values() for text in _amount(direction)),
+            ", ".join(codec for codec, _ in topic.codecs.most_common()),
+        )
+        for topic in shown.first
+    ]
+    return Section("Topics", head, rows, shown.more("topics"))
+
+
+def _amount(direction: Amount) -> tuple[str, str]:
+    """Format records and bytes of one direction."""
+    return (
+        count_text(direction.records),
+        bytes_text(direction.bytes) if direction.bytes else "",
+    )
+
+
+def topic_details(found: list[Topic], most: int | None) -> list[Section]:
+    """List producing and fetching clients, and errors, per topic."""
+    from kafkawire.protocol.error_code import ErrorCode
+
+    clients = [
+        (topic.label, *(list_text(direction.clients) for direction in topic.directions.values()))
+        for topic in found
+    ]
+    shown = top([(topic, *n) for topic in found for n in topic.codes.most_common()], most)
+    error_rows = [
+        (topic.label, ErrorCode.name_of(code), count_text(count))
+        for topic, code, count in shown.first
+    ]
+    return [
+        Section("Clients", ("topic", "produced by", "fetched by"), clients),
+        Section("Errors", ("topic", "error code", ">count"), error_rows, shown.more("errors")),
+    ]
+
+
+# -- clients
+
+MAX_APIS: Final = 50
+"""APIs listed per client."""
+
+
+def busiest(found: list[Client]) -> list[Client]:
+    """Sort clients by number of requests, most first."""
+    return sorted(found, key=lambda client: -client.requests)
+
+
+def client_name(client: Client) -> str:
+    """Return the client id for display."""
+    return "(no client id)" if client.client_id is None else client.client_id or '""'
+
+
+def clients(shown: Shown[Client], *, sizes: bool = True) -> Section:
+    """List the clients. sizes: with bytes sent and received."""
+    head = (
+        "client id", "software", "address", ">conns", ">requests", ">errors", ">sent", ">received",
+    )  # fmt: skip
+    rows = [
+        (
+            client_name(client),
+            str(client.software or ""),
+            client.address,
+            count_text(client.connections),
+            count_text(client.requests),
+            count_text(client.errors),
+            bytes_text(client.request_bytes),
+            bytes_text(client.response_bytes),
+        )[: None if sizes else -2]
+        for client in shown.first
+    ]
+    return Section("Clients", head[: None if sizes else -2], rows, shown.more("clients"))
+
+
+def client_details(client: Client) -> Section:
+    """Show one client in detail."""
+    facts = {
+        "software": str(client.software or "unknown"),
+        "brokers": list_text(client.brokers, 8),
+        "SASL": list_text(client.mechanisms),
+        "groups": list_text(client.groups, 8),
+        "requests": list_text(
+            (f"{api} v{ranges_text(used)}" for api, used in client.apis().items()), MAX_APIS
+        ),
+    }
+    lines = [f"{label + ':':9} {text}" for label, text in facts.items() if text]
+    return Section(f"{client_name(client)} at {client.address}", lines=lines)
+
+
+def undecoded(collector: Clients, most: int | None) -> Section:
+    """List the connections in which no request was decoded."""
+    shown = top(collector.undecoded.most_common(), most)
+    rows = [(one.address, one.broker, count_text(n), one.reason) for one, n in shown.first]
+    head = ("from", "to", ">connections", "reason")
+    return Section("Not decoded", head, rows, shown.more("lines"))
+
+
+def undecoded_json(shown: Shown[tuple[UndecodedConnections, int]]) -> list[dict[str, object]]:
+    """Return the connections in which no request was decoded, as JSON."""
+    return [{**one._asdict(), "connections": count} for one, count in shown.first]

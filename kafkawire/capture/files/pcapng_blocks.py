@@ -1,0 +1,86 @@
+"""The blocks of a pcapng file: their types and fixed fields, and the search for them.
+
+Source: the IETF draft "PCAP Next Generation (pcapng) Capture File Format".
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from .blocks import take_rows
+from .resynchronisation import Candidates, Search, words_at
+
+SECTION: Final = 0x0A0D0D0A
+MAGIC: Final = b"\x0a\x0d\x0d\x0a"
+INTERFACE: Final = 1
+OLD_PACKET: Final = 2
+SIMPLE_PACKET: Final = 3
+ENHANCED_PACKET: Final = 6
+
+MAX_BLOCK: Final = 1 << 24
+"""The longest block that is accepted."""
+
+LEAST_BLOCK: Final = 12
+
+
+class Layout(NamedTuple):
+    """The fixed fields of a type of packet block, and the offset of the packet's bytes."""
+
+    fields: list[tuple[str, str]]
+    bytes_at: int
+
+    def dtype(self, order: str) -> np.dtype[np.void]:
+        return np.dtype([(name, order + kind) for name, kind in self.fields])
+
+
+_HEAD: Final = [("type", "u4"), ("length", "u4")]
+_TIMED: Final = [("high", "u4"), ("low", "u4"), ("captured", "u4"), ("original", "u4")]
+
+LAYOUTS: Final = {
+    ENHANCED_PACKET: Layout([*_HEAD, ("interface", "u4"), *_TIMED], 28),
+    OLD_PACKET: Layout([*_HEAD, ("interface", "u2"), ("drops", "u2"), *_TIMED], 28),
+    SIMPLE_PACKET: Layout([*_HEAD, ("original", "u4")], 12),
+}
+
+
+LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
+"""The shortest valid block of each decoded type, in bytes."""
+
+
+def is_pcapng(head: bytes) -> bool:
+    """Whether a file that begins with these 4 bytes is a pcapng."""
+    return head[:4] == MAGIC
+
+
+_SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
+
+
+def find_block(data: bytes, start: int, order: str) -> int | None:
+    """Find the first complete section, interface or packet block from `start` on.
+
+    A block is found by its two equal lengths.
+    """
+    return block_search(data, order).find(start)
+
+
+def block_search(data: bytes, order: str) -> Search:
+    """Return the search for such blocks."""
+
+    def find(window: range) -> Candidates:
+        found, sizes = [], []
+        for phase in range(4):
+            kinds, lengths = words_at(data, window, phase, 2, order)
+            ok = np.isin(kinds, _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
+            rows = np.flatnonzero(ok & (lengths & 3 == 0))
+            found.append(rows * 4 + phase + window.start)
+            sizes.append(lengths[rows].astype(np.int64))
+        offsets, size = np.concatenate(found), np.concatenate(sizes)
+        whole = offsets + size <= len(data)
+        offsets, size = offsets[whole], size[whole]
+        again = take_rows(data, offsets + size - 4, np.dtype([("length", order + "u4")]))
+        blocks = np.sort(offsets[again["length"] == size])
+        return blocks, np.zeros(len(blocks), np.int64)
+
+    return Search(data, find)
