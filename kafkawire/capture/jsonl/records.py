@@ -11,7 +11,6 @@ and hash; the cost of one field is bounded.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -21,6 +20,7 @@ from typing import Any, Final, NamedTuple, final
 
 from ...errors import WireError
 from ...primitives.structure import Structure
+from ...protocol.fields import Field, fields_at
 from ...protocol.json_form import uuid_text
 from ...protocol.secrets import METADATA_TOPICS
 from ...records.batch import Batch
@@ -30,6 +30,7 @@ from ...records.record import Record
 from ..exchanges.topic_ids import TOPIC_NAME
 
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
+PARTITION_TYPES: Final = ("int16", "int32", "int64")
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Names of `records` fields in the JSON form of messages."""
@@ -37,6 +38,7 @@ JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 SNAPSHOT_FIELD: Final = "unaligned_records"
 """The field of records of a FetchSnapshot response: only the metadata topic has snapshots."""
 
+NO_ROLE: Final = -1
 RECORDS: Final = 0
 TOPIC: Final = 1
 TOPIC_ID: Final = 2
@@ -75,29 +77,29 @@ def plan(cls: type[Structure], version: int) -> list[Step]:
 
 
 def steps_of(cls: type[Structure], version: int) -> list[Step]:
+    """Find the steps to the records of a struct; empty if it has none."""
     steps: list[Step] = []
-    leads = False
-    owner: Any = cls  # a Python class, compiled or not
-    module = sys.modules[owner.__module__]
-    for row in cls.__fields__:
-        if not row.first <= version <= row.last:
-            continue
-        name, kind = row.attribute, row.type
-        if kind == "records":
-            steps.append(Step(name, RECORDS, []))
-            leads = True
-        elif row.entity_type == TOPIC_NAME and kind == "string":
-            steps.append(Step(name, TOPIC, []))
-        elif name == "topic_id" and kind == "uuid":
-            steps.append(Step(name, TOPIC_ID, []))
-        elif name in PARTITION_FIELDS and kind in ("int32", "int64", "int16"):
-            steps.append(Step(name, PARTITION, []))
-        elif kind.startswith("[]") and kind[2].isupper():
-            inner = steps_of(getattr(module, kind[2:]), version)
+    for field in fields_at(cls, version):
+        role = role_of(field)
+        if role != NO_ROLE:
+            steps.append(Step(field.attribute, role, []))
+        elif field.struct is not None and field.is_array:
+            inner = steps_of(field.struct, version)
             if inner:
-                steps.append(Step(name, WITHIN, inner))
-                leads = True
-    return steps if leads else []
+                steps.append(Step(field.attribute, WITHIN, inner))
+    return steps if any(step.role in (RECORDS, WITHIN) for step in steps) else []
+
+
+def role_of(field: Field) -> int:
+    """Return what a field says about records."""
+    if field.is_a("records"):
+        return RECORDS
+    if field.is_a("string"):
+        return TOPIC if field.entity_type == TOPIC_NAME else NO_ROLE
+    if field.is_a("uuid"):
+        return TOPIC_ID if field.attribute == "topic_id" else NO_ROLE
+    is_number = field.element in PARTITION_TYPES and not field.is_array
+    return PARTITION if is_number and field.attribute in PARTITION_FIELDS else NO_ROLE
 
 
 def records_fields(message: Structure, version: int) -> list[RecordsField]:
