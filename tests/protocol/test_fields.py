@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kafkawire
-import kafkawire_cli
 from kafkawire.messages import REGISTRY
 from kafkawire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkawire.primitives import FieldRow, Structure
 from kafkawire.protocol.connect import ConnectAssignment, ConnectorAssignment
 from kafkawire.protocol.fields import Field, Step, all_fields, fields_at, steps_to
+from tests.conftest import ROOT
 
-PACKAGES = [Path(package.__file__).parent for package in (kafkawire, kafkawire_cli)]
 SOURCES = {
-    path.relative_to(package.parent).as_posix(): path
-    for package in PACKAGES
-    for path in package.rglob("*.py")
+    path.relative_to(ROOT).as_posix(): path
+    for folder in ("kafkawire", "cli", "codegen")
+    for path in (ROOT / folder).rglob("*.py")
     if path.parent.name != "messages"
 }
 

@@ -15,6 +15,8 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -32,24 +34,9 @@ class Format(StrEnum):
     HEX = "hex"
 
 
-_CAPTURE_MAGIC: Final = (
-    b"\xa1\xb2\xc3\xd4",
-    b"\xd4\xc3\xb2\xa1",
-    b"\xa1\xb2\x3c\x4d",
-    b"\x4d\x3c\xb2\xa1",
-    b"\xa1\xb2\xcd\x34",
-    b"\x34\xcd\xb2\xa1",
-    b"\x1c\x00\x01\xab",
-    b"\xab\x01\x00\x1c",
-    b"\x1c\x00\x01\xac",
-    b"\xac\x01\x00\x1c",
-    b"\x0a\x0d\x0d\x0a",
-)
 HEAD_BYTES: Final = 8
 """Bytes that are enough to recognise any format."""
 
-_GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes in hex text."""
 
@@ -104,7 +91,7 @@ def first_bytes(path: Path) -> bytes:
 
 def unpacked_head(head: bytes, name: str) -> bytes:
     """Decompress the first bytes of a gzip file; InputError if it is corrupt."""
-    if head[:2] != _GZIP:
+    if not is_gzip(head):
         return head
     from kafkawire.capture.files.recognition import unpacked_head as decompressed
     from kafkawire.errors import CaptureError
@@ -137,7 +124,7 @@ def recognise(head: bytes, name: str) -> Format:
 
 def is_capture(head: bytes) -> bool:
     """Return whether data starts like a capture, or like zstd, which is checked later."""
-    return head[:4] in _CAPTURE_MAGIC or head[:4] == _ZSTD
+    return is_pcap(head) or is_pcapng(head) or is_zstd(head)
 
 
 def is_hex(head: bytes) -> bool:
@@ -222,7 +209,7 @@ def standard_input() -> BufferedReader:
 
 def unpacked(data: bytes, name: str) -> bytes:
     """Decompress gzip data, and return other data as it is; InputError if it is corrupt."""
-    if data[:2] != _GZIP:
+    if not is_gzip(data[:2]):
         return data
     try:
         return gzip.decompress(data)

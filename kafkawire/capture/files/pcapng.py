@@ -22,14 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from ...magic_numbers import PCAPNG
 from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
 from .buffer import InputBuffer
 from .interfaces import Interface, read_interface
 from .packet_offsets import blocks
 from .resynchronisation import Candidates, Search, words_at
 
-SECTION: Final = 0x0A0D0D0A
-MAGIC: Final = b"\x0a\x0d\x0d\x0a"
+SECTION: Final = int.from_bytes(PCAPNG)
+"""A file begins with this block."""
+
 INTERFACE: Final = 1
 OLD_PACKET: Final = 2
 SIMPLE_PACKET: Final = 3
@@ -70,11 +72,6 @@ LAYOUTS: Final = {
 
 LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
 """The shortest valid block of each decoded type, in bytes."""
-
-
-def is_pcapng(head: bytes) -> bool:
-    """Whether a file that begins with these 4 bytes is a pcapng."""
-    return head[:4] == MAGIC
 
 
 @dataclass(slots=True)
@@ -184,7 +181,7 @@ class PcapngDecoder:
         """Return the type and length of the block at an offset; a section header is applied."""
         if at + LEAST_BLOCK > len(data):
             return INCOMPLETE, 0
-        if data[at : at + 4] == MAGIC:
+        if data[at : at + 4] == PCAPNG:
             order = _MARKS.get(data[at + 8 : at + 12])
             if order is None:
                 return WRONG, 0
