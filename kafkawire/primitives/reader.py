@@ -22,7 +22,8 @@ from ..errors import (
 from .ints import NO_INTS
 from .limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 from .shared import LARGEST, SMALLEST, shared_ints, shared_name
-from .structure import Bent, Tags
+from .structure import Bent
+from .writer import Tags
 
 MAX_STRING: Final = 0x7FFF
 """The longest string: compact lengths beyond an int16 are errors, as in Kafka."""

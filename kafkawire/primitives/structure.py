@@ -25,10 +25,6 @@ NO_SLOTS: Final[tuple[str, ...]] = ()
 EMPTY: Final[Any] = []
 """The default of an array parameter: a placeholder for a new list, never stored."""
 
-Tags = list[tuple[int, bytes]] | None
-"""Unknown tagged fields of one struct, as (tag, raw bytes), in wire order; None if there are none.
-"""
-
 
 class FieldRow(NamedTuple):
     """One field, for table-driven code.
