@@ -61,7 +61,7 @@ CAPTURE: Final = (
     "tables/context",
     "tables/arrow/exchange_columns",
     "tables/exchanges",
-    "tables/extraction/record_fields",
+    "tables/arrow/record_fields",
     "tables/arrow/buffers",
     "tables/extraction/messages",
     "tables/extraction/layouts",

@@ -21,7 +21,6 @@ from ....errors import WireError
 from ....records.columns import Columns
 from ..columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
 from ..extraction.record_batches import CorruptRecords, batches_in
-from ..extraction.record_fields import Fields, Runs, runs
 from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata
 from .arrays import (
     Int64s,
@@ -36,6 +35,7 @@ from .arrays import (
     times_of_ms,
 )
 from .buffers import Numbers
+from .record_fields import Fields, Runs, runs
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
