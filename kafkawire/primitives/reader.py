@@ -285,8 +285,10 @@ class Reader:
     # -- elements of arrays
 
     def slots(self, n: i64) -> bytes:
-        """Return any `n` bytes, for an array of `n` structs (`n` is checked): compiled code
-        allocates a list at its final size in a comprehension over bytes, but not over a range.
+        """Return any `n` bytes, for an array of `n` structs; `n` is checked.
+
+        Compiled code allocates a list at its final size in a comprehension over bytes, but not over
+        a range.
         """
         self.objects -= n
         if self.objects < 0:

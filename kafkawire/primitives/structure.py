@@ -48,6 +48,7 @@ class FieldRow(NamedTuple):
 
 def field_rows(text: str) -> tuple[FieldRow, ...]:
     """Read the rows of generated code: one per line, its words the columns of FieldRow in order.
+
     The tag, a number, and the entity type, a name, are optional. A line takes no compiled code; a
     call with seven arguments would.
     """

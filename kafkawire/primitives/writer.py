@@ -215,7 +215,7 @@ class Writer:
 
     # -- tagged fields (KIP-482)
 
-    def write_tags(self, known: Tags, unknown: Tags) -> None:
+    def write_tags(self, known: Tags, unknown: Tags) -> None:  # noqa: C901 - hot: no calls
         """Write a tagged-field block: known and unknown fields merged in ascending order."""
         if known is None:
             if unknown is None:

@@ -30,8 +30,9 @@ Convert = Callable[[Any], Json]
 
 
 class _Step(NamedTuple):
-    """How one field is written; `convert` None writes the value as it is, `omit` is the value that
-    is left out.
+    """How one field is written.
+
+    `convert` None writes the value as it is, `omit` is the value that is left out.
     """
 
     attribute: str
@@ -145,9 +146,9 @@ _WRITERS: Final[dict[str, Convert]] = {
 
 
 def from_json(name: str, version: int, obj: Json) -> Message:
-    """Build the message `name` from its JSON object at a version; a field that is missing takes its
-    default.
+    """Build the message `name` from its JSON object at a version.
 
+    A field that is missing takes its default.
     Raises UnknownApiKey, UnsupportedVersion, and InvalidValue with the path of an invalid value.
     """
     info = REGISTRY.get(name)

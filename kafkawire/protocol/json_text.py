@@ -207,7 +207,9 @@ def kind_of(field: Field, hide: int) -> int:
     return kind + EACH if kind else INTS
 
 
-def write_value(value: Any, kind: int, inner: Template | None) -> str:
+def write_value(  # noqa: C901, PLR0911 - hot: the commonest kinds first, no lookup by kind
+    value: Any, kind: int, inner: Template | None
+) -> str:
     """Write a value of some kind."""
     if value is None:
         return "null"
@@ -246,8 +248,9 @@ _templates: Final[dict[tuple[type[Structure], int, int], Template]] = {}
 
 
 def template(cls: type[Structure], version: int, secrets: bool, doubtful: bool = False) -> Template:
-    """Give the template of a class at a version. Raises UnsupportedVersion for a message that has
-    no such version.
+    """Give the template of a class at a version.
+
+    Raises UnsupportedVersion for a message that has no such version.
 
     secrets: whether secrets are written. doubtful: whether the message was not decoded byte for
     byte: then all text of a message that may contain secrets is secret.

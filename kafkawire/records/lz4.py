@@ -94,6 +94,7 @@ def with_standard_checksum(data: bytes) -> bytes:
 
 def block_ends(data: bytes, start: int) -> Iterator[int]:
     """Yield the end of the header, of each block, of the end mark and of the checksum of a frame.
+
     The last is the end of the frame at `start`. Nothing is checked: a truncated or malformed frame
     ends with the data at the latest.
     """

@@ -21,9 +21,10 @@ RUN_BLOCK: Final = 1
 
 
 def block_ends(data: bytes, start: int) -> Iterator[int]:
-    """Yield the end of the header, of each block and of the checksum of the frame at `start`. The
-    last is the end of the frame. Nothing is checked: a truncated or malformed frame ends with the
-    data at the latest.
+    """Yield the end of the header, of each block and of the checksum of the frame at `start`.
+
+    The last is the end of the frame. Nothing is checked: a truncated or malformed frame ends with
+    the data at the latest.
     """
     end = len(data)
     if is_skippable(data[start : start + 4]):

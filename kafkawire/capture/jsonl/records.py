@@ -119,6 +119,7 @@ def walk(
     partition: int | None,
     found: list[RecordsField],
 ) -> None:
+    """Follow the steps in a struct; topic, partition: what was found above it."""
     for step in steps:
         role = step.role
         value: Any = getattr(owner, step.attribute)
@@ -326,6 +327,7 @@ def value_text(data: bytes | None, redact: bool) -> str:
 
 
 def no_constant(name: str) -> Any:
+    """Reject NaN and infinities, which JSON does not have."""
     raise ValueError(f"invalid JSON number {name}")
 
 

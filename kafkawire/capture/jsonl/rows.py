@@ -63,9 +63,10 @@ class Form:
 
 @final
 class Head:
-    """The common text of the rows of an API's requests or responses at a version, and the program
-    of their bodies; None if bodies have to be decoded. tagged: whether the header ends in tagged
-    fields; plain_if_zero: an ApiVersions response with an error may be of another version.
+    """What the rows of an API's requests or responses at a version have in common.
+
+    program: of their bodies; None if bodies have to be decoded. tagged: whether the header ends in
+    tagged fields; plain_if_zero: an ApiVersions response with an error may be of another version.
     """
 
     def __init__(self, request: InFlightRequest, is_request: bool, secrets: bool) -> None:
@@ -213,8 +214,9 @@ class Lines:
         return head
 
     def put_cached(self, raw_frame: RawFrame) -> bool:
-        """Write the row of an ApiVersions response from the cache: brokers send all clients the
-        same long response, which ends in tagged fields.
+        """Write the row of an ApiVersions response from the cache.
+
+        Brokers send all clients the same long response, which ends in tagged fields.
         """
         request = raw_frame.request
         if request is None or not _is_cacheable(raw_frame, request):
@@ -377,8 +379,10 @@ def raw_is_secret(row: Row) -> bool:
 
 
 def or_null(value: int | None) -> str:
+    """Write a number, or null."""
     return "null" if value is None else str(value)
 
 
 def text_or_null(value: str | None) -> str:
+    """Write a JSON string, or null."""
     return "null" if value is None else encode_basestring_ascii(value)

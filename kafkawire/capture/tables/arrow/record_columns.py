@@ -1,5 +1,6 @@
-"""Builds the `records` table column by column: the records of many fields are decoded into one set
-of columns, without an object per record.
+"""Builds the `records` table column by column, without an object per record.
+
+The records of many fields are decoded into one set of columns.
 
 Law: rows equal those that `records.rows` builds of decoded records; fields decoded together with a
 corrupt batch are decoded again one by one.

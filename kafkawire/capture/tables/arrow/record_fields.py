@@ -49,7 +49,7 @@ class Fields:
     def __len__(self) -> int:
         return len(self.fields)
 
-    def add(
+    def add(  # noqa: PLR0913 - one argument per column, without an object per field
         self,
         field: RecordsField,
         file: str,

@@ -84,9 +84,11 @@ SESSION: Final = {
 
 @final
 class Step:
-    """A field, or several of fixed size. size: their size, or that of an element. is_name, is_id:
-    whether it identifies the topic of its struct. is_partitions: whether it lists partitions of
-    that topic. allows_null: whether the decoder is known to accept a null here.
+    """A field, or several of fixed size.
+
+    size: their size, or that of an element. is_name, is_id: whether it identifies the topic of its
+    struct. is_partitions: whether it lists partitions of that topic. allows_null: whether the
+    decoder is known to accept a null here.
     """
 
     def __init__(self, op: int, size: int, role: int, inner: Layout | None) -> None:
@@ -102,9 +104,11 @@ class Step:
 
 @final
 class Layout:
-    """The fields of a struct at a version. simple: whether it can be read without the decoder;
-    flexible: whether lengths are varints and tagged fields follow; names_topic: whether it has the
-    topic of fields behind it; maps_topic_id: whether it maps a topic id to a name.
+    """The fields of a struct at a version.
+
+    simple: whether it can be read without the decoder; flexible: whether lengths are varints and
+    tagged fields follow; names_topic: whether it has the topic of fields behind it; maps_topic_id:
+    whether it maps a topic id to a name.
     """
 
     def __init__(
@@ -200,8 +204,9 @@ def _names_of(cls: type[Structure], version: int, walks: list[_PathWalk]) -> set
 
 @final
 class _PathWalk:
-    """A position on the path to partitions: at one of its attributes, in a topic struct, or in a
-    partition struct.
+    """A position on the path to partitions.
+
+    It is at one of the path's attributes, in a topic struct, or in a partition struct.
     """
 
     def __init__(self, path: PartitionPath, at: int, has_records: bool) -> None:
@@ -250,8 +255,9 @@ def layout_of(
 
 
 def _in_order(layout: Layout, within: bool) -> bool:
-    """Whether fields come in a usable order: a topic before its partitions, a partition before its
-    records.
+    """Whether fields come in a usable order.
+
+    A topic comes before its partitions, a partition before its records.
     """
     seen_partition = within
     for step in layout.steps:

@@ -112,8 +112,9 @@ class ClassicGroups:
             group.seen(event)
 
     def in_progress(self, event: GroupEvent) -> Iterator[GroupEvent]:
-        """Handle REBALANCE_IN_PROGRESS in the response to any request of a member: the member
-        notices a rebalance with another cause.
+        """Handle REBALANCE_IN_PROGRESS in the response to any request of a member.
+
+        The member notices a rebalance with another cause.
         """
         group = self._group(event.group_id)
         if event.member_id is not None:

@@ -1,5 +1,6 @@
-"""Tracks groups with heartbeat-based protocols: consumer (KIP-848), share (KIP-932) and streams
-(KIP-1071) groups.
+"""Tracks groups with heartbeat-based protocols.
+
+These are consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups.
 
 Law: the member epoch shows the state: 0 joins, a negative epoch leaves, and the broker raises the
 epoch when the group changes. A rebalance is noticed by the first raised epoch and ends when every
