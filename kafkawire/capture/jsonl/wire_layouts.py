@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...primitives.structure import Structure
 from ...protocol.fields import fields_at
 from ...protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
-from .records import NO_ROLE, plan
+from .records_fields import NO_ROLE, plan
 from .writer import Program
 
 # as `writer.c` numbers them
