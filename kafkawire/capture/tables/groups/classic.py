@@ -233,13 +233,7 @@ class ClassicGroups:
             duration = event.row.time_ns - group.started
             group.started = None
             group.causes.ended(group.generation_ns)
-            yield event._replace(
-                type=EventType.REBALANCE_ENDED,
-                member_id=None,
-                group_instance_id=None,
-                members=len(group.members),
-                duration_ns=duration,
-            )
+            yield event.rebalance_ended(len(group.members), duration)
 
     def _heartbeat(
         self, group: Group, event: GroupEvent, _request: Any, response: Any
