@@ -8,6 +8,7 @@ import pytest
 
 from kafkawire import magic_numbers
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_skippable, is_zstd
+from kafkawire_cli.input.inputs import is_capture
 from tests.conftest import ROOT
 
 NUMBERS = {value for value in vars(magic_numbers).values() if type(value) in (bytes, int) and value}
@@ -38,6 +39,7 @@ def test_skippable_frames_have_any_last_four_bits() -> None:
         head = (magic_numbers.SKIPPABLE | bits).to_bytes(4, "little")
         assert is_skippable(head)
         assert is_zstd(head)
+        assert is_capture(head)  # pzstd writes one first
     assert not is_skippable(magic_numbers.LZ4)
 
 
