@@ -14,6 +14,7 @@ from struct import Struct
 from typing import BinaryIO, Final, NamedTuple
 
 from ..messages.producer_snapshot import ProducerEntry
+from ..protocol.fields import all_fields
 from ..records.checksum import crc32c_function
 from .files import LogFile
 from .findings import Finding, Rule
@@ -22,7 +23,7 @@ HEAD: Final = Struct(">hI")
 COUNT: Final = Struct(">i")
 VERSION: Final = 1
 WIDTHS: Final = {"int16": "h", "int32": "i", "int64": "q"}
-ENTRY: Final = Struct(">" + "".join(WIDTHS[row.type] for row in ProducerEntry.__fields__))
+ENTRY: Final = Struct(">" + "".join(WIDTHS[field.element] for field in all_fields(ProducerEntry)))
 
 
 class ProducerState(NamedTuple):

@@ -18,12 +18,13 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from ..magic_numbers import PCAP_NANOSECONDS
+
 FILE_HEADER: Final = struct.Struct("<IHHiIII")
 PACKET_HEADER: Final = struct.Struct("<IIII")
 IPV4: Final = struct.Struct(">BBHHHBBH4s4s")
 IPV6: Final = struct.Struct(">IHBB16s16s")
 TCP: Final = struct.Struct(">HHIIBBHHH")
-NANOSECONDS: Final = 0xA1B23C4D
 RAW_IP: Final = 101
 SNAPLEN: Final = 1 << 18
 MSS: Final = 32_768
@@ -56,7 +57,7 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = open(path, "wb", opener=private)  # noqa: SIM115  # closed by `close`
-        self._file.write(FILE_HEADER.pack(NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP))
+        self._file.write(FILE_HEADER.pack(PCAP_NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP))
         self._streams: dict[int, _Stream] = {}
         self._count = 0
 

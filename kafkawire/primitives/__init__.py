@@ -9,8 +9,8 @@ Registry            names and API keys -> classes, imported on demand
 from .limits import DEFAULT_LIMITS, Limits
 from .reader import Reader
 from .registry import MessageInfo, Registry
-from .structure import ZERO_UUID, Bent, FieldRow, Message, Structure, Tags
-from .writer import Writer
+from .structure import ZERO_UUID, Bent, FieldRow, Message, Structure
+from .writer import Tags, Writer
 
 __all__ = [
     "DEFAULT_LIMITS",

@@ -11,10 +11,9 @@ from .structure import (
     LinkedMessage,
     Message,
     Structure,
-    Tags,
     field_rows,
 )
-from .writer import Writer, add_tag
+from .writer import Tags, Writer, add_tag
 
 __all__ = [
     "DEFAULT_LIMITS",

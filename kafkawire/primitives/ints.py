@@ -9,9 +9,9 @@ from typing import Any, Final, NoReturn
 
 
 class SharedInts(list[int]):
-    """A read-only list of integers that other structs may share: it compares, prints and iterates
-    as any list.
+    """A read-only list of integers that other structs may share.
 
+    It compares, prints and iterates as any list.
     The field that holds it can be set to a list of its own: `p.isr_nodes = [*p.isr_nodes, 4]`.
     """
 

@@ -34,8 +34,9 @@ NO_LIMITS: Final = Limits(UNLIMITED, UNLIMITED, 0)
 
 
 def elements_within(limits: Limits, size: int) -> int:
-    """Return how many elements and arrays together keep a body of `size` bytes within all limits,
-    for those who read it without making objects.
+    """Return how many elements and arrays together keep a body of `size` bytes within all limits.
+
+    It is for those who read the body without making objects.
     """
     each = limits.bytes_per_object
     if size <= FREE_OBJECTS or each == 0:  # an object has at least one byte

@@ -22,7 +22,8 @@ from ..errors import (
 from .ints import NO_INTS
 from .limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 from .shared import LARGEST, SMALLEST, shared_ints, shared_name
-from .structure import Bent, Tags
+from .structure import Bent
+from .writer import Tags
 
 MAX_STRING: Final = 0x7FFF
 """The longest string: compact lengths beyond an int16 are errors, as in Kafka."""
@@ -284,8 +285,10 @@ class Reader:
     # -- elements of arrays
 
     def slots(self, n: i64) -> bytes:
-        """Return any `n` bytes, for an array of `n` structs (`n` is checked): compiled code
-        allocates a list at its final size in a comprehension over bytes, but not over a range.
+        """Return any `n` bytes, for an array of `n` structs; `n` is checked.
+
+        Compiled code allocates a list at its final size in a comprehension over bytes, but not over
+        a range.
         """
         self.objects -= n
         if self.objects < 0:

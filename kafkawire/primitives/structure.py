@@ -25,10 +25,6 @@ NO_SLOTS: Final[tuple[str, ...]] = ()
 EMPTY: Final[Any] = []
 """The default of an array parameter: a placeholder for a new list, never stored."""
 
-Tags = list[tuple[int, bytes]] | None
-"""Unknown tagged fields of one struct, as (tag, raw bytes), in wire order; None if there are none.
-"""
-
 
 class FieldRow(NamedTuple):
     """One field, for table-driven code.
@@ -52,6 +48,7 @@ class FieldRow(NamedTuple):
 
 def field_rows(text: str) -> tuple[FieldRow, ...]:
     """Read the rows of generated code: one per line, its words the columns of FieldRow in order.
+
     The tag, a number, and the entity type, a name, are optional. A line takes no compiled code; a
     call with seven arguments would.
     """

@@ -6,7 +6,7 @@ Law: a value out of the range of its wire type raises; nothing is truncated. A b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from librt.strings import (
     BytesWriter,
@@ -19,11 +19,12 @@ from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 from ..errors import InvalidValue, OutOfRange
 
-if TYPE_CHECKING:
-    from .structure import Tags
-
 MAX_STRING: Final = 0x7FFF
 MAX_LENGTH: Final = 0x7FFF_FFFE
+
+Tags = list[tuple[int, bytes]] | None
+"""Unknown tagged fields of one struct, as (tag, raw bytes), in wire order; None if there are none.
+"""
 
 
 # free_list_len: each encode makes one writer and reuses the last one's memory
@@ -214,7 +215,7 @@ class Writer:
 
     # -- tagged fields (KIP-482)
 
-    def write_tags(self, known: Tags, unknown: Tags) -> None:
+    def write_tags(self, known: Tags, unknown: Tags) -> None:  # noqa: C901 - hot: no calls
         """Write a tagged-field block: known and unknown fields merged in ascending order."""
         if known is None:
             if unknown is None:

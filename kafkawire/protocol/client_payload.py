@@ -24,8 +24,9 @@ class ClientPayload(Message):
     def decode(
         cls, data: bytes, version: int, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
     ) -> Self:
-        """Read a payload that fills the data; DecodeError names it and the byte where reading
-        stopped.
+        """Read a payload that fills the data.
+
+        DecodeError names it and the byte where reading stopped.
         """
         reader = Reader(data, lenient=lenient, limits=limits)
         name = cls.__name__

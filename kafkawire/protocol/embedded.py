@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Structure
+from .fields import fields_at
 from .json_form import Json
 from .kinds import REQUEST, read_payload, recognise
 from .payload import Payload, decoded_name, json_name
@@ -245,9 +246,8 @@ def _said(owners: tuple[Structure, ...], attribute: str, version: int) -> str | 
 @lru_cache(1 << 10)
 def _who_says(owners: tuple[type[Structure], ...], attribute: str, version: int) -> int | None:
     for at, owner in enumerate(owners):
-        for row in owner.__fields__:
-            if row.attribute == attribute and row.first <= version <= row.last:
-                return at
+        if any(field.attribute == attribute for field in fields_at(owner, version)):
+            return at
     return None
 
 

@@ -140,9 +140,9 @@ def decode_response_body(
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Body:
-    """Decode the body of the response to a request of that version; it begins at `start` and fills
-    the rest of `data`.
+    """Decode the body of the response to a request of that version.
 
+    It begins at `start` and fills the rest of `data`.
     A broker without the requested version of ApiVersions responds with error 35 and a version 0
     body (KIP-511), so the error code decides the version.
     """
@@ -161,8 +161,9 @@ def decode_response_body(
 def response_body_versions(
     api_key: int, version: int, data: bytes, start: int = 0
 ) -> tuple[int, ...]:
-    """Return the possible versions of the response body at `start`, the likeliest first; the last
-    is the requested one.
+    """Return the possible versions of the response body at `start`, the likeliest first.
+
+    The last is the requested one.
     """
     error = int.from_bytes(data[start : start + 2], "big", signed=True)
     if api_key == ApiKey.API_VERSIONS and version and error == ErrorCode.UNSUPPORTED_VERSION:

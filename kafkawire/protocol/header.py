@@ -77,9 +77,9 @@ def _first_flexible(type: str, api_key: int) -> int:
 def decode_request_header(
     data: bytes, start: int = 0, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> RequestHead:
-    """Read the request header at `start` (behind the size); of an unknown API key, as header
-    version 1.
+    """Read the request header at `start` (behind the size).
 
+    The header of an unknown API key is read as header version 1.
     lenient: keep a client id that is not UTF-8 (by surrogateescape); the header's `bent` counts it.
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
@@ -109,10 +109,10 @@ def decode_response_header(
     *,
     limits: Limits = DEFAULT_LIMITS,
 ) -> ResponseHead:
-    """Read the response header at `start` (behind the size) of the response to a request of that
-    key and version.
+    """Read the header at `start` (behind the size) of the response to a request.
 
-    Raises DecodeError whose offset counts from the beginning of `data`.
+    api_key, api_version: of the request. Raises DecodeError whose offset counts from the beginning
+    of `data`.
     """
     header_version = response_header_version(api_key, api_version)
     reader = Reader(data, start, limits=limits)
@@ -124,8 +124,9 @@ def decode_response_header(
 
 
 def _located(error: Exception, name: str, reader: Reader) -> DecodeError:
-    """Add the offset at which a header fails. Headers are decoded for many guesses, so they are not
-    decoded again to find the field.
+    """Add the offset at which a header fails.
+
+    Headers are decoded for many guesses, so they are not decoded again to find the field.
     """
     at = min(reader.pos, len(reader.data))
     if isinstance(error, DecodeError):

@@ -13,7 +13,6 @@ result of `to_json` holds only what `json` can write.
 from __future__ import annotations
 
 import math
-import sys
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -21,7 +20,8 @@ from typing import Any, Final, NamedTuple
 
 from ..errors import InvalidValue, UnsupportedVersion
 from ..messages import REGISTRY
-from ..primitives import FieldRow, Message, MessageInfo, Structure
+from ..primitives import Message, MessageInfo, Structure
+from .fields import Field, all_fields, fields_at
 
 UNKNOWN_TAGS: Final = "_unknownTaggedFields"
 
@@ -30,8 +30,9 @@ Convert = Callable[[Any], Json]
 
 
 class _Step(NamedTuple):
-    """How one field is written; `convert` None writes the value as it is, `omit` is the value that
-    is left out.
+    """How one field is written.
+
+    `convert` None writes the value as it is, `omit` is the value that is left out.
     """
 
     attribute: str
@@ -69,13 +70,12 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     default = cls()
     steps = tuple(
         _Step(
-            row.attribute,
-            row.json_name,
-            _converter(row.type, version),
-            _ALWAYS if row.tag < 0 else getattr(default, row.attribute),
+            field.attribute,
+            field.json_name,
+            _converter(field, version),
+            getattr(default, field.attribute) if field.is_tagged else _ALWAYS,
         )
-        for row in cls.__fields__
-        if row.first <= version <= row.last
+        for field in fields_at(cls, version)
     )
     _plans[cls, version] = steps
     return steps
@@ -94,15 +94,14 @@ def _check_version(info: MessageInfo, version: int) -> None:
         raise UnsupportedVersion(reason)
 
 
-def _converter(type_name: str, version: int) -> Convert | None:
-    element = type_name.removeprefix("[]")
-    one: Convert | None = _WRITERS.get(element)
-    if element[0].isupper():
+def _converter(field: Field, version: int) -> Convert | None:
+    one: Convert | None = _WRITERS.get(field.element)
+    if field.struct is not None:
 
         def one(value: Structure) -> Json:
             return to_json(value, version)
 
-    if one is None or not type_name.startswith("[]"):
+    if one is None or not field.is_array:
         return one
     each = one
     return lambda values: [each(value) for value in values]
@@ -147,9 +146,9 @@ _WRITERS: Final[dict[str, Convert]] = {
 
 
 def from_json(name: str, version: int, obj: Json) -> Message:
-    """Build the message `name` from its JSON object at a version; a field that is missing takes its
-    default.
+    """Build the message `name` from its JSON object at a version.
 
+    A field that is missing takes its default.
     Raises UnknownApiKey, UnsupportedVersion, and InvalidValue with the path of an invalid value.
     """
     info = REGISTRY.get(name)
@@ -161,16 +160,16 @@ def from_json(name: str, version: int, obj: Json) -> Message:
 def _build(cls: Any, version: int, obj: Json, path: str) -> Any:
     if not isinstance(obj, dict):
         raise InvalidValue(f"is {_kind(obj)}, not an object", path)
-    rows = {row.json_name: row for row in cls.__fields__ if row.first <= version <= row.last}
+    fields = {field.json_name: field for field in fields_at(cls, version)}
     values: dict[str, Any] = {}
     for key, value in obj.items():
         if key == UNKNOWN_TAGS:
             values["unknown_tags"] = _unknown_tags(value, f"{path}.{key}")
             continue
-        row = rows.get(key)
-        if row is None:
-            raise InvalidValue(_no_such_field(key, version, cls, rows), path)
-        values[row.attribute] = _value(row, version, value, f"{path}.{key}", cls)
+        field = fields.get(key)
+        if field is None:
+            raise InvalidValue(_no_such_field(key, version, cls, fields), path)
+        values[field.attribute] = _value(field, version, value, f"{path}.{key}")
     try:
         return cls(**values)
     except TypeError as error:  # a compiled class rejects null in a field that is never nullable
@@ -187,31 +186,33 @@ def _refused(cls: Any, values: dict[str, Any], path: str) -> str:
     return path
 
 
-def _no_such_field(key: str, version: int, cls: Any, rows: dict[str, FieldRow]) -> str:
-    elsewhere = [row for row in cls.__fields__ if row.json_name == key]
-    if elsewhere:
-        row = elsewhere[0]
-        return f"has no {key!r} in version {version}: it is there in {row.first}-{row.last}"
-    close = get_close_matches(key, rows, 1)
+def _no_such_field(key: str, version: int, cls: Any, fields: dict[str, Field]) -> str:
+    for field in all_fields(cls):
+        if field.json_name == key:
+            return f"has no {key!r} in version {version}: it is there in {field.first}-{field.last}"
+    close = get_close_matches(key, fields, 1)
     return f"has no {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
-def _value(row: FieldRow, version: int, value: Json, path: str, cls: Any) -> Any:
+def _value(field: Field, version: int, value: Json, path: str) -> Any:
     if value is None:
         return None
-    element = row.type.removeprefix("[]")
-    if not row.type.startswith("[]"):
-        return _element(element, version, value, path, cls)
+    if not field.is_array:
+        return _element(field, version, value, path)
     if not isinstance(value, list):
         raise InvalidValue(f"is {_kind(value)}, not an array", path)
-    return [_element(element, version, x, f"{path}[{i}]", cls) for i, x in enumerate(value)]
+    return [_element(field, version, x, f"{path}[{i}]") for i, x in enumerate(value)]
 
 
-def _element(element: str, version: int, value: Json, path: str, cls: Any) -> Any:
-    if element[0].isupper():
-        return _build(getattr(sys.modules[cls.__module__], element), version, value, path)
+def _element(field: Field, version: int, value: Json, path: str) -> Any:
+    if field.struct is not None:
+        return _build(field.struct, version, value, path)
+    return _primitive(field.element, value, path)
+
+
+def _primitive(type: str, value: Json, path: str) -> Any:
     try:
-        return _READERS.get(element, _integer)(value)
+        return _READERS.get(type, _integer)(value)
     except (ValueError, OverflowError) as error:  # base64's own error is a ValueError
         raise InvalidValue(str(error), path) from None
 
@@ -256,8 +257,8 @@ def _unknown_tags(value: Json, path: str) -> list[tuple[int, bytes]]:
             raise InvalidValue("is not an object of tag and data", f"{path}[{i}]")
         made.append(
             (
-                _element("int32", 0, entry["tag"], f"{path}[{i}].tag", None),
-                _element("bytes", 0, entry["data"], f"{path}[{i}].data", None),
+                _primitive("int32", entry["tag"], f"{path}[{i}].tag"),
+                _primitive("bytes", entry["data"], f"{path}[{i}].data"),
             )
         )
     return made

@@ -10,14 +10,14 @@ Law: the text equals `json`'s output for `to_json`, without blanks, except for s
 from __future__ import annotations
 
 import json
-import sys
 from binascii import b2a_base64
 from collections.abc import Callable
 from json.encoder import encode_basestring_ascii
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, final
 
-from ..primitives.structure import FieldRow, Structure
+from ..primitives.structure import Structure
+from .fields import Field, fields_at, steps_to
 from .json_form import UNKNOWN_TAGS, Json, check_version, float_form, to_json, uuid_text
 from .secrets import (
     CONFIG_STRUCTS,
@@ -78,9 +78,9 @@ class Template:
     """
 
     def __init__(self, cls: type[Structure], version: int, hide: int) -> None:
-        rows = [row for row in cls.__fields__ if row.first <= version <= row.last]
-        always = [row for row in rows if row.tag < 0]
-        tagged = [row for row in rows if row.tag >= 0]
+        fields = fields_at(cls, version)
+        always = [field for field in fields if field.tag < 0]
+        tagged = [field for field in fields if field.tag >= 0]
         default = cls()
         owner: Any = cls  # a Python class, compiled or not
         module = owner.__module__.rpartition(".")[2]
@@ -90,28 +90,29 @@ class Template:
             hide &= ~DOUBTFUL
         self.config: bool = hide != 0 and owner.__name__ in CONFIG_STRUCTS
         self.secret_tags: bool = hide != 0 and module in SECRET_MODULES
-        self.rows: list[FieldRow] = rows
+        self.fields: tuple[Field, ...] = fields
         self.kinds: dict[str, int] = {}
         self.inner: dict[str, Template | None] = {}
-        for row in rows:
-            self.kinds[row.attribute] = kind_of(row, hide)
-            self.inner[row.attribute] = inner_of(cls, row, version, hide)
-        self.shape: str = "{" + ",".join([f'"{row.json_name}":%s' for row in always]) + "}"
-        self.get: Getter = getter([row.attribute for row in always])
-        names = [row.attribute for row in tagged]
+        for field in fields:
+            self.kinds[field.attribute] = kind_of(field, hide)
+            inner = None if field.struct is None else _template(field.struct, version, hide)
+            self.inner[field.attribute] = inner
+        self.shape: str = "{" + ",".join([f'"{field.json_name}":%s' for field in always]) + "}"
+        self.get: Getter = getter([field.attribute for field in always])
+        names = [field.attribute for field in tagged]
         self.defaults: tuple[Any, ...] = tuple([getattr(default, name) for name in names])
         if hasattr(default, "unknown_tags"):
             names.append("unknown_tags")
             self.defaults = (*self.defaults, None)
         self.get_tagged: Getter | None = getter(names) if names else None
         self.special: list[tuple[int, int, Template | None]] = []
-        for at, row in enumerate(always):
-            kind = self.kinds[row.attribute]
+        for at, field in enumerate(always):
+            kind = self.kinds[field.attribute]
             if kind:
-                self.special.append((at, kind, self.inner[row.attribute]))
-        self.topic: str = topic_field(rows)
+                self.special.append((at, kind, self.inner[field.attribute]))
+        self.topic: str = topic_field(fields)
         self.metadata: Template | None = None
-        if hide and not hide & RECORDS and self.topic and holds_records(cls, version):
+        if hide and not hide & RECORDS and self.topic and steps_to(cls, version, of_records):
             self.metadata = Template(cls, version, hide | RECORDS)
 
     def write(self, struct: object) -> str:
@@ -123,9 +124,9 @@ class Template:
         if get_tagged is not None:
             tagged = get_tagged(struct)
             if tagged != self.defaults:
-                return self.write_by_row(struct)
+                return self.write_by_field(struct)
         if self.config:
-            return self.write_by_row(struct)
+            return self.write_by_field(struct)
         values = self.get(struct)
         special = self.special
         if not special:
@@ -140,19 +141,19 @@ class Template:
         topic: Any = getattr(struct, self.topic)
         return (uuid_text(topic) if self.topic == TOPIC_ID else topic) in METADATA_TOPICS
 
-    def write_by_row(self, struct: object) -> str:
+    def write_by_field(self, struct: object) -> str:
         """Write a struct with optional or hidden values."""
         parts: list[str] = []
         defaults = iter(self.defaults)
-        for row in self.rows:
-            value: Any = getattr(struct, row.attribute)
-            if row.tag >= 0 and value == next(defaults):
+        for field in self.fields:
+            value: Any = getattr(struct, field.attribute)
+            if field.tag >= 0 and value == next(defaults):
                 continue
-            kind, inner = self.kinds[row.attribute], self.inner[row.attribute]
-            if self.config and self.hides(struct, row.attribute):
+            kind, inner = self.kinds[field.attribute], self.inner[field.attribute]
+            if self.config and self.hides(struct, field.attribute):
                 kind = SECRET_TEXT
             text = write_value(value, kind, inner) if kind else str(value)
-            parts.append(f'"{row.json_name}":{text}')
+            parts.append(f'"{field.json_name}":{text}')
         unknown: Any = getattr(struct, "unknown_tags", None)
         if unknown:
             kind = SECRET_BYTES if self.secret_tags else BYTES
@@ -169,29 +170,19 @@ class Template:
         return attribute == "name" and hides_name(struct)
 
 
-def topic_field(rows: list[FieldRow]) -> str:
+def topic_field(fields: tuple[Field, ...]) -> str:
     """Find the field that names the topic of a struct's records; "" if there is none."""
-    types = {row.attribute: row.type for row in rows}
+    strings = {field.attribute for field in fields if field.is_a("string")}
     for name in TOPIC_FIELDS:
-        if types.get(name) == "string":
+        if name in strings:
             return name
-    return TOPIC_ID if types.get(TOPIC_ID) == "uuid" else ""
+    is_id = any(field.attribute == TOPIC_ID and field.is_a("uuid") for field in fields)
+    return TOPIC_ID if is_id else ""
 
 
-def holds_records(cls: type[Structure], version: int) -> bool:
-    """Whether a struct, or one inside it, has a field of records at a version."""
-    owner: Any = cls
-    for row in cls.__fields__:
-        if not row.first <= version <= row.last:
-            continue
-        element = row.type.removeprefix("[]")
-        if element == "records":
-            return True
-        if element[0].isupper():
-            inner = getattr(sys.modules[owner.__module__], element)
-            if holds_records(inner, version):
-                return True
-    return False
+def of_records(_: type[Structure], field: Field) -> bool | None:
+    """Choose the fields of records."""
+    return field.element == "records" or None
 
 
 def getter(names: list[str]) -> Getter:
@@ -204,32 +195,21 @@ def getter(names: list[str]) -> Getter:
     return lambda _: ()
 
 
-def kind_of(row: FieldRow, hide: int) -> int:
+def kind_of(field: Field, hide: int) -> int:
     """Return how a field is written; 0 for a number."""
-    element = row.type.removeprefix("[]")
-    if element[0].isupper():
-        kind = STRUCT
-    else:
-        kind = KINDS.get(element, 0)
-    if element == "records" and hide & RECORDS:
+    kind = STRUCT if field.struct is not None else KINDS.get(field.element, 0)
+    if field.element == "records" and hide & RECORDS:
         kind = SECRET_BYTES
-    if hide & DOUBTFUL or (row.json_name in SECRET_FIELDS and hide and element == row.type):
+    if hide & DOUBTFUL or (hide and field.json_name in SECRET_FIELDS and not field.is_array):
         kind = {TEXT: SECRET_TEXT, BYTES: SECRET_BYTES}.get(kind, kind)
-    if element == row.type:
+    if not field.is_array:
         return kind
     return kind + EACH if kind else INTS
 
 
-def inner_of(cls: type[Structure], row: FieldRow, version: int, hide: int) -> Template | None:
-    """Find the template of a field that holds structs."""
-    element = row.type.removeprefix("[]")
-    if not element[0].isupper():
-        return None
-    owner: Any = cls  # a class of Python's, whichever way it is compiled
-    return _template(getattr(sys.modules[owner.__module__], element), version, hide)
-
-
-def write_value(value: Any, kind: int, inner: Template | None) -> str:
+def write_value(  # noqa: C901, PLR0911 - hot: the commonest kinds first, no lookup by kind
+    value: Any, kind: int, inner: Template | None
+) -> str:
     """Write a value of some kind."""
     if value is None:
         return "null"
@@ -268,8 +248,9 @@ _templates: Final[dict[tuple[type[Structure], int, int], Template]] = {}
 
 
 def template(cls: type[Structure], version: int, secrets: bool, doubtful: bool = False) -> Template:
-    """Give the template of a class at a version. Raises UnsupportedVersion for a message that has
-    no such version.
+    """Give the template of a class at a version.
+
+    Raises UnsupportedVersion for a message that has no such version.
 
     secrets: whether secrets are written. doubtful: whether the message was not decoded byte for
     byte: then all text of a message that may contain secrets is secret.

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..primitives import Message, Structure
+from .fields import all_fields
 from .frame import Frame
 from .json_form import Json, to_json
 from .json_text import shown_json
@@ -68,8 +69,7 @@ def json_name(struct: Structure, attribute: str) -> str:
 
 @lru_cache(1 << 10)
 def _json_name(cls: Any, attribute: str) -> str:
-    name: str = next(row.json_name for row in cls.__fields__ if row.attribute == attribute)
-    return name
+    return next(field.json_name for field in all_fields(cls) if field.attribute == attribute)
 
 
 def decoded_name(struct: Structure, attribute: str) -> str:

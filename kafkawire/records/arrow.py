@@ -11,12 +11,9 @@ views.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from .columns import Columns, Steps, Views
 
 HEADER: Final = pa.struct(
     [pa.field("key", pa.string_view(), nullable=False), pa.field("value", pa.binary_view())]
@@ -61,56 +58,51 @@ PLAIN_SCHEMA: Final = pa.schema(
 
 INT32, INT64, BYTES, TEXT = pa.int32(), pa.int64(), pa.binary_view(), pa.string_view()
 HEADERS: Final = SCHEMA.field("headers").type
-NOTHING: Final = pa.py_buffer(b"")
-NO_HEADERS: Final = pa.nulls(0, HEADER)
 
 
-def record_batch(columns: Columns) -> pa.RecordBatch:
-    """Make Arrow arrays of the columns, by `SCHEMA`."""
-    rows = columns.rows
-    data = [pa.py_buffer(buffer) for buffer in columns.buffers]
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.Array.from_buffers(INT32, rows, [None, steps(columns.batch, rows)], 0),
-            pa.Array.from_buffers(INT64, rows, [None, memory(columns.offset.numbers, 8 * rows)], 0),
-            pa.Array.from_buffers(
-                INT64, rows, [None, memory(columns.timestamp.numbers, 8 * rows)], 0
-            ),
-            view_array(BYTES, rows, columns.key, data),
-            view_array(BYTES, rows, columns.value, data),
-            header_array(rows, columns, data),
-        ],
-        schema=SCHEMA,
-    )
+def record_batch(arrays: list[pa.Array]) -> pa.RecordBatch:
+    """Make a batch of arrays in the order of `SCHEMA`."""
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def memory(taken: bytearray, size: int) -> pa.Buffer:
+def memory(taken: bytes | bytearray, size: int) -> pa.Buffer:
     """Make a buffer of the first `size` bytes, which keeps them alive."""
     made = pa.py_buffer(taken)
     return made if len(taken) == size else made.slice(0, size)
 
 
-def steps(column: Steps, rows: int) -> pa.Buffer:
+def int32_buffer(rows: int, numbers: bytearray) -> pa.Buffer:
     """Make a buffer of int32: zeros if the column has no memory."""
-    return memory(column.numbers, 4 * rows) if column.numbers else pa.py_buffer(bytes(4 * rows))
+    return memory(numbers, 4 * rows) if numbers else pa.py_buffer(bytes(4 * rows))
 
 
-def view_array(type: pa.DataType, rows: int, views: Views, data: list[pa.Buffer]) -> pa.Array:
+def int32_array(rows: int, numbers: bytearray) -> pa.Array:
+    """Make an array of int32: zeros if the column has no memory."""
+    return pa.Array.from_buffers(INT32, rows, [None, int32_buffer(rows, numbers)], 0)
+
+
+def int64_array(rows: int, numbers: bytearray) -> pa.Array:
+    """Make an array of int64."""
+    return pa.Array.from_buffers(INT64, rows, [None, memory(numbers, 8 * rows)], 0)
+
+
+def view_array(
+    type: pa.DataType,
+    rows: int,
+    words: bytearray,
+    valid: bytearray,
+    nulls: int,
+    data: list[pa.Buffer],
+) -> pa.Array:
     """Make an array of views into `data`."""
-    if views.nulls == rows:
+    if nulls == rows:
         return pa.nulls(rows, type)
-    valid = memory(views.valid, rows // 8 + 1) if views.nulls else None
-    words = memory(views.words, 16 * rows)
-    return pa.Array.from_buffers(type, rows, [valid, words, *data], views.nulls)
+    valid_buffer = memory(valid, rows // 8 + 1) if nulls else None
+    return pa.Array.from_buffers(type, rows, [valid_buffer, memory(words, 16 * rows), *data], nulls)
 
 
-def header_array(rows: int, columns: Columns, data: list[pa.Buffer]) -> pa.Array:
-    """Make the array of each row's headers."""
-    count = columns.headers
-    children = NO_HEADERS
-    if count:
-        keys = view_array(TEXT, count, columns.header_key, data)
-        values = view_array(BYTES, count, columns.header_value, data)
-        children = pa.StructArray.from_arrays([keys, values], fields=list(HEADER))
-    ends = steps(columns.header_ends, rows + 1)
-    return pa.Array.from_buffers(HEADERS, rows, [None, ends], 0, children=[children])
+def header_array(rows: int, ends: bytearray, keys: pa.Array, values: pa.Array) -> pa.Array:
+    """Make the array of each row's headers; `ends`: where those of each row end."""
+    children = pa.StructArray.from_arrays([keys, values], fields=list(HEADER))
+    all_ends = int32_buffer(rows + 1, ends)
+    return pa.Array.from_buffers(HEADERS, rows, [None, all_ends], 0, children=[children])

@@ -48,7 +48,7 @@ class BatchBuilder:
     level: the codec's own; None is its default.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options by name
         self,
         *,
         base_offset: int = 0,

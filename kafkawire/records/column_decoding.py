@@ -13,7 +13,7 @@ from .decoding import check_consumed, check_sum, located, misfit, unfit
 from .rows import add_rows
 
 
-def add_records(
+def add_records(  # noqa: PLR0913 - native integers, without an object per batch
     columns: Columns,
     data: bytes,
     start: i64,
@@ -26,8 +26,9 @@ def add_records(
     batch_index: int,
     buffer: i64,
 ) -> WireError | None:
-    """Add the `count` records of magic 2 in `data[start:end]`, as `decode_records` reads them, up
-    to a fault, which is returned.
+    """Add the `count` records of magic 2 in `data[start:end]`, as `decode_records` reads them.
+
+    It ends at a fault, which is returned.
     """
     cursor = Cursor(data, start, end)
     columns.reserve(count)

@@ -118,6 +118,12 @@ class Views:
         self.put(row, data, pos, length, buffer)
         cursor.pos = pos + length
 
+    def to_arrow(self, type: pa.DataType, rows: int, data: list[pa.Buffer]) -> pa.Array:
+        """Make an array of the first rows; data: what the views point into."""
+        from . import arrow
+
+        return arrow.view_array(type, rows, self.words, self.valid, self.nulls, data)
+
 
 @final
 @mypyc_attr(acyclic=True)
@@ -192,9 +198,22 @@ class Columns:
 
     def to_arrow(self) -> pa.RecordBatch:
         """Make Arrow arrays of the columns without copying them; see `arrow.SCHEMA`."""
-        from .arrow import record_batch
+        from . import arrow
 
-        return record_batch(self)
+        rows, count = self.rows, self.headers
+        data = [arrow.memory(buffer, len(buffer)) for buffer in self.buffers]
+        keys = self.header_key.to_arrow(arrow.TEXT, count, data)
+        values = self.header_value.to_arrow(arrow.BYTES, count, data)
+        return arrow.record_batch(
+            [
+                arrow.int32_array(rows, self.batch.numbers),
+                arrow.int64_array(rows, self.offset.numbers),
+                arrow.int64_array(rows, self.timestamp.numbers),
+                self.key.to_arrow(arrow.BYTES, rows, data),
+                self.value.to_arrow(arrow.BYTES, rows, data),
+                arrow.header_array(rows, self.header_ends.numbers, keys, values),
+            ]
+        )
 
     def add_buffer(self, data: bytes) -> int:
         """Add a buffer; return its number. LimitExceeded if views cannot address its end."""

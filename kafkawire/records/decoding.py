@@ -24,7 +24,7 @@ CALM: Final = 0x2000000000000000
 """Two numbers between this and its negative can be added without overflow."""
 
 
-def decode_records(
+def decode_records(  # noqa: PLR0913 - native integers, without an object per batch
     records: list[Record],
     data: bytes,
     start: i64,

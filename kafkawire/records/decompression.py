@@ -10,26 +10,30 @@ UnsupportedCompression with its name.
     zstd    RFC 8878 frames                                  zstandard
 
 Batches of one member or frame, which nearly all are, are decompressed at once. Others, and corrupt
-ones, are read again in pieces: the output before a fault is returned (`readable_part`).
+ones, are read again in pieces (see `pieces`).
 """
 
 from __future__ import annotations
 
-import sys
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from ..errors import CorruptBatch, LimitExceeded, WireError
-from . import gzip, lz4, snappy, zstd
+from . import gzip, lz4
 from .compression import Compression
-from .limits import DEFAULT_RECORD_LIMITS, Budget
+from .limits import Budget
 from .packages import give_back, package_of, taken
-
-FIRST_BUFFER: Final = 32_768
-GROWTH: Final = 8
-
-MAX_FRAMES: Final = DEFAULT_RECORD_LIMITS.max_frames
+from .pieces import (
+    MAX_FRAMES,
+    bomb,
+    capacity,
+    gzip_pieces,
+    lz4_pieces,
+    readable_part,
+    snappy_pieces,
+    zstd_pieces,
+)
 
 
 def decompress(
@@ -40,23 +44,6 @@ def decompress(
     Raises LimitExceeded with the ratio reached, CorruptBatch if the data is corrupt.
     """
     return DECOMPRESSORS[codec](data, magic, limit, max_frames)
-
-
-def readable_part(
-    codec: Compression, data: bytes, magic: int, limit: int, max_frames: int = MAX_FRAMES
-) -> bytes:
-    """Decompress corrupt `data` up to its fault.
-
-    Returns all gzip output before the fault, and whole blocks of lz4, zstd and Java's snappy
-    framing; nothing of a corrupt raw block of snappy.
-    """
-    parts: list[bytes] = []
-    try:
-        for part in PIECES[codec](data, magic, limit, max_frames):
-            parts.append(part)  # not `extend`: output before an error is kept
-    except WireError:
-        pass  # already reported by `decompress`
-    return b"".join(parts)
 
 
 def opened(
@@ -80,27 +67,6 @@ def opened(
     return read, fault
 
 
-def bomb(codec: str, size: int, limit: int) -> LimitExceeded:
-    """Make the error for `size` bytes that decompress to more than `limit`."""
-    ratio = limit / max(size, 1)
-    return LimitExceeded(
-        f"{codec}: {size} bytes become more than the {limit} allowed (over {ratio:.1f}:1)"
-    )
-
-
-def too_many(codec: str, max_frames: int) -> LimitExceeded:
-    """Make the error for a stream of more than `max_frames` members, frames or blocks."""
-    return LimitExceeded(f"{codec}: more than the {max_frames} {FRAME_NAMES[codec]} allowed")
-
-
-FRAME_NAMES: Final = {"gzip": "members", "snappy": "blocks", "lz4": "frames", "zstd": "frames"}
-
-
-def capacity(size: int, limit: int) -> int:
-    """Return the size of the first buffer for the output of `size` bytes."""
-    return min(limit, max(FIRST_BUFFER, GROWTH * size))
-
-
 # -- gzip
 
 
@@ -120,31 +86,6 @@ def gunzip(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
     return b"".join(gzip_pieces(data, magic, limit, max_frames))
 
 
-def gzip_pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iterator[bytes]:
-    """Read the members of a gzip stream in pieces."""
-    left = limit
-    at = members = 0
-    while at < len(data) or not members:
-        members += 1
-        if members > max_frames:
-            raise too_many("gzip", max_frames)
-        member = gzip.Member()
-        size = gzip.FIRST_PIECE
-        while not member.ended:
-            piece = data[at : at + size]
-            if not piece:
-                raise CorruptBatch("gzip: the stream ends inside a member")
-            part = member.decompress(piece, left + 1)
-            left -= len(part)
-            if left < 0:
-                raise bomb("gzip", len(data), limit)
-            yield part
-            if member.fault is not None:
-                raise CorruptBatch(f"gzip: {member.fault}")
-            at += len(piece) - member.unread
-            size = min(2 * size, gzip.LARGEST_PIECE)
-
-
 # -- snappy
 
 
@@ -152,28 +93,6 @@ def unsnappy(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
     """Read Java's framing, or one raw block."""
     parts = list(snappy_pieces(data, magic, limit, max_frames))
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def snappy_pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iterator[bytes]:
-    """Read the blocks of a snappy stream."""
-    left = limit
-    for count, block in enumerate(snappy.blocks(data)):
-        if count == max_frames:
-            raise too_many("snappy", max_frames)
-        size = snappy.block_size(block)
-        if size > left:
-            raise bomb("snappy", len(data), limit)
-        left -= size
-        yield unsnappy_block(block)
-
-
-def unsnappy_block(block: bytes) -> bytes:
-    """Decompress one raw block whose declared size was checked."""
-    package = package_of("snappy")
-    try:
-        return bytes(package.snappy.decompress_raw(block))
-    except package.DecompressionError as error:
-        raise CorruptBatch(f"snappy: {error}") from None
 
 
 # -- lz4
@@ -207,52 +126,6 @@ def unlz4(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def lz4_pieces(data: bytes, magic: int, limit: int, max_frames: int) -> Iterator[bytes]:
-    """Read lz4 frames block by block."""
-    frames = lz4.with_standard_checksum(data) if magic == 0 else data
-    package = package_of("lz4")
-    left = limit
-    at = count = 0
-    while at < len(frames) or not count:
-        count += 1
-        if count > max_frames:
-            raise too_many("lz4", max_frames)
-        context = package.create_decompression_context()
-        ended = False
-        for end in lz4.block_ends(frames, at):
-            part, ended = lz4_block(context, frames[at:end], left)
-            left -= len(part)
-            if left < 0:
-                raise bomb("lz4", len(data), limit)
-            yield part
-            at = end
-        if not ended:
-            raise CorruptBatch("lz4: the stream ends inside a frame")
-
-
-def lz4_block(context: Any, block: bytes, limit: int) -> tuple[bytes, bool]:
-    """Decompress a block in a frame's context; return (output, whether the frame ended).
-
-    Output beyond `limit` is not read.
-    """
-    package = package_of("lz4")
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        most = capacity(len(block), limit - size) + 1
-        try:
-            part, read, ended = package.decompress_chunk(context, block, max_length=most)
-        except RuntimeError as error:
-            raise CorruptBatch(f"lz4: {error}") from None
-        parts.append(part)
-        size += len(part)
-        block = block[read:]
-        if ended and block:
-            raise CorruptBatch(f"lz4: {len(block)} bytes after the end of a frame")
-        if ended or size > limit or (not block and len(part) < most):
-            return parts[0] if len(parts) == 1 else b"".join(parts), ended
-
-
 # -- zstd
 
 
@@ -281,36 +154,6 @@ def short_zstd(data: bytes, limit: int) -> bytes | None:
         give_back("zstd", reader)
 
 
-def zstd_pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iterator[bytes]:
-    """Read zstd frames block by block."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd as package
-    else:
-        from backports import zstd as package
-
-    left = limit
-    at = count = 0
-    while at < len(data) or not count:
-        count += 1
-        if count > max_frames:
-            raise too_many("zstd", max_frames)
-        frame = package.ZstdDecompressor()
-        for end in zstd.block_ends(data, at):
-            if frame.eof:
-                raise CorruptBatch(f"zstd: {end - at} bytes after the end of a frame")
-            try:
-                part = frame.decompress(data[at:end], left + 1)
-            except package.ZstdError as error:
-                raise CorruptBatch(f"zstd: {error}") from None
-            left -= len(part)
-            if left < 0:
-                raise bomb("zstd", len(data), limit)
-            yield part
-            at = end
-        if not frame.eof:
-            raise CorruptBatch("zstd: the stream ends inside a frame")
-
-
 # -- by codec
 
 
@@ -319,23 +162,11 @@ def as_it_is(data: bytes, _magic: int, _limit: int, _max_frames: int) -> bytes:
     return data
 
 
-def whole(data: bytes, _magic: int, _limit: int, _max_frames: int) -> Iterator[bytes]:
-    """Yield the data: no codec."""
-    yield data
-
-
 DECOMPRESSORS: Final[tuple[Callable[[bytes, int, int, int], bytes], ...]] = (
     as_it_is,
     gunzip,
     unsnappy,
     unlz4,
     unzstd,
-)
-PIECES: Final[tuple[Callable[[bytes, int, int, int], Iterator[bytes]], ...]] = (
-    whole,
-    gzip_pieces,
-    snappy_pieces,
-    lz4_pieces,
-    zstd_pieces,
 )
 """By codec."""

@@ -18,12 +18,9 @@ from struct import Struct
 from typing import Final
 
 from ..errors import CorruptBatch
+from ..magic_numbers import LZ4, is_skippable
 
-FRAME_MAGIC: Final = b"\x04\x22\x4d\x18"
 WORD: Final = Struct("<I")
-
-SKIPPABLE: Final = 0x184D2A50
-"""Skippable frames begin with this number, the last 4 bits free."""
 
 BLOCK_CHECKSUM: Final = 0x10
 CONTENT_SIZE: Final = 0x08
@@ -75,7 +72,7 @@ def checksum(header: bytes) -> int:
 
 def checksum_place(data: bytes) -> int:
     """Return the position of the first frame's header checksum."""
-    if not data.startswith(FRAME_MAGIC) or len(data) < 7:
+    if not data.startswith(LZ4) or len(data) < 7:
         raise CorruptBatch("lz4: no frame header")
     flags = data[4]
     if flags & DICTIONARY:
@@ -97,12 +94,12 @@ def with_standard_checksum(data: bytes) -> bytes:
 
 def block_ends(data: bytes, start: int) -> Iterator[int]:
     """Yield the end of the header, of each block, of the end mark and of the checksum of a frame.
+
     The last is the end of the frame at `start`. Nothing is checked: a truncated or malformed frame
     ends with the data at the latest.
     """
     end = len(data)
-    word = int.from_bytes(data[start : start + 4], "little")
-    if word & ~0xF == SKIPPABLE:
+    if is_skippable(data[start : start + 4]):
         yield min(start + 8 + int.from_bytes(data[start + 4 : start + 8], "little"), end)
         return
     flags = data[start + 4] if start + 4 < end else 0
@@ -128,7 +125,7 @@ def parts(data: bytes) -> Iterator[bytes]:
 
 def frame(data: bytes, magic: int, compress_block: Callable[[bytes], bytes]) -> bytes:
     """Put `data` into one frame; a block that would not shrink is stored."""
-    header = FRAME_MAGIC + DESCRIPTOR
+    header = LZ4 + DESCRIPTOR
     out = [header, bytes([checksum(header if magic == 0 else DESCRIPTOR)])]
     for part in parts(data):
         block = compress_block(part)

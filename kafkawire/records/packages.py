@@ -46,6 +46,7 @@ def taken(kind: str, make: Callable[[], Any]) -> Any:
 
 
 def give_back(kind: str, context: Any) -> None:
+    """Keep a context for the next use."""
     idle = _kept[kind]
     if len(idle) < MOST_KEPT:
         idle.append(context)

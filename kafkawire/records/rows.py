@@ -11,7 +11,7 @@ def room(size: int) -> bytearray:
     return bytearray(size)
 
 
-def add_rows(
+def add_rows(  # noqa: PLR0913 - as `rows.c` takes them
     data: bytes,  # noqa: ARG001
     pos: int,
     end: int,  # noqa: ARG001

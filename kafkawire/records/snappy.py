@@ -12,9 +12,9 @@ from struct import Struct
 from typing import Final
 
 from ..errors import CorruptBatch
+from ..magic_numbers import SNAPPY_JAVA
 
-JAVA_MAGIC: Final = b"\x82SNAPPY\x00"
-JAVA_HEADER: Final = JAVA_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+JAVA_HEADER: Final = SNAPPY_JAVA + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 SIZE: Final = Struct(">i")
 
 BLOCK_BYTES: Final = 32_768
@@ -26,7 +26,7 @@ MOST_PER_BYTE: Final = 22
 
 def blocks(data: bytes) -> Iterator[bytes]:
     """Yield the raw blocks of either form."""
-    if not data.startswith(JAVA_MAGIC):
+    if not data.startswith(SNAPPY_JAVA):
         yield data
         return
     if len(data) < len(JAVA_HEADER):

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-SKIPPABLE: Final = 0x184D2A50
-"""Skippable frames begin with this number, the last 4 bits free."""
+from ..magic_numbers import is_skippable
 
 SINGLE_SEGMENT: Final = 0x20
 CHECKSUM: Final = 0x04
@@ -22,12 +21,13 @@ RUN_BLOCK: Final = 1
 
 
 def block_ends(data: bytes, start: int) -> Iterator[int]:
-    """Yield the end of the header, of each block and of the checksum of the frame at `start`. The
-    last is the end of the frame. Nothing is checked: a truncated or malformed frame ends with the
-    data at the latest.
+    """Yield the end of the header, of each block and of the checksum of the frame at `start`.
+
+    The last is the end of the frame. Nothing is checked: a truncated or malformed frame ends with
+    the data at the latest.
     """
     end = len(data)
-    if int.from_bytes(data[start : start + 4], "little") & ~0xF == SKIPPABLE:
+    if is_skippable(data[start : start + 4]):
         yield min(start + 8 + int.from_bytes(data[start + 4 : start + 8], "little"), end)
         return
     descriptor = data[start + 4] if start + 4 < end else 0

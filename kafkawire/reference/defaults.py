@@ -46,14 +46,16 @@ def is_set(f: model.Field, value: Any, module: str | None = None) -> bool:
 
 
 def is_any_set(struct: model.Struct, value: Any, module: str | None) -> bool:
+    """Whether any field of a struct differs from its default."""
     if any(is_set(f, member(value, f.attribute), module) for f in struct.fields):
         return True
     return struct.has_tags and member(value, UNKNOWN_TAGS) is not None
 
 
 def fits(struct: model.Struct, value: Any, module: str | None) -> bool:
-    """Whether a value is that struct: an instance of its class in `module`, or where that is None a
-    dict with all its fields.
+    """Whether a value is that struct.
+
+    That is an instance of its class in `module`, or where that is None a dict with all its fields.
     """
     names = [f.attribute for f in struct.fields] + [UNKNOWN_TAGS] * struct.has_tags
     if module is None:

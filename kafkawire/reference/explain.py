@@ -92,6 +92,7 @@ def undecoded(data: bytes, end: int, bad: int, trailing: bool) -> Iterator[Row]:
 
 
 def mark(row: Row, bad: int, reason: str) -> Row:
+    """Mark the byte at `bad`, if the row has it."""
     if not row.offset <= bad < row.end:
         return row
     return replace(row, bad=bad - row.offset, notes=(*row.notes, reason))
@@ -159,8 +160,10 @@ def rest_is_secret(name: str | None, data: bytes) -> bool:
 
 
 def hide_secrets(parsed: Parsed) -> None:
-    """Mark the nodes of a message with secrets; in a message that was not decoded byte for byte,
-    and in unknown tags, all that may contain some.
+    """Mark the nodes of a message with secrets.
+
+    In a message that was not decoded byte for byte, and in unknown tags, these are all that may
+    contain some.
     """
     doubtful = parsed.error is not None or bool(parsed.flaws)
     may_carry = parsed.name in SECRET_MESSAGES
@@ -204,6 +207,7 @@ def _hide(node: Node) -> None:
 
 
 def counted(n: int, thing: str) -> str:
+    """Write a length with its unit; a negative one is null."""
     if n < 0:
         return "null"
     return f"1 {thing}" if n == 1 else f"{n} {thing}s"

@@ -58,6 +58,7 @@ def value_piece(f: model.Field, version: int, known: Known, *, tagged: bool) -> 
 
 
 def primitive(wire: WireType | None, flexible: bool, nullable: bool) -> Piece:
+    """Make the piece of a primitive type."""
     assert wire is not None
     match wire.name:
         case "string":
@@ -138,8 +139,9 @@ class Optional(Piece):
 
 
 class Absent(Piece):
-    """A field that the version does not have: its default; must not be set when writing, unless
-    ignorable.
+    """A field that the version does not have: its default.
+
+    It must not be set when writing, unless it is ignorable.
     """
 
     def __init__(self, f: model.Field) -> None:

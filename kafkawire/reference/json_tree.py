@@ -33,6 +33,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
 
 
 def node_json(node: Node) -> dict[str, Any]:
+    """Make the JSON object of a node and those below it."""
     made: dict[str, Any] = {
         "name": node.name,
         "path": node.path,

@@ -91,6 +91,7 @@ def part(name: str, type: str, piece: Piece) -> Place:
 
 
 def described(value: object) -> str:
+    """Say of which type a value is, without showing it."""
     return f"is of type {type(value).__name__}"
 
 

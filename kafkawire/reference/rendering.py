@@ -101,10 +101,12 @@ def marked_at(row: Row) -> int | None:
 
 
 def label(row: Row) -> str:
+    """Return the name of a field, indented."""
     return f"{GAP * row.depth}{row.field}"
 
 
 def columns(rows: tuple[Row, ...]) -> Columns:
+    """Measure the columns."""
     return Columns(
         max((len(str(row.offset)) for row in rows), default=1),
         max((len(hex_of(row)) for row in rows), default=0),
@@ -123,6 +125,7 @@ def lines(explanation: Explanation) -> Iterator[Line]:
 
 
 def row_line(row: Row, width: Columns) -> Line:
+    """Write a row: offset, bytes, field, type and value."""
     text = hex_of(row)
     line = [Span(f"{row.offset:>{width.offset}}{GAP}", "offset")]
     bad = marked_at(row)

@@ -60,6 +60,7 @@ class Length(Piece):
 
 
 def length_type(kind: str, flexible: bool) -> str:
+    """Return the wire type of a length."""
     if flexible:
         return "uvarint"
     return "int16" if kind == "string" else "int32"

@@ -128,6 +128,7 @@ class Block(Piece):
 
 
 def tag_of(entry: tuple[int, bytes]) -> int:
+    """Return the tag of a tagged field."""
     return entry[0]
 
 
@@ -159,4 +160,5 @@ def add_unknown(unknown: Any, fields: list[tuple[int, bytes]], sink: Sink) -> No
 
 
 def is_tag_entry(entry: Any) -> bool:
+    """Whether a value is an unknown tagged field: a tag and its bytes."""
     return isinstance(entry, tuple) and [type(x) for x in entry] == [int, bytes]

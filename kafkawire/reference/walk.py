@@ -203,6 +203,7 @@ def read_of(f: model.Field, version: int, *, is_tagged: bool) -> Read:
 
 
 def read_primitive(f: model.Field, flexible: bool, nullable: bool) -> Read:
+    """Make what reads a field of a primitive type."""
     assert f.wire is not None
     if f.wire.size is not None:
         return partial(Walk.take, size=f.wire.size)
@@ -212,6 +213,7 @@ def read_primitive(f: model.Field, flexible: bool, nullable: bool) -> Read:
 
 
 def read_struct(walk: Walk, plan: Plan) -> None:
+    """Read a struct."""
     walk.struct(plan)
 
 
@@ -244,6 +246,7 @@ def read_array(walk: Walk, size: int, nullable: bool, read: Read, objects: int =
 
 
 def read_bytes(walk: Walk, size: int, nullable: bool) -> None:
+    """Read bytes after their length; size: of the length, 0 for a varint."""
     start = walk.pos
     n = walk.length(size)
     if n < 0:
@@ -253,6 +256,7 @@ def read_bytes(walk: Walk, size: int, nullable: bool) -> None:
 
 
 def read_text(walk: Walk, size: int, nullable: bool) -> None:
+    """Read a string after its length; size: of the length, 0 for a varint."""
     start = walk.pos
     n = walk.length(size)
     if n > MAX_STRING:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafkawire.capture.engine import decode_capture
-from kafkawire.capture.jsonl import records as record_text
-from kafkawire.capture.jsonl.records import Count, records_fields
+from kafkawire.capture.jsonl.records import Count
+from kafkawire.capture.jsonl.records_fields import records_fields
 from kafkawire.records import Record, RecordBatches
 
 from . import truth
@@ -52,7 +52,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
     ours = []
     for number, row in enumerate(rows):
         if row.message is not None and row.body_version is not None:
-            for place in record_text.records_fields(row.message, row.body_version):
+            for place in records_fields(row.message, row.body_version):
                 if place.data:
                     ours.append((number, place))
     wanted = truth.lines(records_of(path))

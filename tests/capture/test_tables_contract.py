@@ -28,8 +28,8 @@ from kafkawire.capture.tables.extraction.partition_fields import (
     partition_references,
 )
 from kafkawire.messages import REGISTRY
-from kafkawire.primitives import FieldRow
 from kafkawire.protocol import ApiKey
+from kafkawire.protocol.fields import Field, all_fields
 from kafkawire_cli.render.brief import facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Message, build
@@ -114,10 +114,10 @@ def ours(message: Message) -> set[tuple[str, str, str]]:
     module = sys.modules[REGISTRY.load(message.name).__module__]
     found = set()
     for struct in message.structs:
-        for row in getattr(module, struct.name).__fields__:
-            note = recorder_of(struct.name, row)
+        for field in all_fields(getattr(module, struct.name)):
+            note = recorder_of(struct.name, field)
             if note in notes:
-                found.add((struct.name, row.attribute, notes[note]))
+                found.add((struct.name, field.attribute, notes[note]))
     return found
 
 
@@ -245,7 +245,8 @@ def test_a_field_has_the_entity_type_of_its_schema() -> None:
 
 def test_a_name_without_an_entity_type_identifies_nothing() -> None:
     for name in ("topic", "topic_name", "name", "group_id", "groups", "transactional_id"):
-        assert recorder_of("SomeTopic", FieldRow(name, name, "string", 0, 1, -1)) is None
+        field = Field(name, name, "string", False, None, 0, 1, -1, "")
+        assert recorder_of("SomeTopic", field) is None
 
 
 # -- where partitions are
@@ -253,13 +254,10 @@ def test_a_name_without_an_entity_type_identifies_nothing() -> None:
 
 def struct_at(cls: Any, attribute: str) -> Any:
     """The struct type of a field that is an array of structs; None for one of numbers."""
-    row = next(row for row in cls.__fields__ if row.attribute == attribute)
-    assert row.type.startswith("[]"), (cls, attribute)
-    kind = row.type.removeprefix("[]")
-    if not kind[0].isupper():
-        assert kind == "int32"
-        return None
-    return getattr(sys.modules[cls.__module__], kind)
+    field = next(field for field in all_fields(cls) if field.attribute == attribute)
+    assert field.is_array, (cls, attribute)
+    assert field.struct is not None or field.element == "int32"
+    return field.struct
 
 
 PLACES = [

@@ -13,6 +13,7 @@ import zstandard
 from lz4 import frame as lz4_frame
 
 from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
+from kafkawire.magic_numbers import LZ4
 from kafkawire.records import Compression, compression, lz4, snappy
 from kafkawire.records.compression import compress
 from kafkawire.records.decompression import decompress
@@ -85,8 +86,8 @@ def test_lz4_of_magic_0_has_its_own_header_checksum() -> None:
 
 def test_lz4_with_content_size_in_magic_0() -> None:
     descriptor = b"\x68\x40" + pack("<Q", len(TEXT))
-    for covered in (descriptor, lz4.FRAME_MAGIC + descriptor):
-        header = lz4.FRAME_MAGIC + descriptor + bytes([lz4.checksum(covered)])
+    for covered in (descriptor, LZ4 + descriptor):
+        header = LZ4 + descriptor + bytes([lz4.checksum(covered)])
         frame = header + compress(Compression.LZ4, TEXT, 1)[7:]
         assert decompress(Compression.LZ4, frame, 0, PLENTY) == TEXT
 

@@ -26,7 +26,8 @@ from kafkawire.records import (
     RecordLimits,
 )
 from kafkawire.records.compression import compress
-from kafkawire.records.decompression import decompress, readable_part
+from kafkawire.records.decompression import decompress
+from kafkawire.records.pieces import readable_part
 from kafkawire.records.snappy import JAVA_HEADER
 
 from .test_hostile import with_records

@@ -15,6 +15,8 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -35,7 +37,6 @@ class Format(StrEnum):
 HEAD_BYTES: Final = 8
 """Bytes that are enough to recognise any format."""
 
-_GZIP: Final = b"\x1f\x8b"
 _SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes in hex text."""
 
@@ -90,7 +91,7 @@ def first_bytes(path: Path) -> bytes:
 
 def unpacked_head(head: bytes, name: str) -> bytes:
     """Decompress the first bytes of a gzip file; InputError if it is corrupt."""
-    if head[:2] != _GZIP:
+    if not is_gzip(head):
         return head
     from kafkawire.capture.files.recognition import unpacked_head as decompressed
     from kafkawire.errors import CaptureError
@@ -123,11 +124,7 @@ def recognise(head: bytes, name: str) -> Format:
 
 def is_capture(head: bytes) -> bool:
     """Return whether data starts like a capture, or like zstd, which is checked later."""
-    from kafkawire.capture.files.compression import is_compressed
-    from kafkawire.capture.files.pcap import is_pcap
-    from kafkawire.capture.files.pcapng_blocks import is_pcapng
-
-    return is_pcap(head) or is_pcapng(head) or is_compressed(head)
+    return is_pcap(head) or is_pcapng(head) or is_zstd(head)
 
 
 def is_hex(head: bytes) -> bool:
@@ -214,7 +211,7 @@ def standard_input() -> BufferedReader:
 
 def unpacked(data: bytes, name: str) -> bytes:
     """Decompress gzip data, and return other data as it is; InputError if it is corrupt."""
-    if data[:2] != _GZIP:
+    if not is_gzip(data[:2]):
         return data
     try:
         return gzip.decompress(data)

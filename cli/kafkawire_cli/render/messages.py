@@ -60,8 +60,9 @@ class View(NamedTuple):
 
 def body(entry: Entry, view: View) -> Any:
     """Return the body of a row as JSON, with a summary in place of records; hex if not decoded."""
-    from kafkawire.capture.jsonl.records import records_fields, records_summary, replace_records
-    from kafkawire.capture.jsonl.rows import raw_text
+    from kafkawire.capture.jsonl.formats import raw_text
+    from kafkawire.capture.jsonl.records import records_summary, replace_records
+    from kafkawire.capture.jsonl.records_fields import records_fields
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.json_text import shown_json
 
@@ -76,7 +77,8 @@ def body(entry: Entry, view: View) -> Any:
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
     """Decode every records field of a row."""
-    from kafkawire.capture.jsonl.records import records_fields, records_json
+    from kafkawire.capture.jsonl.records import records_json
+    from kafkawire.capture.jsonl.records_fields import records_fields
 
     row = entry.row
     if row.message is None or row.body_version is None:
@@ -136,7 +138,8 @@ def latency(entry: Entry) -> str:
 
 def content(entry: Entry) -> str:
     """Summarise the content of a row."""
-    from kafkawire.capture.jsonl.records import Count, records_fields
+    from kafkawire.capture.jsonl.records import Count
+    from kafkawire.capture.jsonl.records_fields import records_fields
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.secrets import SECRET_APIS
 

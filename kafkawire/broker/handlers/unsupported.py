@@ -10,13 +10,12 @@ error field.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ...messages import REGISTRY
 from ...primitives import Message, Structure
-from ...primitives.structure import FieldRow
 from ...protocol import ErrorCode
+from ...protocol.fields import Field, fields_at
 from ..request import Request
 
 ERROR = ErrorCode.UNSUPPORTED_VERSION
@@ -43,42 +42,38 @@ def _error_structure(cls: type[Structure], requested: Structure | None, version:
 
     Fields that the request has too (names, ids) are copied.
     """
-    rows = [row for row in cls.__fields__ if row.first <= version <= row.last]
+    fields = fields_at(cls, version)
     values: dict[str, Any] = {}
-    has_error = any(row.attribute.endswith(ERROR_FIELD) for row in rows)
-    for row in rows:
-        if row.attribute.endswith(ERROR_FIELD):
-            values[row.attribute] = int(ERROR)
-        elif not row.type.startswith("[]"):
-            copied = _copied(row, requested, version)
+    has_error = any(field.attribute.endswith(ERROR_FIELD) for field in fields)
+    for field in fields:
+        if field.attribute.endswith(ERROR_FIELD):
+            values[field.attribute] = int(ERROR)
+        elif not field.is_array:
+            copied = _copied(field, requested, version)
             if copied is not None:
-                values[row.attribute] = copied
+                values[field.attribute] = copied
         elif not has_error:
-            values[row.attribute] = _elements(cls, row, requested, version)
+            values[field.attribute] = _elements(field, requested, version)
     return cls(**values)
 
 
-def _copied(row: FieldRow, requested: Structure | None, version: int) -> Any:
-    for field in () if requested is None else requested.__fields__:
-        if field.attribute == row.attribute and field.type == row.type:
-            return (
-                getattr(requested, row.attribute) if field.first <= version <= field.last else None
-            )
+def _copied(field: Field, requested: Structure | None, version: int) -> Any:
+    for each in () if requested is None else fields_at(type(requested), version):
+        if each.attribute == field.attribute and each.has_type_of(field):
+            return getattr(requested, field.attribute)
     return None
 
 
-def _elements(
-    cls: type[Structure], row: FieldRow, requested: Structure | None, version: int
-) -> list[Any]:
+def _elements(field: Field, requested: Structure | None, version: int) -> list[Any]:
     """Build one element for each element of the first array of the request."""
-    struct = getattr(sys.modules[cls.__module__], row.type.removeprefix("[]"), None)
-    if struct is None or requested is None:
+    if field.struct is None or requested is None:
         return []
-    for field in requested.__fields__:
-        if field.type.startswith("[]") and field.first <= version <= field.last:
-            elements = getattr(requested, field.attribute) or []
+    for array in fields_at(type(requested), version):
+        if array.is_array:
             return [
-                _error_structure(struct, each if isinstance(each, Structure) else None, version)
-                for each in elements
+                _error_structure(
+                    field.struct, each if isinstance(each, Structure) else None, version
+                )
+                for each in getattr(requested, array.attribute) or []
             ]
     return []

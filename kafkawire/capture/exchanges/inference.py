@@ -12,7 +12,6 @@ A layout is an API with versions of the same wire format: Metadata 5-6 is one.
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +21,7 @@ from ...errors import WireError
 from ...messages import REGISTRY
 from ...primitives import Limits, Message, Reader, Structure
 from ...protocol.error_code import ErrorCode
+from ...protocol.fields import Field, fields_at
 from ...protocol.header import response_header_version
 from ...records import RecordBatches
 from ..frames.decoding import InFlightRequest, RawFrame
@@ -241,16 +241,14 @@ def _of_api(api_key: int, api_version: int) -> list[Layout]:
 
 def _shape(cls: type[Structure], version: int) -> tuple[Any, ...]:
     """List the fields of a version, recursively."""
-    module = sys.modules[cls.__module__]
     return tuple(
         (
-            row.attribute,
-            row.type,
-            _shape(getattr(module, kind), version) if kind[0].isupper() else (),
+            field.attribute,
+            field.element,
+            field.is_array,
+            () if field.struct is None else _shape(field.struct, version),
         )
-        for row in cls.__fields__
-        if row.first <= version <= row.last
-        for kind in [row.type.removeprefix("[]")]
+        for field in fields_at(cls, version)
     )
 
 
@@ -281,31 +279,29 @@ def _evidence(struct: Structure, version: int) -> int | None:
     if getattr(struct, "unknown_tags", None):
         return None
     found = 0
-    for row in struct.__fields__:
-        if not row.first <= version <= row.last:
-            continue
-        value = getattr(struct, row.attribute)
-        weight = _weigh(row.attribute, row.type, value, version)
+    for field in fields_at(type(struct), version):
+        weight = _weigh(field, getattr(struct, field.attribute), version)
         if weight is None:
             return None
         found += weight
     return found
 
 
-def _weigh(attribute: str, type: str, value: Any, version: int) -> int | None:
+def _weigh(field: Field, value: Any, version: int) -> int | None:
     if isinstance(value, list):
-        weights = [_weigh(attribute, type.removeprefix("[]"), one, version) for one in value]
+        weights = [_weigh(field, one, version) for one in value]
         return None if None in weights else sum(w or 0 for w in weights) + 2 * len(value)
     if isinstance(value, Structure):
         return _evidence(value, version)
     if isinstance(value, str):
         return len(value.encode()) if value.isprintable() else None
-    if type == "records" and value:
+    if field.element == "records" and value:
         return _weigh_records(value)
     if isinstance(value, int):
-        if attribute.endswith("error_code") and type == "int16" and value not in _CODES:
+        is_error = field.element == "int16" and field.attribute.endswith("error_code")
+        if is_error and value not in _CODES:
             return None
-        if value < _MIN_VALUES.get(attribute, value):
+        if value < _MIN_VALUES.get(field.attribute, value):
             return None
     return 0
 

@@ -10,10 +10,10 @@ direction. It is valid for the whole capture, because a topic id is never reused
 
 from __future__ import annotations
 
-import sys
-from typing import Any, Final
+from typing import Final
 
 from ...primitives import Message, Structure
+from ...protocol.fields import Field, Step, fields_at, steps_to
 from ...protocol.json_form import uuid_text
 
 ZERO: Final = bytes(16)
@@ -101,18 +101,19 @@ class TopicNames:
         if steps:
             self._walk(message, steps)
 
-    def _walk(self, struct: Structure, steps: tuple[_Step, ...]) -> None:
-        for attribute, inner, name in steps:
-            value = getattr(struct, attribute)
-            if inner is None:
-                topic_name = getattr(struct, name)
-                if topic_name and value != ZERO:
-                    self.add(topic_name, value)
+    def _walk(self, struct: Structure, steps: Steps) -> None:
+        for step in steps:
+            value = getattr(struct, step.attribute)
+            if step.use is not None:
+                for name in step.use:
+                    topic_name = getattr(struct, name)
+                    if topic_name and value != ZERO:
+                        self.add(topic_name, value)
             elif isinstance(value, list):
                 for one in value:
-                    self._walk(one, inner)
+                    self._walk(one, step.inner)
             elif value is not None:
-                self._walk(value, inner)
+                self._walk(value, step.inner)
 
     @property
     def has_unknown(self) -> bool:
@@ -125,41 +126,31 @@ class TopicNames:
         return [id for id, topic in self._by_id.items() if topic.name is None]
 
 
-# a step is (attribute, steps inside it, ""), or (the id's attribute, None, the name's attribute)
-_Step = tuple[str, Any, str]
-_known: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
+Steps = tuple[Step[list[str]], ...]
+"""The way to fields of ids, each with the fields that name the same topic."""
+
+_known: Final[dict[tuple[type[Structure], int], Steps]] = {}
 
 
-def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+def _steps(cls: type[Structure], version: int) -> Steps:
     """Find the fields of ids with names in a message of that version; () for most."""
     found = _known.get((cls, version))
     if found is None:
-        found = _known[cls, version] = tuple(_find(cls, version))
+
+        def names_of(owner: type[Structure], field: Field) -> list[str] | None:
+            named = topic_name_fields(owner, version) if field.attribute == "topic_id" else []
+            return named or None
+
+        found = _known[cls, version] = steps_to(cls, version, names_of)
     return found
-
-
-def _find(cls: type[Structure], version: int) -> list[_Step]:
-    steps: list[_Step] = []
-    here = {row.attribute for row in cls.__fields__ if row.first <= version <= row.last}
-    if "topic_id" in here:
-        steps += [("topic_id", None, name) for name in topic_name_fields(cls, version)]
-    for row in cls.__fields__:
-        kind = row.type.removeprefix("[]")
-        if row.attribute in here and kind[0].isupper():
-            inner = _steps(getattr(sys.modules[cls.__module__], kind), version)
-            if inner:
-                steps.append((row.attribute, inner, ""))
-    return steps
 
 
 def topic_name_fields(cls: type[Structure], version: int) -> list[str]:
     """List the fields of a structure, at that version, that are a topic name."""
     return [
-        row.attribute
-        for row in cls.__fields__
-        if row.entity_type == TOPIC_NAME
-        and row.type == "string"
-        and row.first <= version <= row.last
+        field.attribute
+        for field in fields_at(cls, version)
+        if field.entity_type == TOPIC_NAME and field.is_a("string")
     ]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture
+from ...magic_numbers import is_gzip, is_zstd
 from ...records.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 
 if sys.version_info >= (3, 14):
@@ -22,11 +23,6 @@ else:
 
 STEP: Final = 1 << 22
 """Bytes decompressed at a time."""
-
-GZIP: Final = b"\x1f\x8b"
-ZSTD: Final = b"\x28\xb5\x2f\xfd"
-SKIPPABLE: Final = 0x184D2A50
-"""The magic number of zstd's skippable frames; its last 4 bits are arbitrary."""
 
 
 class _Unpacker(Protocol):
@@ -82,9 +78,9 @@ def is_compressed(head: bytes) -> bool:
 
 
 def _kind(head: bytes) -> Callable[[], _Unpacker] | None:
-    if head[:2] == GZIP:
+    if is_gzip(head):
         return Member
-    if head[:4] == ZSTD or int.from_bytes(head[:4], "little") & ~0xF == SKIPPABLE:
+    if is_zstd(head):
         return _Zstd
     return None
 

@@ -18,6 +18,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
+from ...magic_numbers import (
+    PCAP_IXIA_HARDWARE,
+    PCAP_IXIA_SOFTWARE,
+    PCAP_KUZNETZOV,
+    PCAP_MICROSECONDS,
+    PCAP_NANOSECONDS,
+)
 from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
 from .buffer import InputBuffer
 from .packet_offsets import packets
@@ -36,13 +43,12 @@ class Variant(NamedTuple):
 
 
 VARIANTS: Final = {
-    0xA1B2C3D4: Variant(10**6),
-    0xA1B23C4D: Variant(10**9),
-    0xA1B2CD34: Variant(10**6, packet_header=24),
-    0x1C0001AB: Variant(10**9, extra=4),
-    0x1C0001AC: Variant(10**9, extra=4),
+    PCAP_MICROSECONDS: Variant(10**6),
+    PCAP_NANOSECONDS: Variant(10**9),
+    PCAP_KUZNETZOV: Variant(10**6, packet_header=24),
+    PCAP_IXIA_HARDWARE: Variant(10**9, extra=4),
+    PCAP_IXIA_SOFTWARE: Variant(10**9, extra=4),
 }
-"""Microseconds, nanoseconds, Kuznetzov's patched libpcap, Ixia software and hardware captures."""
 
 FILE_HEADER: Final = 24
 SEARCH_BYTES: Final = 4 * MAX_PACKET_BYTES
@@ -52,11 +58,6 @@ PACKETS_BEHIND_DAMAGE: Final = 64
 """Packets in the first block behind damage, then twice as many: there may be more damage."""
 
 MAX_SNAPLEN: Final = 1 << 27
-
-
-def is_pcap(head: bytes) -> bool:
-    """Whether a file that begins with these 4 bytes is a pcap."""
-    return any(int.from_bytes(head[:4], order) in VARIANTS for order in ("big", "little"))
 
 
 class PcapHeader(NamedTuple):

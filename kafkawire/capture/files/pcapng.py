@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from ...magic_numbers import PCAPNG
 from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
 from .buffer import InputBuffer
 from .interfaces import Interface, read_interface
@@ -31,7 +32,6 @@ from .pcapng_blocks import (
     LAYOUTS,
     LEAST,
     LEAST_BLOCK,
-    MAGIC,
     MAX_BLOCK,
     SIMPLE_PACKET,
     block_search,
@@ -154,7 +154,7 @@ class PcapngDecoder:
         """Return the type and length of the block at an offset; a section header is applied."""
         if at + LEAST_BLOCK > len(data):
             return INCOMPLETE, 0
-        if data[at : at + 4] == MAGIC:
+        if data[at : at + 4] == PCAPNG:
             order = _MARKS.get(data[at + 8 : at + 12])
             if order is None:
                 return WRONG, 0

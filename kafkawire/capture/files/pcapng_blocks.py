@@ -9,11 +9,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ...magic_numbers import PCAPNG
 from .blocks import take_rows
 from .resynchronisation import Candidates, Search, words_at
 
-SECTION: Final = 0x0A0D0D0A
-MAGIC: Final = b"\x0a\x0d\x0d\x0a"
+SECTION: Final = int.from_bytes(PCAPNG)
+"""A file begins with this block."""
+
 INTERFACE: Final = 1
 OLD_PACKET: Final = 2
 SIMPLE_PACKET: Final = 3
@@ -47,11 +49,6 @@ LAYOUTS: Final = {
 
 LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
 """The shortest valid block of each decoded type, in bytes."""
-
-
-def is_pcapng(head: bytes) -> bool:
-    """Whether a file that begins with these 4 bytes is a pcapng."""
-    return head[:4] == MAGIC
 
 
 _SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])

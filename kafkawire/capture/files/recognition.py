@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
+from ...magic_numbers import is_pcap, is_pcapng
 from .compression import Unpacked, is_compressed
-from .pcap import is_pcap
-from .pcapng_blocks import is_pcapng
 from .source import MAX_NESTING
 
 HEAD: Final = 1 << 12
@@ -34,7 +33,7 @@ def check_head(head: bytes) -> None:
     content = unpacked_head(head)
     if not content:
         raise TruncatedCapture("empty")
-    if not is_pcap(content[:4]) and not is_pcapng(content[:4]):
+    if not is_pcap(content) and not is_pcapng(content):
         raise BadMagic(f"not a capture file (starts with {content[:8].hex(' ')})")
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
 from ...errors import BadMagic, CaptureError, TruncatedCapture
+from ...magic_numbers import is_pcap, is_pcapng
 from .blocks import CaptureDecoder, PacketBlock
 from .compression import Unpacked, is_compressed
-from .pcap import PcapDecoder, is_pcap
+from .pcap import PcapDecoder
 from .pcapng import PcapngDecoder
-from .pcapng_blocks import is_pcapng
 
 CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""

@@ -4,137 +4,33 @@ Law: nothing is decompressed for a count that the batch header has; an invalid b
 beside the records before it and those of other batches; redacted keys and values leave their size
 and hash; the cost of one field is bounded.
 
-    message --plan of its class--> [RecordsField]
+    RecordsField
         --counts_json--> {"path":..,"records":3,"codecs":["gzip"]}
         --records_json-> the same and "content":[{"offset":..},..]
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, final
 
 from ...errors import WireError
-from ...primitives.structure import Structure
-from ...protocol.json_form import uuid_text
 from ...protocol.secrets import METADATA_TOPICS
 from ...records.batch import Batch
 from ...records.batches import RecordBatches
 from ...records.limits import Budget
 from ...records.record import Record
-from ..exchanges.topic_ids import TOPIC_NAME
-
-PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
+from .records_fields import RecordsField
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Names of `records` fields in the JSON form of messages."""
 
 SNAPSHOT_FIELD: Final = "unaligned_records"
 """The field of records of a FetchSnapshot response: only the metadata topic has snapshots."""
-
-RECORDS: Final = 0
-TOPIC: Final = 1
-TOPIC_ID: Final = 2
-PARTITION: Final = 3
-WITHIN: Final = 4
-
-
-class RecordsField(NamedTuple):
-    """One `records` field of a message; topic: its name, or its id as Kafka writes it, or None."""
-
-    path: str
-    topic: str | None
-    partition: int | None
-    data: bytes
-
-
-@final
-class Step:
-    """A field of a struct that contains records, or names their topic or partition."""
-
-    def __init__(self, attribute: str, role: int, inner: list[Step]) -> None:
-        self.attribute: str = attribute
-        self.role: int = role
-        self.inner: list[Step] = inner
-
-
-_plans: Final[dict[tuple[type[Structure], int], list[Step]]] = {}
-
-
-def plan(cls: type[Structure], version: int) -> list[Step]:
-    """Return the steps to the records of a message at a version; empty if it has none."""
-    found = _plans.get((cls, version))
-    if found is None:
-        found = _plans[cls, version] = steps_of(cls, version)
-    return found
-
-
-def steps_of(cls: type[Structure], version: int) -> list[Step]:
-    steps: list[Step] = []
-    leads = False
-    owner: Any = cls  # a Python class, compiled or not
-    module = sys.modules[owner.__module__]
-    for row in cls.__fields__:
-        if not row.first <= version <= row.last:
-            continue
-        name, kind = row.attribute, row.type
-        if kind == "records":
-            steps.append(Step(name, RECORDS, []))
-            leads = True
-        elif row.entity_type == TOPIC_NAME and kind == "string":
-            steps.append(Step(name, TOPIC, []))
-        elif name == "topic_id" and kind == "uuid":
-            steps.append(Step(name, TOPIC_ID, []))
-        elif name in PARTITION_FIELDS and kind in ("int32", "int64", "int16"):
-            steps.append(Step(name, PARTITION, []))
-        elif kind.startswith("[]") and kind[2].isupper():
-            inner = steps_of(getattr(module, kind[2:]), version)
-            if inner:
-                steps.append(Step(name, WITHIN, inner))
-                leads = True
-    return steps if leads else []
-
-
-def records_fields(message: Structure, version: int) -> list[RecordsField]:
-    """Find the `records` fields that are not null, in wire order."""
-    found: list[RecordsField] = []
-    steps = plan(type(message), version)
-    if steps:
-        walk(message, steps, "", None, None, found)
-    return found
-
-
-def walk(
-    owner: object,
-    steps: list[Step],
-    path: str,
-    topic: str | None,
-    partition: int | None,
-    found: list[RecordsField],
-) -> None:
-    for step in steps:
-        role = step.role
-        value: Any = getattr(owner, step.attribute)
-        if value is None:
-            continue
-        if role == RECORDS:
-            found.append(RecordsField(path + step.attribute, topic, partition, value))
-        elif role == TOPIC:
-            topic = value
-        elif role == TOPIC_ID:
-            topic = uuid_text(value)
-        elif role == PARTITION:
-            partition = value
-        else:
-            for at, child in enumerate(value):
-                here = f"{path}{step.attribute}[{at}]."
-                walk(child, step.inner, here, topic, partition, found)
-
 
 # -- counts
 
@@ -324,6 +220,7 @@ def value_text(data: bytes | None, redact: bool) -> str:
 
 
 def no_constant(name: str) -> Any:
+    """Reject NaN and infinities, which JSON does not have."""
     raise ValueError(f"invalid JSON number {name}")
 
 

@@ -15,29 +15,24 @@ from typing import Any, Final, NamedTuple, final
 
 from ...primitives.limits import DEFAULT_LIMITS, Limits, elements_within
 from ...primitives.structure import Message
-from ...protocol.embedded import PLACES, Carried, carried_bytes, payload_of
-from ...protocol.header import response_header_version
-from ...protocol.json_text import Template, template, to_json_text
-from ...protocol.secrets import may_hold_secret, placeholder
-from ..frames.apis import api
+from ...protocol.embedded import Carried, carried_bytes, payload_of
+from ...protocol.json_text import to_json_text
 from ..frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
 from ..frames.serialised import LocatedItem
 from ..rows import Row, Status
+from .formats import Form, Head, or_null, raw_text, text_or_null
 from .records import (
-    RecordsField,
     batch_body,
     counts_json,
     counts_of,
-    plan,
-    records_fields,
     records_json,
     records_of,
     records_summary,
     replace_records,
     shown_value,
 )
-from .wire_layouts import program_of
-from .writer import Program, Text
+from .records_fields import RecordsField, records_fields
+from .writer import Text
 
 SECOND: Final = 1_000_000_000
 MAX_CACHED: Final = 1 << 12
@@ -48,45 +43,6 @@ MAX_CACHED_RESPONSES: Final = 1 << 8
 
 MAX_CACHED_BYTES: Final = 1 << 12
 """The largest response, or embedded payload, whose text is cached."""
-
-
-@final
-class Form:
-    """How a message class is written at a version, and what it may contain."""
-
-    def __init__(self, message: Message, version: int, secrets: bool, doubtful: bool) -> None:
-        cls = type(message)
-        self.template: Template = template(cls, version, secrets, doubtful)
-        self.carries: bool = len(plan(cls, version)) > 0
-        self.embeds: bool = cls.__name__ in PLACES
-
-
-@final
-class Head:
-    """The common text of the rows of an API's requests or responses at a version, and the program
-    of their bodies; None if bodies have to be decoded. tagged: whether the header ends in tagged
-    fields; plain_if_zero: an ApiVersions response with an error may be of another version.
-    """
-
-    def __init__(self, request: InFlightRequest, is_request: bool, secrets: bool) -> None:
-        key, version = request.api_key, request.api_version
-        known = api(key)
-        side = known.request if is_request else known.response
-        direction = "request" if is_request else "response"
-        self.program: Program | None = None
-        self.tagged: bool = False
-        self.plain_if_zero: bool = not is_request and key == API_VERSIONS
-        self.text: str = (
-            f',"direction":"{direction}","api_key":{key},"api_name":{text_or_null(known.name)},'
-            f'"api_version":{version},"correlation_id":'
-        )
-        if side is None or not side.first <= version <= side.last:
-            return
-        cls = side.load()
-        flexible = side.info.flexible is not None and version >= side.info.flexible
-        if cls.__name__ not in PLACES:
-            self.program = program_of(cls, version, flexible, secrets)
-            self.tagged = not is_request and response_header_version(key, version) == 1
 
 
 class CachedResponse(NamedTuple):
@@ -213,8 +169,9 @@ class Lines:
         return head
 
     def put_cached(self, raw_frame: RawFrame) -> bool:
-        """Write the row of an ApiVersions response from the cache: brokers send all clients the
-        same long response, which ends in tagged fields.
+        """Write the row of an ApiVersions response from the cache.
+
+        Brokers send all clients the same long response, which ends in tagged fields.
         """
         request = raw_frame.request
         if request is None or not _is_cacheable(raw_frame, request):
@@ -355,30 +312,3 @@ class Lines:
 def _is_cacheable(raw_frame: RawFrame, request: InFlightRequest) -> bool:
     """Whether it is a valid ApiVersions response, whose row is then cached."""
     return request.api_key == API_VERSIONS and not raw_frame.is_request and not raw_frame.error
-
-
-def raw_text(row: Row, secrets: bool, redact: bool) -> str:
-    """Write an undecoded body in hex; redacted if it may hold secrets."""
-    raw = row.raw
-    if raw and (redact or (not secrets and raw_is_secret(row))):
-        return placeholder(len(raw), "byte")
-    return raw.hex()
-
-
-def raw_is_secret(row: Row) -> bool:
-    """Whether the undecoded bytes of a row may hold a secret."""
-    key, version = row.api_key, row.api_version
-    if key is None or version is None:
-        return True
-    known = api(key)
-    side = known.request if row.direction == "request" else known.response
-    is_known = side is not None and side.first <= version <= side.last
-    return may_hold_secret(known.name, is_known, row.raw)
-
-
-def or_null(value: int | None) -> str:
-    return "null" if value is None else str(value)
-
-
-def text_or_null(value: str | None) -> str:
-    return "null" if value is None else encode_basestring_ascii(value)

@@ -9,12 +9,12 @@ are redacted.
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Final
 
 from ...primitives.structure import Structure
+from ...protocol.fields import fields_at
 from ...protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
-from .records import plan
+from .records_fields import NO_ROLE, plan
 from .writer import Program
 
 # as `writer.c` numbers them
@@ -68,21 +68,20 @@ def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) 
         owner.__name__ in CONFIG_STRUCTS or owner.__module__.endswith(SNAPSHOT_MODULE)
     ):
         return None
-    module = sys.modules[owner.__module__]
     steps: list[tuple[bytes, bytes, int, bool, int, Program | None]] = []
-    for row in cls.__fields__:
-        if row.tag >= 0 or not row.first <= version <= row.last:
+    for field in fields_at(cls, version):
+        if field.is_tagged:
             continue
-        element = row.type.removeprefix("[]")
-        is_array = element != row.type
         inner: Program | None = None
-        if element[0].isupper():
-            inner = program_of(getattr(module, element), version, flexible, secrets)
-            if inner is None or not is_array:  # an optional struct may have a marker byte before it
+        if field.struct is not None:
+            inner = program_of(field.struct, version, flexible, secrets)
+            # an optional struct may have a marker byte before it
+            if inner is None or not field.is_array:
                 return None
-        elif element not in KINDS or (row.json_name in SECRET_FIELDS and not secrets):
+        elif field.element not in KINDS or (field.json_name in SECRET_FIELDS and not secrets):
             return None
-        lead = f'{"," if steps else "{"}"{row.json_name}":'.encode()
-        name, kind = row.attribute.encode(), KINDS.get(element, STRUCT)
-        steps.append((lead, name, kind, is_array, roles.get(row.attribute, -1), inner))
+        lead = f'{"," if steps else "{"}"{field.json_name}":'.encode()
+        name, kind = field.attribute.encode(), KINDS.get(field.element, STRUCT)
+        role = roles.get(field.attribute, NO_ROLE)
+        steps.append((lead, name, kind, field.is_array, role, inner))
     return Program(flexible, tuple(steps))

@@ -48,7 +48,7 @@ class Text:
     def __len__(self) -> int:
         return self._size
 
-    def row(
+    def row(  # noqa: PLR0913 - as `writer.c` takes them
         self,
         start: str,  # noqa: ARG002
         packet: int,  # noqa: ARG002
@@ -62,8 +62,9 @@ class Text:
         program: Program,  # noqa: ARG002
         max_elements: int,  # noqa: ARG002
     ) -> bool:
-        """Write the row of a frame whose body begins at `at`; False, and nothing is written, if it
-        declines.
+        """Write the row of a frame whose body begins at `at`.
+
+        Returns False, and nothing is written, if it declines.
         """
         return False
 
@@ -72,8 +73,9 @@ class Text:
         return False
 
     def allow(self) -> bool:
-        """Accept the nulls because of which the last row was declined, after the decoder accepted
-        them; return whether there were any.
+        """Accept the nulls because of which the last row was declined.
+
+        Called after the decoder accepted them; returns whether there were any.
         """
         return False
 

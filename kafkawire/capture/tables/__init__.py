@@ -76,7 +76,7 @@ TABLES: Final[dict[str, Table]] = {
 """Every table by name."""
 
 
-def read(
+def read(  # noqa: PLR0913 - options by name
     source: Source | Sequence[Source],
     table: str,
     *,
@@ -106,7 +106,7 @@ def read(
     return _one(table, Context(traffic, secrets, limits), batch_rows)
 
 
-def read_tables(
+def read_tables(  # noqa: PLR0913 - options by name
     source: Source | Sequence[Source],
     names: Iterable[str],
     *,
@@ -119,6 +119,7 @@ def read_tables(
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
+
     Arguments and errors are those of `read`.
     """
     chosen = list(dict.fromkeys(names))

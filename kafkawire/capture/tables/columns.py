@@ -42,9 +42,10 @@ TOPIC_PARTITIONS: Final = list_of(struct_of(topic=TEXT, topic_id=TEXT, partition
 
 
 class Column(NamedTuple):
-    """A column: its name, its Arrow type, its description (one sentence; the value is null where
-    it does not apply). resolve: computes the value when the batch is made, for what may be learned
-    after the row.
+    """A column: its name, its Arrow type, its description.
+
+    The description is one sentence; the value is null where it does not apply. resolve: computes
+    the value when the batch is made, for what may be learned after the row.
     """
 
     name: str

@@ -58,8 +58,9 @@ class Context:
             yield item
 
     def records_messages(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
-        """Read the requests and responses of some APIs; of the others, only those that may name
-        topics are decoded.
+        """Read the requests and responses of some APIs.
+
+        Of the others, only those that may name topics are decoded.
         """
         return self._decoded(self.traffic, wanted)
 

@@ -1,5 +1,6 @@
-"""Writes docs/tables.md, the columns of all tables, to standard output:
-`python -m kafkawire.capture.tables.documentation`.
+"""Writes docs/tables.md, the columns of all tables, to standard output.
+
+python -m kafkawire.capture.tables.documentation
 """
 
 from __future__ import annotations

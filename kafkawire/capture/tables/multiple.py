@@ -89,14 +89,15 @@ class Rows:
         """Handle the next row of the capture, or its end (None)."""
         self._rows += self._make_rows(item)
 
-    def batches(self, *, last: bool = False) -> Iterator[pa.RecordBatch]:
-        """Return full batches; with `last`, also the incomplete one."""
+    def batches(self, *, last: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Return full batches, each with the table's name; with `last`, also the incomplete one."""
         count = len(self._rows)
         if not last:
             count -= count % self._size
         if count:
             rows, self._rows = self._rows[:count], self._rows[count:]
-            yield from batches(self._columns, rows, self._size, self._context.name_topics)
+            for batch in batches(self._columns, rows, self._size, self._context.name_topics):
+                yield self.name, batch
 
 
 def read_together(
@@ -107,29 +108,36 @@ def read_together(
     columnar = Columnar(context, wanted, size)
     rows = [Rows(name, context, size) for name in names if name in MAKERS]
     for batch in _small_batches(context, size):
-        if not rows:
+        if rows:
+            for item in _decoded(context, batch, columnar if wanted else None):
+                for each in rows:
+                    each.handle(item)
+        else:
             columnar.handle(batch)
-        for located in batch if rows else ():
-            item: Located | Ended
-            if isinstance(located, Ended):
-                item = located
-                columnar.end(located)
-            else:
-                item = context.decode(located)
-                if wanted:
-                    columnar.add(located, item.row)
-            for each in rows:
-                each.handle(item)
         yield from columnar.batches()
         for each in rows:
-            for found in each.batches():
-                yield each.name, found
+            yield from each.batches()
     columnar.finish()
     yield from columnar.batches(last=True)
     for each in rows:
         each.handle(None)
-        for found in each.batches(last=True):
-            yield each.name, found
+        yield from each.batches(last=True)
+
+
+def _decoded(
+    context: Context, batch: list[LocatedItem | Ended], columnar: Columnar | None
+) -> Iterator[Located | Ended]:
+    """Decode the items of a batch; columnar: what collects them, too."""
+    for located in batch:
+        if isinstance(located, Ended):
+            if columnar is not None:
+                columnar.end(located)
+            yield located
+        else:
+            item = context.decode(located)
+            if columnar is not None:
+                columnar.add(located, item.row)
+            yield item
 
 
 def _small_batches(context: Context, size: int) -> Iterator[list[LocatedItem | Ended]]:

@@ -20,9 +20,9 @@ from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
 from .arrow.record_columns import RecordColumns
+from .arrow.record_fields import Fields
 from .context import Context
 from .extraction.messages import ExtractedMessage, Extractor
-from .extraction.record_fields import Fields
 from .records import DIRECTION
 
 EXCHANGES = "exchanges"

@@ -1,5 +1,7 @@
-"""Builds the `problems` table: one row per message or run of bytes that was not decoded, is missing
-or contradicts another."""
+"""Builds the `problems` table.
+
+It has one row per message or run of bytes that was not decoded, is missing or contradicts another.
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,16 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ...capture.files.compression import GZIP, SKIPPABLE, ZSTD, Unpacked
+from ...capture.files.compression import Unpacked
 from ...capture.files.source import CHUNK
+from ...magic_numbers import (
+    BGZF,
+    ZSTD,
+    ZSTD_SEEK_TABLE,
+    ZSTD_SEEKABLE,
+    is_gzip,
+    is_skippable,
+)
 from .sources import chunks
 from .splits import Mark
 from .stores import Reader
@@ -25,9 +33,7 @@ from .stores import Reader
 EMPTY_BGZF: Final = 28
 """Size of the empty member that ends a BGZF file."""
 
-SEEKABLE: Final = 0x8F92EAB1
 SEEK_FOOTER: Final = struct.Struct("<IBI")
-SEEK_TABLE: Final = 0x184D2A5E
 MAX_SEEK_TABLE: Final = 1 << 28
 _SEEK_CHECKSUMS: Final = 0x80
 _SEEK_RESERVED: Final = 0x7C
@@ -92,7 +98,7 @@ def marks(reader: Reader, size: int, spacing: int) -> list[Mark]:
 
 def _members(reader: Reader, size: int) -> Iterator[Member]:
     window = Window(reader, size)
-    if reader.read(0, 2) == GZIP:
+    if is_gzip(reader.read(0, 2)):
         return _bgzf(window)
     return _seek_table(reader, size) or _zstd(window)
 
@@ -115,7 +121,7 @@ def _bgzf(window: Window) -> Iterator[Member]:
 
 def _bgzf_size(head: bytes) -> int | None:
     """Return the size of a member from its header; None if it is not a BGZF member."""
-    if len(head) < 18 or head[:4] != b"\x1f\x8b\x08\x04" or head[12:16] != b"BC\x02\x00":
+    if len(head) < 18 or not head.startswith(BGZF) or head[12:16] != b"BC\x02\x00":
         return None
     size = int.from_bytes(head[16:18], "little") + 1
     return size if size >= EMPTY_BGZF - 2 else None
@@ -134,7 +140,7 @@ def _zstd(window: Window) -> Iterator[Member]:
 def _zstd_frame(window: Window, start: int) -> Member | None:
     """Step over a frame; None if it is not a frame, truncated or corrupt."""
     head = window.take(start, 18)
-    if len(head) >= 8 and int.from_bytes(head[:4], "little") & ~0xF == SKIPPABLE:
+    if len(head) >= 8 and is_skippable(head):
         end = start + 8 + int.from_bytes(head[4:8], "little")
         return Member(end - start, 0) if end <= window.size else None
     if len(head) < 6 or head[:4] != ZSTD:
@@ -174,7 +180,7 @@ def _seek_table(reader: Reader, file_size: int) -> Iterator[Member] | None:
     if len(footer) < SEEK_FOOTER.size:
         return None
     count, flags, magic = SEEK_FOOTER.unpack(footer)
-    if magic != SEEKABLE or flags & _SEEK_RESERVED:
+    if magic != ZSTD_SEEKABLE or flags & _SEEK_RESERVED:
         return None
     entry = struct.Struct("<III" if flags & _SEEK_CHECKSUMS else "<II")
     size = count * entry.size
@@ -182,7 +188,7 @@ def _seek_table(reader: Reader, file_size: int) -> Iterator[Member] | None:
     if size > MAX_SEEK_TABLE or start < 0:
         return None
     table = reader.read(start, 8 + size)
-    if table[:8] != struct.pack("<II", SEEK_TABLE, size + SEEK_FOOTER.size):
+    if table[:8] != struct.pack("<II", ZSTD_SEEK_TABLE, size + SEEK_FOOTER.size):
         return None
     members = [Member(*each[:2]) for each in entry.iter_unpack(table[8:])]
     return iter(members) if sum(member.packed for member in members) == start else None

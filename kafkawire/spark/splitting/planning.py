@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Final
 
 from ...capture.files.compression import Unpacked, is_compressed
-from ...capture.files.pcap import FILE_HEADER, is_pcap, read_header
-from ...capture.files.pcapng_blocks import is_pcapng
+from ...capture.files.pcap import FILE_HEADER, read_header
+from ...magic_numbers import is_pcap, is_pcapng
 from .frames import marks
 from .reading import probe
 from .sources import chunks

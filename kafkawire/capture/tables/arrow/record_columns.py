@@ -1,5 +1,6 @@
-"""Builds the `records` table column by column: the records of many fields are decoded into one set
-of columns, without an object per record.
+"""Builds the `records` table column by column, without an object per record.
+
+The records of many fields are decoded into one set of columns.
 
 Law: rows equal those that `records.rows` builds of decoded records; fields decoded together with a
 corrupt batch are decoded again one by one.
@@ -21,7 +22,6 @@ from ....errors import WireError
 from ....records.columns import Columns
 from ..columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
 from ..extraction.record_batches import CorruptRecords, batches_in
-from ..extraction.record_fields import Fields, Runs, runs
 from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata
 from .arrays import (
     Int64s,
@@ -36,6 +36,7 @@ from .arrays import (
     times_of_ms,
 )
 from .buffers import Numbers
+from .record_fields import Fields, Runs, runs
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}

@@ -28,8 +28,9 @@ def texts(values: list[str | None]) -> Column:
 
 
 def repeated(values: list[str | None], counts: bytes) -> Column:
-    """Copy strings, each repeated as often as an int64 of `counts` says. Raises
-    UnicodeEncodeError, OverflowError.
+    """Copy strings, each repeated as often as an int64 of `counts` says.
+
+    Raises UnicodeEncodeError, OverflowError.
     """
     each = [None if value is None else value.encode() for value in values]
     times = np.frombuffer(counts, np.int64).tolist()
@@ -39,8 +40,10 @@ def repeated(values: list[str | None], counts: bytes) -> Column:
 
 
 def viewed(views: bytearray, valid: bytearray, rows: int, buffers: list[bytes]) -> Column:
-    """Copy the values of views (see `records.columns`); valid: one bit per row, or empty if no row
-    is null. Raises ValueError for a view out of range, OverflowError.
+    """Copy the values of views (see `records.columns`).
+
+    valid: one bit per row, or empty if no row is null. Raises ValueError for a view out of range,
+    OverflowError.
     """
     if rows > len(views) // 16 or 0 < len(valid) < (rows + 7) // 8:
         raise ValueError(f"buffers too small for {rows} rows")

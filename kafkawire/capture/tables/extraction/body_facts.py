@@ -42,8 +42,10 @@ NO_FIELDS: Final[list[RecordsField]] = []
 @final
 @mypyc_attr(acyclic=True)
 class Session:
-    """The fetch session in a Fetch: of a request its id and epoch, the partitions it lists and
-    forgets, by topic and partition; of a response its error code and id.
+    """The fetch session in a Fetch.
+
+    Of a request its id and epoch, the partitions it lists and forgets, by topic and partition; of a
+    response its error code and id.
     """
 
     def __init__(self, id: int, epoch: int, error_code: int) -> None:
@@ -57,8 +59,9 @@ class Session:
 @final
 @mypyc_attr(acyclic=True)
 class BodyFacts:
-    """The facts of a body and its decoding status (as in Row, for the body alone). Not changed
-    after creation: equal bodies share one.
+    """The facts of a body and its decoding status (as in Row, for the body alone).
+
+    Not changed after creation: equal bodies share one.
     """
 
     def __init__(self, status: str) -> None:

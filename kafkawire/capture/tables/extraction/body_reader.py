@@ -142,7 +142,10 @@ class Reader(BodyValues):
 
     # -- structs
 
-    def struct(self, layout: Layout, topic: Topic | None) -> None:
+    def struct(  # noqa: C901, PLR0912, PLR0915 - hot: one loop over the fields, without calls
+        self, layout: Layout, topic: Topic | None
+    ) -> None:
+        """Read a struct; topic: the one that the struct is in."""
         name: str | None = None
         id: bytes | None = None
         for step in layout.steps:

@@ -10,12 +10,12 @@ nothing, whatever its name. Topic ids, which have no entity type, and error code
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ....messages.api_key import ApiKey
-from ....primitives import FieldRow, Message, Structure
+from ....primitives import Message, Structure
+from ....protocol.fields import Field, Step, steps_to
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
 
@@ -41,7 +41,7 @@ class Entities:
         self, message: Message, version: int, api_key: int | None, direction: str
     ) -> None:
         """Add the entities of a message of that version."""
-        self._walk(message, _plan(type(message), version))
+        self._walk(message, _steps(type(message), version))
         special = SPECIAL.get((api_key, direction))
         if special is not None:
             special(self, message)
@@ -62,13 +62,13 @@ class Entities:
         if name:
             self.transactional_ids[name] = None
 
-    def _walk(self, struct: Structure, plan: tuple[_Step, ...]) -> None:
-        for step in plan:
+    def _walk(self, struct: Structure, steps: Steps) -> None:
+        for step in steps:
             value = getattr(struct, step.attribute)
             if not value and value != 0:
                 continue
-            if step.add is not None:
-                step.add(self, value)
+            if step.use is not None:
+                step.use(self, value)
             elif isinstance(value, list):
                 for one in value:
                     self._walk(one, step.inner)
@@ -86,37 +86,26 @@ class Entities:
         self.topic(None, id)
 
 
-class _Step(NamedTuple):
-    attribute: str
-    add: Callable[[Entities, Any], None] | None
-    inner: tuple[Any, ...]
+Add = Callable[[Entities, Any], None]
+Steps = tuple[Step[Add], ...]
+
+_known: Final[dict[tuple[type[Structure], int], Steps]] = {}
 
 
-_plans: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
+def _steps(cls: type[Structure], version: int) -> Steps:
+    """Find the fields of a message that identify entities at a version, and the way to them."""
+    found = _known.get((cls, version))
+    if found is None:
+        found = _known[cls, version] = steps_to(cls, version, _adder)
+    return found
 
 
-def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
-    """Find the fields of a structure that identify entities at a version, and the paths to them."""
-    made = _plans.get((cls, version))
-    if made is not None:
-        return made
-    steps = []
-    for row in cls.__fields__:
-        if not row.first <= version <= row.last:
-            continue
-        add = recorder_of(cls.__name__, row)
-        kind = row.type.removeprefix("[]")
-        if add is not None:
-            steps.append(_Step(row.attribute, _each(add) if row.type != kind else add, ()))
-        elif kind[0].isupper():
-            inner = _plan(getattr(sys.modules[cls.__module__], kind), version)
-            if inner:
-                steps.append(_Step(row.attribute, None, inner))
-    _plans[cls, version] = tuple(steps)
-    return _plans[cls, version]
+def _adder(owner: type[Structure], field: Field) -> Add | None:
+    add = recorder_of(owner.__name__, field)
+    return _each(add) if add is not None and field.is_array else add
 
 
-def _each(add: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], None]:
+def _each(add: Add) -> Add:
     def add_all(self: Entities, values: list[Any]) -> None:
         for value in values:
             add(self, value)
@@ -124,7 +113,7 @@ def _each(add: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], Non
     return add_all
 
 
-ENTITIES: Final[dict[str, Callable[[Entities, Any], None]]] = {
+ENTITIES: Final[dict[str, Add]] = {
     "topicName": Entities.topic,
     "groupId": Entities.group,
     "transactionalId": Entities.transactional_id,
@@ -143,12 +132,15 @@ UNMARKED_GROUPS: Final = frozenset(
 """Structs whose `group_id` has no entity type in Kafka's schemas: the state of share groups."""
 
 
-def recorder_of(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
-    """Return what adds the value of a field of the struct `owner`; None if it is no entity."""
-    add = ENTITIES.get(row.entity_type)
+def recorder_of(owner: str, field: Field) -> Add | None:
+    """Return what adds the value of a field of the struct `owner`, or an element of it.
+
+    Returns None for a field that identifies no entity.
+    """
+    add = ENTITIES.get(field.entity_type)
     if add is not None:
         return add
-    name, kind = row.attribute, row.type.removeprefix("[]")
+    name, kind = field.attribute, field.element
     if kind == "string":
         return Entities.group if name == "group_id" and owner in UNMARKED_GROUPS else None
     if kind == "uuid":

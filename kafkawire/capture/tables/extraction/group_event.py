@@ -82,6 +82,16 @@ class GroupEvent(NamedTuple):
     client_id: str | None = None
     noticed_ns: int | None = None
 
+    def rebalance_ended(self, members: int, duration_ns: int) -> GroupEvent:
+        """Make the event of the group, which shows in this one of a member."""
+        return self._replace(
+            type=EventType.REBALANCE_ENDED,
+            member_id=None,
+            group_instance_id=None,
+            members=members,
+            duration_ns=duration_ns,
+        )
+
 
 def error_event(event: GroupEvent, code: int) -> GroupEvent:
     """Make the event of an error response: the member was removed, or its request failed."""

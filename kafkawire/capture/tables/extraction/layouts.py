@@ -10,13 +10,13 @@ decoded.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from ....primitives import FieldRow, Structure
+from ....primitives import Structure
+from ....protocol.fields import Field, fields_at
 from ...exchanges.topic_ids import topic_name_fields
 from .entities import SPECIAL, Entities, recorder_of
 from .partition_fields import REQUESTS, RESPONSES, PartitionPath
@@ -84,9 +84,11 @@ SESSION: Final = {
 
 @final
 class Step:
-    """A field, or several of fixed size. size: their size, or that of an element. is_name, is_id:
-    whether it identifies the topic of its struct. is_partitions: whether it lists partitions of
-    that topic. allows_null: whether the decoder is known to accept a null here.
+    """A field, or several of fixed size.
+
+    size: their size, or that of an element. is_name, is_id: whether it identifies the topic of its
+    struct. is_partitions: whether it lists partitions of that topic. allows_null: whether the
+    decoder is known to accept a null here.
     """
 
     def __init__(self, op: int, size: int, role: int, inner: Layout | None) -> None:
@@ -102,9 +104,11 @@ class Step:
 
 @final
 class Layout:
-    """The fields of a struct at a version. simple: whether it can be read without the decoder;
-    flexible: whether lengths are varints and tagged fields follow; names_topic: whether it has the
-    topic of fields behind it; maps_topic_id: whether it maps a topic id to a name.
+    """The fields of a struct at a version.
+
+    simple: whether it can be read without the decoder; flexible: whether lengths are varints and
+    tagged fields follow; names_topic: whether it has the topic of fields behind it; maps_topic_id:
+    whether it maps a topic id to a name.
     """
 
     def __init__(
@@ -114,45 +118,48 @@ class Layout:
         self.flexible: bool = flexible
         self.simple: bool = True
         self.steps: list[Step] = []
-        here = [row for row in cls.__fields__ if row.tag < 0 and row.first <= version <= row.last]
         names = _names_of(cls, version, walks)
         self.maps_topic_id: bool = len(names) == 1 and _has_topic_id(cls, version)
         self.names_topic: bool = len(names) > 0 or any(walk.is_topic for walk in walks)
         if len(names) > 1:
             self.simple = False
-        for row in here:
-            step = self._step(row, owner, version, walks)
-            step.is_name = row.attribute in names
-            step.is_id = self.names_topic and step.op == UUID and row.attribute == "topic_id"
-            step.is_partitions = any(walk.is_topic and walk.leads(row.attribute) for walk in walks)
+        for field in fields_at(cls, version):
+            if field.tag >= 0:
+                continue
+            name = field.attribute
+            step = self._step(field, owner.__name__, version, walks)
+            step.is_name = name in names
+            step.is_id = self.names_topic and step.op == UUID and name == "topic_id"
+            step.is_partitions = any(walk.is_topic and walk.leads(name) for walk in walks)
             self._add(step)
 
-    def _step(self, row: FieldRow, owner: Any, version: int, walks: list[_PathWalk]) -> Step:
-        kind = row.type.removeprefix("[]")
-        is_array = kind != row.type
-        recorder = recorder_of(owner.__name__, row)
+    def _step(self, field: Field, owner: str, version: int, walks: list[_PathWalk]) -> Step:
+        recorder = recorder_of(owner, field)
         role = NO_ROLE if recorder is None else ROLES[recorder]
-        role = SESSION.get((owner.__name__, row.attribute), role)
+        role = SESSION.get((owner, field.attribute), role)
         for walk in walks:
-            role = walk.role_of(row, role)
-        if kind[0].isupper():
-            inner_class = getattr(sys.modules[owner.__module__], kind)
-            inner_walks = [walk.next() for walk in walks if walk.leads(row.attribute)]
-            inner = Layout(inner_class, version, self.flexible, inner_walks)
-            self.simple = self.simple and inner.simple and is_array
+            role = walk.role_of(field, role)
+        if field.struct is not None:
+            inner_walks = [walk.next() for walk in walks if walk.leads(field.attribute)]
+            inner = Layout(field.struct, version, self.flexible, inner_walks)
+            self.simple = self.simple and inner.simple and field.is_array
             size = inner.fixed_size()
             if size and role == NO_ROLE:
                 return Step(FIXED_ITEMS, size, NO_ROLE, None)
             return Step(STRUCTS, 0, role, inner)
-        if is_array:
-            return self._items(kind, role)
+        if field.is_array:
+            return self._items(field.element, role)
+        return self._value(field, role)
+
+    def _value(self, field: Field, role: int) -> Step:
+        kind = field.element
         if kind in ("string", "bytes", "records"):
             op = TEXT if kind == "string" else RECORDS if role == RECORDS_FIELD else BYTES
             return Step(op, 0, role, None)
         if kind not in SIZES:
             self.simple = False
             return Step(SKIP, 0, NO_ROLE, None)
-        if role == NO_ROLE and not (kind == "uuid" and row.attribute == "topic_id"):
+        if role == NO_ROLE and not (kind == "uuid" and field.attribute == "topic_id"):
             return Step(SKIP, SIZES[kind], NO_ROLE, None)
         op = {"uuid": UUID, "int16": INT16, "int32": INT32}.get(kind, SKIP)
         self.simple = self.simple and op != SKIP
@@ -183,14 +190,12 @@ class Layout:
 
 
 def _has_topic_id(cls: type[Structure], version: int) -> bool:
-    return any(
-        row.attribute == "topic_id" and row.first <= version <= row.last for row in cls.__fields__
-    )
+    return any(field.attribute == "topic_id" for field in fields_at(cls, version))
 
 
 def _names_of(cls: type[Structure], version: int, walks: list[_PathWalk]) -> set[str]:
     """Find the fields that name the topic of a struct."""
-    here = {row.attribute for row in cls.__fields__ if row.first <= version <= row.last}
+    here = {field.attribute for field in fields_at(cls, version)}
     names = {walk.path.name for walk in walks if walk.is_topic and walk.path.name in here}
     if "topic_id" in here:
         names |= set(topic_name_fields(cls, version))
@@ -199,8 +204,9 @@ def _names_of(cls: type[Structure], version: int, walks: list[_PathWalk]) -> set
 
 @final
 class _PathWalk:
-    """A position on the path to partitions: at one of its attributes, in a topic struct, or in a
-    partition struct.
+    """A position on the path to partitions.
+
+    It is at one of the path's attributes, in a topic struct, or in a partition struct.
     """
 
     def __init__(self, path: PartitionPath, at: int, has_records: bool) -> None:
@@ -220,14 +226,14 @@ class _PathWalk:
         """Return the next position."""
         return _PathWalk(self.path, self.at + 1, self.has_records)
 
-    def role_of(self, row: FieldRow, role: int) -> int:
+    def role_of(self, field: Field, role: int) -> int:
         """Return the role of a field on this path, else `role`."""
-        if self.is_partition and row.attribute == self.path.number:
-            return NUMBER
-        if self.is_partition and self.has_records and row.type == "records":
-            return RECORDS_FIELD
-        if self.is_topic and row.attribute == self.path.partitions and row.type == "[]int32":
-            return NUMBER
+        if self.is_partition:
+            if field.attribute == self.path.number:
+                return NUMBER
+            return RECORDS_FIELD if self.has_records and field.is_a("records") else role
+        if self.is_topic and field.attribute == self.path.partitions and field.is_array:
+            return NUMBER if field.element == "int32" else role
         return role
 
 
@@ -249,8 +255,9 @@ def layout_of(
 
 
 def _in_order(layout: Layout, within: bool) -> bool:
-    """Whether fields come in a usable order: a topic before its partitions, a partition before its
-    records.
+    """Whether fields come in a usable order.
+
+    A topic comes before its partitions, a partition before its records.
     """
     seen_partition = within
     for step in layout.steps:

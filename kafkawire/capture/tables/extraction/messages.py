@@ -41,11 +41,13 @@ CACHED_BODIES: Final = 1 << 8
 @final
 @mypyc_attr(acyclic=True)
 class ExtractedMessage:
-    """A message: fields as in Row, and the facts of its body. NONE stands for missing numbers,
-    NO_TIME for missing times; request_packet, request_ns: of a response.
+    """A message: fields as in Row, and the facts of its body.
+
+    NONE stands for missing numbers, NO_TIME for missing times; request_packet, request_ns: of a
+    response.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument per field, made for every message
         self,
         is_request: bool,
         packet: i64,
@@ -228,4 +230,5 @@ class Extractor:
 
 
 def or_none(value: int | None) -> int:
+    """Return a number, or NONE for a missing one."""
     return NONE if value is None else value

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from ....messages.api_key import ApiKey
 from ....primitives import Message, Structure
+from ....protocol.fields import fields_at
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
 
@@ -175,7 +176,7 @@ def partition_columns(struct: Structure, version: int, direction: str) -> dict[s
     """Return the fields of a partition struct, by column; only those of the version."""
     table = REQUEST_FIELDS if direction == "request" else RESPONSE_FIELDS
     return {
-        table[row.attribute]: getattr(struct, row.attribute)
-        for row in struct.__fields__
-        if row.attribute in table and row.first <= version <= row.last
+        table[field.attribute]: getattr(struct, field.attribute)
+        for field in fields_at(type(struct), version)
+        if field.attribute in table
     }

@@ -83,8 +83,9 @@ class Causes:
         self._settled_ns = max(self._settled_ns, row.time_ns)
 
     def stable(self, sent_ns: int) -> None:
-        """Note that the group was stable for a request sent at that time: requests settled before
-        it started no rebalance.
+        """Note that the group was stable for a request sent at that time.
+
+        Requests settled before it started no rebalance.
         """
         if self._settled is not None and sent_ns > self._settled_ns:
             self._drop_settled()
@@ -97,8 +98,9 @@ class Causes:
         self._drop_settled()
 
     def first(self, *, settled: bool = True) -> Cause | None:
-        """Find the most likely cause of a rebalance that is noticed now. settled: whether to
-        consider requests that have a response.
+        """Find the most likely cause of a rebalance that is noticed now.
+
+        settled: whether to consider requests that have a response.
         """
         found = [next(iter(one.values())) for one in (self._certain, self._possible) if one]
         if settled and self._settled is not None:

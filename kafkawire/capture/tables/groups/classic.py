@@ -112,8 +112,9 @@ class ClassicGroups:
             group.seen(event)
 
     def in_progress(self, event: GroupEvent) -> Iterator[GroupEvent]:
-        """Handle REBALANCE_IN_PROGRESS in the response to any request of a member: the member
-        notices a rebalance with another cause.
+        """Handle REBALANCE_IN_PROGRESS in the response to any request of a member.
+
+        The member notices a rebalance with another cause.
         """
         group = self._group(event.group_id)
         if event.member_id is not None:
@@ -232,13 +233,7 @@ class ClassicGroups:
             duration = event.row.time_ns - group.started
             group.started = None
             group.causes.ended(group.generation_ns)
-            yield event._replace(
-                type=EventType.REBALANCE_ENDED,
-                member_id=None,
-                group_instance_id=None,
-                members=len(group.members),
-                duration_ns=duration,
-            )
+            yield event.rebalance_ended(len(group.members), duration)
 
     def _heartbeat(
         self, group: Group, event: GroupEvent, _request: Any, response: Any

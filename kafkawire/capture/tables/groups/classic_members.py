@@ -17,8 +17,10 @@ MEMBER_ID_REQUIRED: Final = 4
 
 
 class Member:
-    """What is known of a member. subscription: a checksum of its subscription. seen_ns: when
-    it was last known to be alive; session_timeout_ns: 0 if its JoinGroup is not in the capture.
+    """What is known of a member.
+
+    subscription: a checksum of its subscription. seen_ns: when it was last known to be alive;
+    session_timeout_ns: 0 if its JoinGroup is not in the capture.
     """
 
     def __init__(self) -> None:
@@ -30,9 +32,11 @@ class Member:
 
 
 class Group:
-    """What is known of a group. generation_ns: when its generation began. instances: member ids of
-    static members, by group instance id. started: when the rebalance in progress was caused or
-    noticed. moved: whether the coordinator moved since the last generation.
+    """What is known of a group.
+
+    generation_ns: when its generation began. instances: member ids of static members, by group
+    instance id. started: when the rebalance in progress was caused or noticed. moved: whether the
+    coordinator moved since the last generation.
     """
 
     def __init__(self) -> None:
@@ -74,8 +78,9 @@ class Group:
         return found
 
     def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
-        """Find the member whose session expired first, and when; None if no session is known to
-        have expired.
+        """Find the member whose session expired first, and when.
+
+        Returns None if no session is known to have expired.
         """
         ends = [
             (member.seen_ns + member.session_timeout_ns, member_id)
@@ -87,8 +92,9 @@ class Group:
 
 
 def kind_of_join(group: Group, request: Any, version: int) -> tuple[str, bool]:
-    """Return why a member sends JoinGroup, and whether that certainly starts a rebalance of a
-    stable group (a member that rejoins without a change gets the current generation).
+    """Return why a member sends JoinGroup, and whether that certainly starts a rebalance.
+
+    In a stable group, a member that rejoins without a change gets the current generation.
     """
     instance, member = or_none(request.group_instance_id), group.members.get(request.member_id)
     if not request.member_id and instance:

@@ -1,5 +1,6 @@
-"""Tracks groups with heartbeat-based protocols: consumer (KIP-848), share (KIP-932) and streams
-(KIP-1071) groups.
+"""Tracks groups with heartbeat-based protocols.
+
+These are consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups.
 
 Law: the member epoch shows the state: 0 joins, a negative epoch leaves, and the broker raises the
 epoch when the group changes. A rebalance is noticed by the first raised epoch and ends when every
@@ -157,13 +158,7 @@ class HeartbeatGroups:
         if group.started is not None and group.is_settled:
             duration = event.row.time_ns - group.started
             group.started = None
-            yield event._replace(
-                type=EventType.REBALANCE_ENDED,
-                member_id=None,
-                group_instance_id=None,
-                members=len(group.members),
-                duration_ns=duration,
-            )
+            yield event.rebalance_ended(len(group.members), duration)
 
     def _assignment(self, response: Any) -> list[tuple[Topic, list[int]]] | None:
         """Return the assignment in a response; None for none, or one of tasks (streams)."""

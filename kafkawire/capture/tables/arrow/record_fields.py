@@ -20,8 +20,8 @@ from ....records.columns import Columns
 from ....records.limits import Budget
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
-from ..arrow.buffers import Numbers
-from .record_batches import RecordsField
+from ..extraction.record_batches import RecordsField
+from .buffers import Numbers
 
 DECOMPRESSED_BYTES: Final = 1 << 25
 """Decompressed bytes after which rows are returned."""
@@ -49,7 +49,7 @@ class Fields:
     def __len__(self) -> int:
         return len(self.fields)
 
-    def add(
+    def add(  # noqa: PLR0913 - one argument per column, without an object per field
         self,
         field: RecordsField,
         file: str,

@@ -1,0 +1,91 @@
+"""What rows have in common: by message class, by API and version; and their simple values.
+
+message class, version ----------> Form: how decoded bodies are written
+API, version, direction ---------> Head: the text before the ids, and the program of bodies
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring_ascii
+from typing import final
+
+from ...primitives.structure import Message
+from ...protocol.embedded import PLACES
+from ...protocol.header import response_header_version
+from ...protocol.json_text import Template, template
+from ...protocol.secrets import may_hold_secret, placeholder
+from ..frames.apis import api
+from ..frames.decoding import API_VERSIONS, InFlightRequest
+from ..rows import Row
+from .records_fields import plan
+from .wire_layouts import program_of
+from .writer import Program
+
+
+@final
+class Form:
+    """How a message class is written at a version, and what it may contain."""
+
+    def __init__(self, message: Message, version: int, secrets: bool, doubtful: bool) -> None:
+        cls = type(message)
+        self.template: Template = template(cls, version, secrets, doubtful)
+        self.carries: bool = len(plan(cls, version)) > 0
+        self.embeds: bool = cls.__name__ in PLACES
+
+
+@final
+class Head:
+    """What the rows of an API's requests or responses at a version have in common.
+
+    program: of their bodies; None if bodies have to be decoded. tagged: whether the header ends in
+    tagged fields; plain_if_zero: an ApiVersions response with an error may be of another version.
+    """
+
+    def __init__(self, request: InFlightRequest, is_request: bool, secrets: bool) -> None:
+        key, version = request.api_key, request.api_version
+        known = api(key)
+        side = known.request if is_request else known.response
+        direction = "request" if is_request else "response"
+        self.program: Program | None = None
+        self.tagged: bool = False
+        self.plain_if_zero: bool = not is_request and key == API_VERSIONS
+        self.text: str = (
+            f',"direction":"{direction}","api_key":{key},"api_name":{text_or_null(known.name)},'
+            f'"api_version":{version},"correlation_id":'
+        )
+        if side is None or not side.first <= version <= side.last:
+            return
+        cls = side.load()
+        flexible = side.info.flexible is not None and version >= side.info.flexible
+        if cls.__name__ not in PLACES:
+            self.program = program_of(cls, version, flexible, secrets)
+            self.tagged = not is_request and response_header_version(key, version) == 1
+
+
+def raw_text(row: Row, secrets: bool, redact: bool) -> str:
+    """Write an undecoded body in hex; redacted if it may hold secrets."""
+    raw = row.raw
+    if raw and (redact or (not secrets and raw_is_secret(row))):
+        return placeholder(len(raw), "byte")
+    return raw.hex()
+
+
+def raw_is_secret(row: Row) -> bool:
+    """Whether the undecoded bytes of a row may hold a secret."""
+    key, version = row.api_key, row.api_version
+    if key is None or version is None:
+        return True
+    known = api(key)
+    side = known.request if row.direction == "request" else known.response
+    is_known = side is not None and side.first <= version <= side.last
+    return may_hold_secret(known.name, is_known, row.raw)
+
+
+def or_null(value: int | None) -> str:
+    """Write a number, or null."""
+    return "null" if value is None else str(value)
+
+
+def text_or_null(value: str | None) -> str:
+    """Write a JSON string, or null."""
+    return "null" if value is None else encode_basestring_ascii(value)

@@ -1,0 +1,64 @@
+"""The magic numbers by which formats of files, and of compressed data, are recognised.
+
+Law: no other module has a magic number of a format. `head`: the first 4 bytes of a file or frame,
+or more.
+"""
+
+from typing import Final
+
+GZIP: Final = b"\x1f\x8b"
+BGZF: Final = b"\x1f\x8b\x08\x04"
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
+LZ4: Final = b"\x04\x22\x4d\x18"
+SNAPPY_JAVA: Final = b"\x82SNAPPY\x00"
+
+SKIPPABLE: Final = 0x184D2A50
+"""Skippable frames of zstd and lz4 begin with this number; its last 4 bits are arbitrary."""
+
+ZSTD_SEEK_TABLE: Final = 0x184D2A5E
+ZSTD_SEEKABLE: Final = 0x8F92EAB1
+"""The skippable frame at the end of a seekable zstd file, and the number that ends it."""
+
+PCAP_MICROSECONDS: Final = 0xA1B2C3D4
+PCAP_NANOSECONDS: Final = 0xA1B23C4D
+PCAP_KUZNETZOV: Final = 0xA1B2CD34
+PCAP_IXIA_HARDWARE: Final = 0x1C0001AB
+PCAP_IXIA_SOFTWARE: Final = 0x1C0001AC
+
+PCAP: Final = frozenset(
+    number.to_bytes(4, order)
+    for number in (
+        PCAP_MICROSECONDS,
+        PCAP_NANOSECONDS,
+        PCAP_KUZNETZOV,
+        PCAP_IXIA_HARDWARE,
+        PCAP_IXIA_SOFTWARE,
+    )
+    for order in ("big", "little")
+)
+PCAPNG: Final = b"\x0a\x0d\x0d\x0a"
+
+
+def is_gzip(head: bytes) -> bool:
+    """Whether these are the first bytes of a gzip member."""
+    return head[:2] == GZIP
+
+
+def is_skippable(head: bytes) -> bool:
+    """Whether these are the first bytes of a skippable frame of zstd or lz4."""
+    return int.from_bytes(head[:4], "little") & ~0xF == SKIPPABLE
+
+
+def is_zstd(head: bytes) -> bool:
+    """Whether these are the first bytes of a zstd file: of a frame, or of a skippable frame."""
+    return head[:4] == ZSTD or is_skippable(head)
+
+
+def is_pcap(head: bytes) -> bool:
+    """Whether these are the first bytes of a pcap file."""
+    return head[:4] in PCAP
+
+
+def is_pcapng(head: bytes) -> bool:
+    """Whether these are the first bytes of a pcapng file."""
+    return head[:4] == PCAPNG

@@ -1,0 +1,132 @@
+"""Lists the fields of messages and structs at a version, with their types as values.
+
+Law: only this module reads `__fields__` and finds the classes of nested structs; everything that
+walks over fields starts here, and builds what it needs once per class and version. It works for the
+messages of any package, compiled or not.
+
+    class, version        --once--> (Field, ...), in the order of the class
+    class, version, pick  --------> (Step, ...): the fields that `pick` chooses, and the way to them
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from ..primitives import Structure
+
+T = TypeVar("T")
+
+
+class Field(NamedTuple):
+    """A field of a message or struct.
+
+    attribute: its Python name; json_name: its name in Kafka's JSON form.
+    element: the primitive type, or the name of the struct, of its value; of an array, of its
+    elements. struct: the class of that struct; None for a primitive type.
+    first, last: the versions that have it, both included.
+    tag: its tag, or -1.
+    entity_type: what the value identifies (topicName, groupId, ...); "" if unknown.
+    """
+
+    attribute: str
+    json_name: str
+    element: str
+    is_array: bool
+    struct: type[Structure] | None
+    first: int
+    last: int
+    tag: int
+    entity_type: str
+
+    @property
+    def is_tagged(self) -> bool:
+        """Whether it is a tagged field (KIP-482)."""
+        return self.tag >= 0
+
+    def is_a(self, primitive: str) -> bool:
+        """Whether its value is of a primitive type, and not an array."""
+        return self.element == primitive and not self.is_array
+
+    def has_type_of(self, other: Field) -> bool:
+        """Whether its type has the same name as that of a field of another struct."""
+        return self.element == other.element and self.is_array == other.is_array
+
+
+_all: Final[dict[type[Structure], tuple[Field, ...]]] = {}
+_at: Final[dict[tuple[type[Structure], int], tuple[Field, ...]]] = {}
+
+
+def all_fields(cls: type[Structure]) -> tuple[Field, ...]:
+    """List the fields of all versions."""
+    found = _all.get(cls)
+    if found is None:
+        found = _all[cls] = tuple(_read(cls))
+    return found
+
+
+def fields_at(cls: type[Structure], version: int) -> tuple[Field, ...]:
+    """List the fields of a version."""
+    found = _at.get((cls, version))
+    if found is None:
+        found = tuple([field for field in all_fields(cls) if field.first <= version <= field.last])
+        _at[cls, version] = found
+    return found
+
+
+def _read(cls: type[Structure]) -> list[Field]:
+    module = sys.modules[cls.__module__]  # nested structs are in the module of their message
+    made: list[Field] = []
+    for row in cls.__fields__:
+        element = row.type.removeprefix("[]")
+        struct = getattr(module, element) if element[0].isupper() else None
+        made.append(
+            Field(
+                row.attribute,
+                row.json_name,
+                element,
+                element != row.type,
+                struct,
+                row.first,
+                row.last,
+                row.tag,
+                row.entity_type,
+            )
+        )
+    return made
+
+
+# -- the way to some fields
+
+
+class Step(Generic[T]):
+    """A field on the way.
+
+    use: what was chosen for it; None if it holds structs on the way: `inner` are the steps in each.
+    """
+
+    __slots__ = ("attribute", "inner", "use")
+
+    def __init__(self, attribute: str, use: T | None, inner: tuple[Step[T], ...]) -> None:
+        self.attribute = attribute
+        self.use = use
+        self.inner = inner
+
+
+Pick = Callable[[type[Structure], Field], T | None]
+"""Chooses fields: gives what a walker does with the field of a class, or None."""
+
+
+def steps_to(cls: type[Structure], version: int, pick: Pick[T]) -> tuple[Step[T], ...]:
+    """Find the fields that `pick` chooses in a struct and in those inside it; () if it has none."""
+    steps: list[Step[T]] = []
+    for field in fields_at(cls, version):
+        use = pick(cls, field)
+        if use is not None:
+            steps.append(Step(field.attribute, use, ()))
+        elif field.struct is not None:
+            inner = steps_to(field.struct, version, pick)
+            if inner:
+                steps.append(Step(field.attribute, None, inner))
+    return tuple(steps)
