@@ -25,8 +25,9 @@ from kafkawire.messages.offset_commit_value import OffsetCommitValue
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.consumer.users import User, covered
 from tests.client.made import producer_client
-from tests.client.seeds import SEEDS, chunk, told
+from tests.client.seeds import SEEDS, chunk
 from tests.client.world import Weather, World
+from tests.fuzzing import replayable
 
 CHUNKS = 20
 OFFSETS = "__consumer_offsets"
@@ -273,11 +274,12 @@ class Story:
         return found
 
 
+@pytest.mark.fuzz
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(CHUNKS))
 def test_a_group_reads_everything_in_order(part: int) -> None:
     for seed in chunk(part, CHUNKS):
-        with told(seed):
+        with replayable(seed):
             story = Story(seed)
             story.play()
             story.account()
@@ -286,7 +288,7 @@ def test_a_group_reads_everything_in_order(part: int) -> None:
 @pytest.mark.parametrize("release", ["2.8", "3.9"])
 def test_older_brokers_too(release: str) -> None:
     for seed in SEEDS[: max(len(SEEDS) // 20, 3)]:
-        with told(seed):
+        with replayable(seed):
             story = Story(seed, release)
             story.play()
             story.account()

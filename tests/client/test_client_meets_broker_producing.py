@@ -24,8 +24,9 @@ from kafkawire.client.producer import (
 )
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.made import producer_client
-from tests.client.seeds import chunk, told
+from tests.client.seeds import chunk
 from tests.client.world import Weather, World
+from tests.fuzzing import replayable
 
 CHUNKS = 10
 TOPICS = ("orders", "parcels")  # the second is made by who writes to it
@@ -187,11 +188,12 @@ HASTE: dict[str, Setting] = {
 }
 
 
+@pytest.mark.fuzz
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(CHUNKS))
 def test_nothing_acknowledged_is_lost_doubled_or_out_of_order(part: int) -> None:
     for seed in chunk(part, CHUNKS):
-        with told(seed):
+        with replayable(seed):
             story = Story(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})
             story.play()
             story.account(idempotent=True)
@@ -204,7 +206,7 @@ def test_nothing_acknowledged_is_lost_doubled_or_out_of_order(part: int) -> None
 def test_without_idempotence_each_record_has_one_result_in_order(acks: str) -> None:
     for seed in chunk(0, CHUNKS):
         config = {**HASTE, **CONFIGS[seed % len(CONFIGS)]}
-        with told(seed):
+        with replayable(seed):
             story = Story(seed, {**config, "acks": acks, "enable.idempotence": False})
             story.play()
             story.account(idempotent=False, ordered=acks != "0")

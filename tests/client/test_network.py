@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -56,13 +55,14 @@ from kafkawire.messages.heartbeat_response import HeartbeatResponse
 from kafkawire.messages.list_groups_request import ListGroupsRequest
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.protocol.error_code import ErrorCode
+from tests.fuzzing import replayable
 
 from .made import network, settings
 from .peers import frames, respond, versions
+from .seeds import chunk
 from .test_connection import TABLE
 from .world import Weather, World
 
-SEEDS = int(os.environ.get("KAFKAWIRE_SEEDS", "1000")) // 4
 GROUP = Coordinator(CoordinatorKind.GROUP, "g")
 
 
@@ -373,15 +373,13 @@ def test_wishes_while_a_refresh_is_under_way_lead_to_one_more() -> None:
 # Each request ends once.
 
 
+@pytest.mark.fuzz
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(4))
 def test_each_request_ends_once_by_its_deadline(part: int) -> None:
-    for seed in range(part * SEEDS // 4, (part + 1) * SEEDS // 4):
-        try:
+    for seed in chunk(part, 4):
+        with replayable(seed):
             storm(seed)
-        except Exception as error:
-            error.add_note(f"seed {seed}")
-            raise
 
 
 def storm(seed: int) -> None:
