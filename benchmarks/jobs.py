@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from . import report
-from .captures import grown
 from .measure import Figure, figure
-from .pipeline import TRAFFIC, Run, measured, ours, sources
+from .pipeline import TRAFFIC, Run, measured, ours, pieces
 
 MEGABYTES: Final = 100
 PROCESSES: Final = (1, 2)
@@ -37,13 +36,12 @@ def run_size(
     traffic: str, megabytes: int, processes: Sequence[int], rounds: int, folder: Path
 ) -> list[Figure]:
     """Measure captures of a size."""
-    found = sources(traffic, folder)
     cases: dict[str, list[Path]] = {}
     for case, number in (("one file", 1), (f"{FILES} files", FILES)):
         cases[case] = [folder / f"{number}-{at}.pcap" for at in range(number)]
-        for file in cases[case]:
+        for at, file in enumerate(cases[case]):
             with file.open("wb", buffering=1 << 20) as out:
-                out.writelines(grown(found, megabytes * 10**6 // number))
+                out.writelines(pieces(traffic, megabytes * 10**6 // number, folder, at))
     figures = []
     for case, files in cases.items():
         taken: dict[int, list[Run]] = {number: [] for number in processes}

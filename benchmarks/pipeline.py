@@ -1,6 +1,6 @@
 """Measures a capture file to rows: kafkawire and tshark, each as a command.
 
-    python -m benchmarks.pipeline [--traffic calls bulk] [--megabytes 100 1000] [--rounds N]
+    python -m benchmarks.pipeline [--traffic varied calls bulk] [--megabytes 100 1000] [--rounds N]
                                   [--without "tshark json, kafka only"]
 
 Law: contenders read the same file and take turns; a figure is CPU time (user and system), so that
@@ -15,9 +15,12 @@ contain.
                         connection, in answer to what
       `kafka only`      the same without the layers below Kafka (-J kafka), which ours has not
 
+    varied   hardly two messages alike, with hundreds of topics and groups (`benchmarks.varied`)
     calls    many short connections of clients of 2017 to 2022 that tshark 4.0 decodes nearly whole
              (3 of 4 messages at least), 300 bytes a message: what test scenarios look like
     bulk     producers and consumers at work, thousands of records a second (`benchmarks.bulk`)
+
+The last two repeat recordings, so that caches hit more often than in a network of many teams.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from . import report
+from . import report, varied
 from .bulk import PORT, record
-from .captures import Recorded, grown, recorded
+from .captures import grown, recorded
 from .measure import Figure, figure
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -51,7 +54,7 @@ RECORDINGS: Final = {
 if absent.
 """
 
-TRAFFIC: Final = ("calls", "bulk")
+TRAFFIC: Final = ("varied", "calls", "bulk")
 FOLDERS: Final = ("fixtures/captures", "../shared/captures/live")
 
 FIELDS: Final = """
@@ -143,11 +146,14 @@ PAIRS: Final = (
 """Suite -> contenders with the same work, kafkawire first."""
 
 
-def sources(traffic: str, folder: Path) -> list[list[Recorded]]:
-    """Return the recordings of a kind of traffic."""
+def pieces(traffic: str, size: int, folder: Path, seed: int = 1) -> Iterator[bytes]:
+    """Make a capture of a kind of traffic; with another seed, varied traffic is another."""
+    if traffic == "varied":
+        return varied.capture(size, seed)
     if traffic == "bulk":
-        return [recorded(record(folder / "bulk.pcap"))]
-    return [recorded(path) for path, _ in recordings()]
+        path = folder / "bulk.pcap"
+        return grown([recorded(path if path.exists() else record(path))], size)
+    return grown([recorded(path) for path, _ in recordings()], size)
 
 
 def run_size(
@@ -156,7 +162,7 @@ def run_size(
     """Measure a capture of a size."""
     capture = folder / "capture.pcap"
     with capture.open("wb", buffering=1 << 20) as out:
-        for piece in grown(sources(traffic, folder), megabytes * 10**6):
+        for piece in pieces(traffic, megabytes * 10**6, folder):
             out.write(piece)
     size = capture.stat().st_size / 1e6
     contenders = commands(capture, folder)
