@@ -24,9 +24,8 @@ from ...primitives import Limits, Message, Reader, Structure
 from ...protocol.error_code import ErrorCode
 from ...protocol.header import response_header_version
 from ...records import RecordBatches
-from ..frames.decoding import InFlightRequest, RawFrame
+from ..frames.decoding import InFlightRequest, Item, RawFrame
 from ..rows import Row, Status
-from .pairing import Item
 
 SIZE: Final = 4
 

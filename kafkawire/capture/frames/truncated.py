@@ -8,7 +8,8 @@ Law: the row has the captured bytes, and its error says how many there should be
 from __future__ import annotations
 
 from ..rows import Row, Status
-from .decoding import InFlightRequest, api_name, raw_request
+from .decoding import InFlightRequest, api_name
+from .headers import raw_request
 from .stream import Mark
 
 

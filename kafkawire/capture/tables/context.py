@@ -12,14 +12,13 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..engine import Located, located
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
 from ..frames.apis import api
 from ..frames.decoding import InFlightRequest, RawFrame
-from ..frames.serialised import LocatedItem
+from ..frames.serialised import LocatedItem, located
 from ..multifile import Traffic
-from ..rows import Row, Status
+from ..rows import Located, Row, Status
 from .columns import INT64, TEXT, TIME, Column, known, micros
 
 WHERE = (

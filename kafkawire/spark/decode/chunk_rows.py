@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...capture.engine import Located
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import (
     FINAL_EPOCH,
@@ -22,7 +21,7 @@ from ...capture.exchanges.fetch_sessions import (
     FetchSessions,
 )
 from ...capture.multifile import file_and_packet
-from ...capture.rows import Row, Status
+from ...capture.rows import Located, Row, Status
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
 from ...messages.api_key import ApiKey

@@ -17,14 +17,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from ...capture.engine import Engine, Located, located
-from ...capture.exchanges.conversation import Conversation
+from ...capture.engine import Engine
 from ...capture.exchanges.exchanges import Ended
 from ...capture.files.blocks import Ints
-from ...capture.frames.serialised import LocatedItem
+from ...capture.frames.serialised import LocatedItem, located
 from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
 from ...capture.packets.parser import Segments
-from ...capture.rows import Row
+from ...capture.rows import Located, Row
 from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
 from ..errors import OutOfOrder, Unreadable
@@ -43,24 +42,15 @@ MAX_SEGMENTS: Final = 1 << 15
 _IN_FILE: Final = (1 << FILE_BITS) - 1
 
 
-class FirstPacketEngine(Engine):
-    """An engine that identifies connections by their first packets, too.
-
-    firsts: number in this engine -> first packet.
-    """
-
-    def __init__(self, options: Options, on_end: Callable[[Connection, int], None]) -> None:
-        super().__init__(
-            options.ports,
-            reassembly=options.reassembly,
-            on_end=on_end,
-            brokers=options.brokers,
-        )
-        self.firsts: dict[int, int] = {}
-
-    def _new_conversation(self, connection: Connection) -> Conversation:
-        self.firsts[connection.id] = connection.first_packet
-        return super()._new_conversation(connection)
+def new_engine(options: Options, on_end: Callable[[Connection, int], None]) -> Engine:
+    """Make an engine that identifies connections by their first packets."""
+    return Engine(
+        options.ports,
+        reassembly=options.reassembly,
+        on_end=on_end,
+        brokers=options.brokers,
+        by_packet=True,
+    )
 
 
 class Traffic:
@@ -86,7 +76,7 @@ class Traffic:
         self._names = names
         self._sets = np.array(sets, np.int64)
         self._options = options
-        self._engine = self._new_engine()
+        self._engine = new_engine(options, self.facts.endings.end)
         self._base = 0
 
     def place(self, packet: int) -> tuple[str, int]:
@@ -112,28 +102,18 @@ class Traffic:
             for set, of_set in by_set(segments, self._sets):
                 if set != current and current is not None:
                     yield from self._feed(None)
-                    self._engine = self._new_engine()
+                    self._engine = new_engine(self._options, self.facts.endings.end)
                 current = set
                 self.facts.sums["captured_bytes"] += int(of_set.captured.sum())
                 yield from self._feed(of_set)
         yield from self._feed(None)
         yield [*self._file_problems.items(self._options, self.place)]
 
-    def _new_engine(self) -> Engine:
-        options = self._options
-        return Engine(
-            options.ports,
-            reassembly=options.reassembly,
-            on_end=self.facts.endings.end,
-            brokers=options.brokers,
-            by_packet=True,
-        )
-
     def _feed(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
         """Feed the engine; None ends it."""
         facts = self.facts
         self._base = END if segments is None else 0
-        for batch in self._engine.batches(segments):
+        for batch in self._engine.handle(segments):
             yield from self._drain_ended()
             facts.items(batch)
             facts.at = self._base + batch[0].known_at

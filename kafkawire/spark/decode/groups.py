@@ -15,10 +15,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ...capture.engine import Located
 from ...capture.exchanges.exchanges import Exchange, Exchanges
 from ...capture.multifile import file_and_packet
-from ...capture.rows import Row
+from ...capture.rows import Located, Row
 from ...capture.tables.context import Context
 from ...capture.tables.group_events import COMMITS, Groups, events
 from ...capture.tables.groups.classic import HANDLERS

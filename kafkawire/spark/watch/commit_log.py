@@ -19,14 +19,15 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ...capture.snapshot import STATE_VERSION
 from ..errors import SparkError
-from .snapshot import digest
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Of commits and of the states that this package writes; `STATE_VERSION` is that of the engine."""
 
 
 class WatchError(SparkError):
@@ -70,7 +71,7 @@ class Commit:
     reached: tuple[int, str]
     counts: Mapping[str, int]
     closed: bool = False
-    classes: str = field(default_factory=digest)
+    state_version: int = STATE_VERSION
     format: int = FORMAT
 
 
@@ -178,7 +179,7 @@ class CommitLog:
             raise WatchError(
                 f"{self.output}: this watch writes the tables {', '.join(sorted(last.tables))}"
             )
-        if not last.closed and (last.format, last.classes) != (FORMAT, digest()):
+        if not last.closed and (last.format, last.state_version) != (FORMAT, STATE_VERSION):
             raise WatchError(
                 f"{self.output}: the state was written by another version of kafkawire; end the "
                 "watch with that version (`--end`) before continuing with this one"
@@ -208,4 +209,6 @@ def _sync(folder: Path) -> None:
 def _read(path: Path) -> Commit:
     found: dict[str, Any] = json.loads(path.read_text())
     files = tuple(CommittedFile(**each) for each in found.pop("files"))
+    if found.pop("classes", None):  # format 1
+        found["state_version"] = 0
     return Commit(**{**found, "files": files, "reached": tuple(found["reached"])})

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ...capture.engine import located
 from ...capture.files.blocks import NO_TIME
+from ...capture.frames.serialised import located
 from ..decode.chunk_rows import ChunkContext, Places
 from ..decode.decoding import ProblemCollector, in_order, sorted_rows, tune
 from ..decode.packets import Kind, by_connection
