@@ -57,6 +57,33 @@ class Blocks(Protocol):
     def __iter__(self) -> Iterator[PacketBlock]: ...
 
 
+class PacketPositions(Protocol):
+    """Finds the file of a packet."""
+
+    def place(self, packet: int) -> tuple[str, int]:
+        """Return the file of a packet, and its number there, from 1."""
+
+
+class Reader(PacketPositions, Protocol):
+    """What tables read: captures (`Traffic`), or some of their connections (`kafkawire.spark`).
+
+    repeatable: whether it can be read several times.
+    """
+
+    repeatable: bool
+
+    def __iter__(self) -> Iterator[Located | Ended]: ...
+
+    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
+        """Read with undecoded bodies."""
+
+    def batches(self) -> Iterator[list[LocatedItem | Ended]]:
+        """Do as `raw_frames`, in batches."""
+
+    def again(self) -> Reader:
+        """Return another reader of the same, if it is repeatable."""
+
+
 class Traffic:
     """One or more captures that are read as one.
 

@@ -48,6 +48,7 @@ class Reading:
     """
 
     def __init__(self, traffic: Traffic, watch: Watch, refused: int = 0) -> None:
+        self.traffic = traffic
         self.context = Context(traffic)
         self.watch = watch
         self.refused = refused

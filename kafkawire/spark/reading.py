@@ -151,8 +151,9 @@ def decode(
 def decode_packets(
     spark: SparkSession, work: Work, partitioner: Partitioner
 ) -> tuple[DataFrame, list[DataFrame]]:
-    """Decode regions and visits, then the buckets with the shuffled packets; returns the output of
-    the tasks, and the persisted frames.
+    """Decode regions and visits, then the buckets with the shuffled packets.
+
+    Returns the output of the tasks, and the persisted frames.
     """
     plan, persisted = work.plan, list[DataFrame]()
     frames = list[DataFrame]()

@@ -62,9 +62,10 @@ class Sessions(Generic[State]):
         forgotten: set[Key],
         response: tuple[int, int] | None,
     ) -> tuple[dict[Key, State], bool]:
-        """Apply a Fetch to its session; return all requested partitions, and whether they are
-        complete. The result must not be modified; it is the same object as before if the session
-        did not change.
+        """Apply a Fetch to its session; return all requested partitions.
+
+        Also returns whether they are complete. The result must not be modified; it is the same
+        object as before if the session did not change.
 
         response: error code and session id of the response.
         """
@@ -111,8 +112,9 @@ class FetchSessions:
         self._sessions: Sessions[RequestedPartition] = Sessions()
 
     def expand(self, exchange: Exchange) -> ExpandedFetch | None:
-        """Return all partitions that a Fetch requests; None for other exchanges, and if the request
-        was not decoded. Call it once for each exchange, in order.
+        """Return all partitions that a Fetch requests; call it once for each exchange, in order.
+
+        Returns None for other exchanges, and if the request was not decoded.
         """
         row = exchange.request
         if row is None or row.api_key != ApiKey.FETCH:

@@ -178,8 +178,9 @@ class WalkResult(NamedTuple):
 
 
 def walk_responses(data: bytes, start: int, limits: Limits) -> WalkResult:
-    """Walk a stream without known requests, from frame to frame by their sizes, up to the first
-    certain response, which also proves the walk.
+    """Walk a stream without known requests up to the first certain response, which proves the walk.
+
+    It goes from frame to frame by their sizes.
     """
     inference = Inference(limits)
     while len(data) - start >= SIZE:

@@ -1,5 +1,6 @@
-"""Resolves topic ids to names: Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848
-messages have ids only.
+"""Resolves topic ids to names, for messages that have ids only.
+
+These are Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848 messages.
 
 Law: a name is learned only from a structure with both id and name, in any message of either
 direction. It is valid for the whole capture, because a topic id is never reused.

@@ -55,8 +55,9 @@ def _id(frame: bytes) -> int:
 
 
 def _is_response(frame: bytes, request: InFlightRequest | None) -> bool:
-    """Whether a frame decodes as the response to an earlier request; it may also look like a
-    request.
+    """Whether a frame decodes as the response to an earlier request.
+
+    It may also look like a request.
     """
     if request is None:
         return False

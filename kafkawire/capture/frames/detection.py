@@ -61,8 +61,10 @@ _last_versions: Final[dict[int, int]] = {}
 
 @final
 class Effort:
-    """The cost budget of a search, in bytes decoded. Hostile bytes may look like a frame at every
-    position, and checking each takes as long as decoding the frame.
+    """The cost budget of a search, in bytes decoded.
+
+    Hostile bytes may look like a frame at every position, and checking each takes as long as
+    decoding the frame.
     """
 
     def __init__(self, searched: int) -> None:
@@ -81,8 +83,9 @@ class RequestCandidate(NamedTuple):
 
 
 def request_at(data: bytes, start: int, max_frame_bytes: int) -> RequestCandidate | None:
-    """Return the plausible request at `start`; None if the available bytes rule it out, or are
-    fewer than 14.
+    """Return the plausible request at `start`.
+
+    Returns None if the available bytes rule it out, or are fewer than 14.
     """
     if not looks_like_request(data, start, max_frame_bytes):
         return None
@@ -145,8 +148,9 @@ class Found(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The result of a search for a request. resume: where to continue with more bytes; all
-    positions before are ruled out.
+    """The result of a search for a request.
+
+    resume: where to continue with more bytes; all positions before are ruled out.
     """
 
     found: Found | None
@@ -177,8 +181,9 @@ def scan_request(data: bytes, max_frame_bytes: int, start: int = 0) -> Scan:
 def check_request(
     data: bytes, at: int, max_frame_bytes: int, effort: Effort | None = None
 ) -> Confidence:
-    """Check whether a request begins at a position: its body decodes strictly, or it decodes
-    leniently and another request follows immediately.
+    """Check whether a request begins at a position: whether its body decodes.
+
+    It decodes strictly, or it decodes leniently and another request follows immediately.
 
     Some clients send trailing bytes, so a body that decodes leniently is accepted if the next frame
     begins at its end and the header has a client id: small responses look like Produce requests
@@ -226,8 +231,9 @@ def find_response(
 def check_response(
     frame: bytes, size: int, api_key: int, api_version: int, effort: Effort | None = None
 ) -> Confidence:
-    """Check whether the available bytes of a frame of `size` bytes are a response to a request of
-    that API key and version.
+    """Check whether the available bytes of a frame of `size` bytes are a response.
+
+    api_key, api_version: those of the request.
     """
     info = REGISTRY.response(api_key)
     if info is None or not info.first <= api_version <= info.last:

@@ -37,6 +37,7 @@ CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
 
 class Chunk(NamedTuple):
     """Items of connections: frames, and the connections that ended, by index among all items.
+
     requests: open requests from before; sessions: exchanges that restore fetch sessions.
     """
 

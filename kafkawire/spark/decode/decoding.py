@@ -23,7 +23,7 @@ from ...capture.files.blocks import Ints
 from ...capture.frames.serialised import LocatedItem, located
 from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
 from ...capture.packets.parser import Segments
-from ...capture.rows import Located, Row
+from ...capture.rows import Located
 from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
 from ..errors import OutOfOrder, Unreadable
@@ -79,6 +79,10 @@ class Traffic:
         self._engine = new_engine(options, self.facts.endings.end)
         self._base = 0
 
+    def again(self) -> Traffic:
+        """Return this reader, which is not repeatable."""
+        return self
+
     def place(self, packet: int) -> tuple[str, int]:
         """Return the file of a packet and its number there."""
         return self._names[packet >> FILE_BITS], packet & _IN_FILE
@@ -133,7 +137,7 @@ class BucketContext(Context):
     """
 
     def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
-        super().__init__(traffic)  # type: ignore[arg-type]  # the part of Traffic that tables use
+        super().__init__(traffic)
         self.names = UnresolvedTopics(traffic.facts, sets)
         self._bare = bare
 
@@ -141,10 +145,6 @@ class BucketContext(Context):
         """Read the bucket and record names."""
         found = super().located()
         return without_bodies(found) if self._bare else found
-
-    def learn(self, row: Row) -> None:
-        """Record the names that a message states."""
-        self._learn(row)
 
 
 def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
@@ -156,8 +156,10 @@ def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended
 
 
 def tune() -> None:
-    """Tune the cyclic GC of a worker: run it less often, since decoded messages have no cycles, and
-    freeze what is loaded, since Spark collects after each task.
+    """Tune the cyclic GC of a worker.
+
+    It runs less often, since decoded messages have no cycles; what is loaded is frozen, since Spark
+    collects after each task.
     """
     gc.set_threshold(1 << 18, 4, 2)
     if not gc.get_freeze_count():
@@ -182,8 +184,9 @@ def sorted_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, b
 def in_order(
     rows: Iterable[tuple[int, int, bytes]], other: Callable[[int, int, bytes], None]
 ) -> Iterator[Segments]:
-    """Yield the segments of sorted rows in packet order, in batches; other: takes the rows without
-    segments. Raises OutOfOrder.
+    """Yield the segments of sorted rows in packet order, in batches. Raises OutOfOrder.
+
+    other: takes the rows without segments.
     """
     buffered: list[Segments] = []
     last, size, volume = -1, 0, 0
@@ -207,8 +210,9 @@ def in_order(
 
 
 def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
-    """Yield the first `count` segments, which must be after packet `last`; returns their last
-    packet.
+    """Yield the first `count` segments, and return their last packet.
+
+    They must be after packet `last`. Raises OutOfOrder.
     """
     packets = segments.packet[:count]
     falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
@@ -254,8 +258,9 @@ class ProblemCollector:
     def items(
         self, options: Options, place: Callable[[int], tuple[str, int]]
     ) -> Iterator[LocatedItem]:
-        """Yield the problems of files, each at the last packet of its file. Raises Unreadable if
-        `failOnError` is set.
+        """Yield the problems of files, each at the last packet of its file.
+
+        Raises Unreadable if `failOnError` is set.
         """
         for packet, reported in self._by_file.values():
             for text in [*reported.problems, *(reason for _, reason in reported.once)]:

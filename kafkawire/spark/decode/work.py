@@ -67,8 +67,10 @@ def batch_rows(batches: Batches) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is made of packets. made: columns; folder: as in `shared_directory.decode`. exact:
-    decode message by message, to know which of them stated the name of a topic first.
+    """What is made of packets.
+
+    made: columns; folder: as in `shared_directory.decode`. exact: decode message by message, to
+    know which of them stated the name of a topic first.
     """
 
     plan: Plan
@@ -88,8 +90,9 @@ class Work:
         return table in COLUMNAR and is_plain(table, self.options) and not self.exact
 
     def decode_regions(self, partitioner: Partitioner) -> Step:
-        """Return the step from indexes of regions to rows or their precursors, facts, and packets
-        for other tasks.
+        """Return the step that decodes regions, given by their indexes.
+
+        Its output is rows or their precursors, facts, and packets for other tasks.
         """
         regions, sets = self.plan.regions, self.plan.sets
 

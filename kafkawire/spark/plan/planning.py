@@ -191,8 +191,9 @@ def make_plan(
 
 
 def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
-    """Prove the parts of a plan, and find out what can be decoded in place. run: calls a function
-    for each item, on any machine; size: bytes that a task reads.
+    """Prove the parts of a plan, and find out what can be decoded in place.
+
+    run: calls a function for each item, on any machine; size: bytes that a task reads.
     """
     places = {part.split.file: part for part in cut.parts}
     known: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
@@ -289,7 +290,8 @@ def input_warnings(plan: Plan) -> list[str]:
 
 
 def number_frame(spark: SparkSession, count: int, tasks: int | None = None) -> Any:
-    """Make a frame of the numbers below `count`, in `tasks` partitions (default: one for each
-    number).
+    """Make a frame of the numbers below `count`.
+
+    tasks: its partitions; by default one for each number.
     """
     return spark.range(0, count, 1, max(1, min(count, tasks or count)))

@@ -1,5 +1,4 @@
-"""Runs one batch: decodes packets with the state of their connections, writes rows and state,
-commits.
+"""Runs one batch: decodes packets after the state of their connections, writes, commits.
 
     packets --.                                 .--> rows --------------------.
               +-- shuffle by key --> decode_batch --> items --> group events --+--> write --> commit

@@ -36,8 +36,10 @@ class WatchError(SparkError):
 
 @dataclass(frozen=True, slots=True)
 class CommittedFile:
-    """A file that was taken. first_ns: time of its first packet. status, reason, offset: its
-    verdict (`kafkawire.spark.plan.verdicts`).
+    """A file that was taken.
+
+    first_ns: time of its first packet. status, reason, offset: its verdict
+    (`kafkawire.spark.plan.verdicts`).
     """
 
     name: str
@@ -79,8 +81,9 @@ class CommitLog:
     """The commits under an output directory; only one process may add to them."""
 
     def __init__(self, output: Path, tables: tuple[str, ...]) -> None:
-        """Open the log. Raises WatchError if another process has it open, or another version wrote
-        the state.
+        """Open the log.
+
+        Raises WatchError if another process has it open, or another version wrote the state.
         """
         self.output = output
         self.root = output / "_watch"

@@ -58,8 +58,10 @@ class BatchSettings:
 
 
 class PairSnapshot(NamedTuple):
-    """The state of the connections of a pair of endpoints. opened: those that began in this batch;
-    open: those that are still open; live: those that may still get rows.
+    """The state of the connections of a pair of endpoints.
+
+    opened: those that began in this batch; open: those that are still open; live: those that may
+    still get rows.
     """
 
     opened: list[int]

@@ -32,8 +32,9 @@ FORGOTTEN_NS: Final = 86_400_000_000_000
 def group_event_batches(
     batches: Iterable[pa.RecordBatch], settings: BatchSettings
 ) -> Iterator[pa.RecordBatch]:
-    """Make the events of the groups of a partition; states and items are sorted by group and in
-    order.
+    """Make the events of the groups of a partition.
+
+    States and items are sorted by group and in order.
     """
     out = Output(settings.options)
     context = ChunkContext(settings.names, [0] * len(settings.names), Facts())
