@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.capture.exchanges.conversation import Conversation
-from kafkawire.capture.exchanges.inference import layouts
+from kafkawire.capture.exchanges.response_layouts import layouts
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row, Status

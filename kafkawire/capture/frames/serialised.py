@@ -159,4 +159,5 @@ def _item_at(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> 
 
 
 def signed16(value: i64) -> i64:
+    """Convert an unsigned 16-bit integer to a signed one."""
     return value - 0x10000 if value > 0x7FFF else value

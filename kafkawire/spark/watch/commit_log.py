@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ...capture.files.blocks import NO_TIME
 from ...capture.snapshot import STATE_VERSION
 from ..errors import SparkError
 
@@ -114,6 +115,21 @@ class CommitLog:
     def last(self) -> Commit | None:
         """The last committed batch."""
         return self.commits[-1] if self.commits else None
+
+    @property
+    def next_batch(self) -> int:
+        """The number of the next batch."""
+        return self.last.batch + 1 if self.last else 0
+
+    @property
+    def connections(self) -> int:
+        """The number of connections so far."""
+        return self.last.connections if self.last else 0
+
+    @property
+    def newest_ns(self) -> int:
+        """The time of the newest packet so far."""
+        return self.last.newest_ns if self.last else NO_TIME
 
     @property
     def names(self) -> tuple[str, ...]:

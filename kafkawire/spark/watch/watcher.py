@@ -183,7 +183,7 @@ class Watcher:
             yield chunk
 
 
-def watch(
+def watch(  # noqa: PLR0913 - the arguments are the options of a command
     spark: SparkSession,
     directory: str | Path,
     output: str | Path,
