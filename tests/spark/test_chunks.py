@@ -22,12 +22,12 @@ from kafkawire.spark.decode.decoding import (
     in_order,
     sorted_rows,
 )
-from kafkawire.spark.decode.packets import Partitioner
 from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import Facts, sum_up
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.reading import decode
+from kafkawire.spark.shuffle.packets import Partitioner
 from kafkawire.spark.write.finishing import Finish
 from tests.conftest import FIXTURES
 

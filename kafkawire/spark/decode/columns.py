@@ -16,9 +16,11 @@ from ...capture.tables.columns import Columns, batches
 from ...capture.tables.redaction import REDACTED
 from ..errors import BadOption
 from ..options import Options
-from ..write.finishing import TOPIC_COLUMNS
 
 Row = tuple[Any, ...]
+
+TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
+"""Columns that contain topics."""
 
 WIDE: Final = frozenset({"messages", "records"})
 """Tables whose rows may be large."""

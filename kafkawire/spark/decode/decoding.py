@@ -9,7 +9,6 @@ go through the same engine and the same table as in a single process, and use as
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Final
@@ -30,7 +29,7 @@ from ..errors import OutOfOrder, Unreadable
 from ..options import Options
 from ..plan.facts import END, Facts, UnresolvedTopics
 from ..plan.parts import FileProblems
-from .packets import Kind, concatenated, segments_in, take
+from ..shuffle.packets import Kind, concatenated, segments_in, take
 
 MIN_SEGMENTS: Final = 1 << 14
 MIN_BYTES: Final = 4 << 20
@@ -153,17 +152,6 @@ def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended
         if isinstance(item, Located):
             item = item._replace(row=item.row._replace(message=None))
         yield item
-
-
-def tune() -> None:
-    """Tune the cyclic GC of a worker.
-
-    It runs less often, since decoded messages have no cycles; what is loaded is frozen, since Spark
-    collects after each task.
-    """
-    gc.set_threshold(1 << 18, 4, 2)
-    if not gc.get_freeze_count():
-        gc.freeze()
 
 
 # -- rows of packets, in order

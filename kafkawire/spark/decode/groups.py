@@ -23,8 +23,8 @@ from ...capture.tables.group_events import COMMITS, Groups, events
 from ...capture.tables.groups.classic import HANDLERS
 from ...capture.tables.groups.heartbeat import PROTOCOLS
 from ...messages.api_key import ApiKey
-from ..write.outputs import OUT
 from .decoding import BucketContext, Traffic
+from .outputs import OUT
 
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
 """API keys of exchanges that change or show groups."""

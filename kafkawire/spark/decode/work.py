@@ -30,13 +30,14 @@ from ..options import Options
 from ..plan.facts import Facts
 from ..plan.parts import drain
 from ..plan.planning import Plan
-from ..write.outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
+from ..shuffle.packets import Partitioner
+from ..shuffle.tasks import tune
 from .chunk_rows import ChunkContext
 from .chunks import CHUNKED, chunk_context, columns, cut
 from .columns import MANY_ROWS, ROWS, is_bare, is_plain, to_batches
-from .decoding import BucketContext, ProblemCollector, Traffic, in_order, sorted_rows, tune
+from .decoding import BucketContext, ProblemCollector, Traffic, in_order, sorted_rows
 from .groups import event_rows, item_batches, items
-from .packets import Partitioner
+from .outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]

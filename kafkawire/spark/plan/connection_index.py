@@ -19,8 +19,8 @@ import numpy as np
 
 from ...capture.files.blocks import Ints
 from ...errors import CaptureError
-from ..decode.packets import Hashes, hashes, is_among
-from ..decode.plain import header_hashes
+from ..shuffle.header_hashes import header_hashes
+from ..shuffle.packets import Hashes, hashes, is_among
 from ..splitting import Proof, Split, read
 from .parts import Links, file_problems, note_links, select, split_fragments
 

@@ -23,7 +23,9 @@ from ...capture.multifile import file_and_packet, packet_id
 from ...capture.packets.headers import Kind
 from ...capture.packets.parser import PacketParser, Segments
 from ...errors import CaptureError, UnsupportedLinkType
-from ..decode.packets import (
+from ..errors import OutOfOrder
+from ..shuffle.header_hashes import header_hashes
+from ..shuffle.packets import (
     Hashes,
     Partitioner,
     fragment_row,
@@ -34,9 +36,7 @@ from ..decode.packets import (
     segment_rows,
     take,
 )
-from ..decode.packets import Kind as Rows
-from ..decode.plain import header_hashes
-from ..errors import OutOfOrder
+from ..shuffle.packets import Kind as Rows
 from ..splitting import Split, read
 
 T = TypeVar("T")

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ...errors import CaptureError, UnsupportedLinkType
-from ..decode.packets import Hashes, Partitioner, is_among
-from ..decode.tasks import begin_workers, on_workers
 from ..errors import NoCaptures
 from ..options import SPLIT_BYTES, Options, unknown
+from ..shuffle.packets import Hashes, Partitioner, is_among
+from ..shuffle.tasks import begin_workers, core_count, on_workers
 from ..splitting import Edge, InputFile, Proof, Split, Stitched, inputs, prove
 from . import verdicts
 from .connection_index import Sharing, SplitIndex, connection_ids, index_split, place_connections
@@ -180,11 +180,6 @@ def runner(spark: SparkSession | None, files: Sequence[InputFile], *, local: boo
     return run
 
 
-def core_count(spark: SparkSession | None) -> int:
-    """Return the number of cores of a session; without one, one."""
-    return 1 if spark is None else spark.sparkContext.defaultParallelism
-
-
 def cut_plan(
     readable: Sequence[OpenedInput], skipped: Sequence[SkippedInput], options: Options
 ) -> Plan:
@@ -311,11 +306,3 @@ def input_warnings(plan: Plan) -> list[str]:
     """Return a line for each input that was not read as a whole, with the reason."""
     read = (SkippedInput(*each) for each in zip(plan.names, plan.verdicts, strict=True))
     return [str(one) for one in (*read, *plan.skipped) if one.verdict.status is not FileStatus.OK]
-
-
-def number_frame(spark: SparkSession, count: int, tasks: int | None = None) -> Any:
-    """Make a frame of the numbers below `count`.
-
-    tasks: its partitions; by default one for each number.
-    """
-    return spark.range(0, count, 1, max(1, min(count, tasks or count)))

@@ -22,16 +22,17 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ...capture.files.blocks import NO_TIME
 from ..decode.groups import ITEMS
-from ..decode.packets import SCHEMA, Kind, Partitioner, key_hashes, row_of
+from ..decode.outputs import OUT
 from ..errors import ascii_safe, plural
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.opening import first_packet_time
-from ..plan.planning import Plan, input_warnings, make_plan, number_frame
+from ..plan.planning import Plan, input_warnings, make_plan
 from ..plan.verdicts import Verdict
 from ..reading import map_in_arrow, packet_rows, partitions
+from ..shuffle.packets import SCHEMA, Kind, Partitioner, key_hashes, row_of
+from ..shuffle.tasks import number_frame
 from ..splitting import InputFile, Split
-from ..write.outputs import OUT
 from .checkpoint import Checkpoint, read_checkpoint
 from .commit_log import Commit, CommitLog, CommittedFile
 from .connections import CONNECTIONS, GROUPS, BatchSettings

@@ -29,9 +29,9 @@ from ..decode.chunk_rows import (
 )
 from ..decode.decoding import new_engine
 from ..decode.groups import APIS, CAUSES
+from ..decode.outputs import Output
 from ..options import Options
 from ..plan.facts import END, Facts
-from ..write.outputs import Output
 from .connection_rows import merged
 
 GROUPS: Final = "group_events"

@@ -18,9 +18,9 @@ from ...capture.files.blocks import NO_TIME
 from ...capture.tables.group_events import Groups, events
 from ..decode.chunk_rows import ChunkContext
 from ..decode.groups import ITEMS
+from ..decode.outputs import Output, serialise
 from ..errors import ascii_safe
 from ..plan.facts import Facts
-from ..write.outputs import Output, serialise
 from .connections import GROUPS, BatchSettings
 from .state import BEFORE
 

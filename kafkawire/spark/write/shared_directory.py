@@ -26,14 +26,14 @@ from pyspark.sql import SparkSession
 
 from ...capture.tables import TABLES
 from ..decode.columns import needed
-from ..decode.packets import Kind, Partitioner, row_of
-from ..decode.tasks import on_workers
+from ..decode.outputs import read_file_batches
 from ..decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Work
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.planning import Plan
+from ..shuffle.packets import Kind, Partitioner, row_of
+from ..shuffle.tasks import on_workers
 from .finishing import Finish
-from .outputs import read_file_batches
 from .writing import TableDirectory
 
 MAX_PAIRS: Final = 1 << 14

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from ...capture.tables import TABLES
-from ..decode.columns import to_batches
 from ..options import Options
+from .columns import to_batches
 
 OUT: Final = pa.schema(
     [
