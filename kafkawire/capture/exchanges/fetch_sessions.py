@@ -11,13 +11,13 @@ new session after a disconnect; and rows of a connection never depend on another
 
 from __future__ import annotations
 
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ...messages.api_key import ApiKey
 from ...messages.fetch_request import FetchPartition, FetchRequest
 from ...messages.fetch_response import FetchResponse
 from .exchanges import Exchange
-from .topic_ids import Topic, TopicNames
+from .topic_ids import Topic, TopicKey, TopicNames
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
@@ -41,7 +41,7 @@ class ExpandedFetch(NamedTuple):
     complete: bool
 
 
-Key = tuple[object, int]
+Key: TypeAlias = tuple[TopicKey, int]
 """The key of a partition: its topic's key and its index."""
 
 State = TypeVar("State")

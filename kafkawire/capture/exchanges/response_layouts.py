@@ -49,7 +49,7 @@ def _layouts_of(api_key: int) -> tuple[Layout, ...]:
     assert info is not None
     cls = REGISTRY.load(info.name)
     made: list[Layout] = []
-    shape: object = None
+    shape: tuple[int, bool, tuple[Any, ...]] | None = None
     for version in range(info.first, info.last + 1):
         header_version = response_header_version(api_key, version)
         here = header_version, info.is_flexible(version), _shape(cls, version)

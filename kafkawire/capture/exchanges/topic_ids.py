@@ -12,7 +12,7 @@ direction. It is valid for the whole capture, because a topic id is never reused
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ...primitives import Message, Structure
 from ...protocol.json_form import uuid_text
@@ -22,6 +22,10 @@ ZERO: Final = bytes(16)
 
 TOPIC_NAME: Final = "topicName"
 """The entity type of topic name fields; one beside a topic id names the same topic."""
+
+
+TopicKey: TypeAlias = str | bytes | None
+"""The identity of a topic: its id, or its name; None if neither is known."""
 
 
 class Topic:
@@ -42,7 +46,7 @@ class Topic:
         return None if self.id is None else uuid_text(self.id)
 
     @property
-    def key(self) -> object:
+    def key(self) -> TopicKey:
         """The identity of the topic: its id if set, else its name."""
         return self.name if self.id is None else self.id
 

@@ -125,13 +125,17 @@ def _malformed(raw: RawFrame) -> Row:
         raw.error,
         raw=frame,
     )
-    if request is None:
-        return row
+    return row if request is None else with_header(row, request)
+
+
+def with_header(row: Row, request: InFlightRequest) -> Row:
+    """Fill in what the header of a request tells: its own row, or that of its response."""
     return row._replace(
         api_key=request.api_key,
         api_name=api_name(request.api_key),
         api_version=request.api_version,
         correlation_id=request.correlation_id,
+        client_id=request.client_id,
     )
 
 

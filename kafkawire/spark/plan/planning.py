@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import NoCaptures
 from ..options import SPLIT_BYTES, Options, unknown
 from ..shuffle.packets import Hashes, Partitioner, is_among
-from ..shuffle.tasks import begin_workers, core_count, on_workers
+from ..shuffle.tasks import Run, begin_workers, core_count, on_workers
 from ..splitting import Edge, InputFile, Proof, Split, Stitched, inputs, prove
 from . import verdicts
 from .connection_index import Sharing, SplitIndex, connection_ids, index_split, place_connections
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class Run(Protocol):
-    """Calls a function for each item; the results have the order of the items."""
-
-    def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
 
 REMOTE_PLANNING_BYTES: Final = 1 << 28

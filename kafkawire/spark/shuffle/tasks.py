@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..errors import ascii_safe
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class Run(Protocol):
+    """Calls a function for each item; the results have the order of the items."""
+
+    def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
 
 def tune() -> None:

@@ -189,9 +189,6 @@ def _sort_key(file: CommittedFile) -> tuple[int, str]:
     return file.first_ns, file.name
 
 
-# -- Spark
-
-
 def decoded(
     spark: SparkSession, plan: Plan, settings: BatchSettings, states: Sequence[Path]
 ) -> tuple[DataFrame, BatchSummary]:

@@ -14,7 +14,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES
-from ...exchanges.fetch_sessions import MAX_SESSIONS, Sessions
+from ...exchanges.fetch_sessions import MAX_SESSIONS, Key, Sessions
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
 from ...multifile import FILE_BITS, PacketPositions
@@ -276,7 +276,7 @@ class ExchangeColumns:
         return partitions, complete
 
 
-def grouped_by_topic(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> SessionPartitions:
+def grouped_by_topic(wanted: dict[Key, tuple[Topic, int]]) -> SessionPartitions:
     """Group partitions by topic."""
     found: dict[object, tuple[Topic, list[int]]] = {}
     for (key, number), (topic, _) in wanted.items():
