@@ -1,9 +1,9 @@
-"""Decodes a capture into located rows: combines packets, TCP flows and conversations.
+"""Decodes the segments of a capture into located items: combines TCP flows and conversations.
 
-Law: content never raises and never stops the rest; a truncated or corrupt file is reported as a
-row, after the rows before the damage.
+Law: content never raises and never stops the rest. An engine that continues from a snapshot makes
+the items that the other one would have made.
 
-    file --> packet blocks --> segments --> connections --> conversations --> located rows
+    segments --> Reassembler --> events --> Conversation, one per connection --> located items
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class Engine:
         """Continue from the state of another engine. Raises StateVersionError, a ValueError."""
         reassembler, pairs = load(state)
         self._reassembler = reassembler
+        self._conversations.clear()
         for connection, conversation in pairs:
             self._add(connection, conversation)
 

@@ -2,7 +2,8 @@
 
 Law: files of a set are read in the order of their first packets (then of their names) by one
 engine, so a connection or a message may span them; a packet id, one integer, is the index of a
-file and the number of the packet in that file.
+file and the number of the packet in that file. A truncated or corrupt file is reported as a row,
+after the rows before the damage.
 
     file 0 --.
     file 1 --+--> blocks, packet ids --> engine --> Located | Ended
