@@ -8,12 +8,12 @@ from kafkawire.capture.engine import Engine
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.tcp.reassembly import Reassembler
 
-ENTRY_POINTS = {
+ENTRY_POINTS: dict[type, set[str]] = {
     Reassembler: {"handle"},
     Conversation: {"handle", "take_single_frame"},
     Engine: {"handle"},
 }
-OTHERS = {Engine: {"restore", "snapshot"}}
+OTHERS: dict[type, set[str]] = {Engine: {"restore", "snapshot"}}
 
 
 @pytest.mark.parametrize("machine", ENTRY_POINTS)

@@ -97,8 +97,7 @@ LAYOUT = {
     ),
     "ConnectionTable": "_max_bytes _removed budget flows limits opened",
     "Conversation": (
-        "_detection _heads _inference _pairing _sasl_tokens _streams client detected limits "
-        "other"
+        "_detection _heads _inference _pairing _sasl_tokens _streams client detected limits other"
     ),
     "DeliveredBytes": "_chunks _gaps _limit position stored",
     "Flow": (
