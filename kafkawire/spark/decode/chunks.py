@@ -27,7 +27,7 @@ from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
-from .decoding import BucketContext, Traffic, without_bodies
+from .decoding import BucketContext, BucketTraffic, without_bodies
 
 CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
 """Tables whose rows are made of single messages or exchanges, and cost more than finding these:
@@ -169,7 +169,7 @@ class ChunkCutter:
         return row
 
 
-def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
+def cut(context: BucketContext, traffic: BucketTraffic, size: int) -> Iterator[bytes]:
     """Cut the items of a bucket into pickled chunks of about `size` bytes; names are recorded."""
     cutter = ChunkCutter(context, traffic.facts)
     located_items: list[LocatedItem] = []

@@ -52,7 +52,7 @@ def new_engine(options: Options, on_end: Callable[[Connection, int], None]) -> E
     )
 
 
-class Traffic:
+class BucketTraffic:
     """The connections of a bucket, as the tables read a capture. It can be iterated once.
 
     segments: in packet order; file_problems is complete when they are exhausted. names, sets: of
@@ -78,7 +78,7 @@ class Traffic:
         self._engine = new_engine(options, self.facts.endings.end)
         self._base = 0
 
-    def again(self) -> Traffic:
+    def again(self) -> BucketTraffic:
         """Return this reader, which is not repeatable."""
         return self
 
@@ -135,7 +135,7 @@ class BucketContext(Context):
     bare: the table does not need decoded bodies once their names are recorded.
     """
 
-    def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
+    def __init__(self, traffic: BucketTraffic, sets: Sequence[int], *, bare: bool = False) -> None:
         super().__init__(traffic)
         self.names = UnresolvedTopics(traffic.facts, sets)
         self._bare = bare

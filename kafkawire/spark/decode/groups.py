@@ -23,7 +23,7 @@ from ...capture.tables.group_events import COMMITS, Groups, events
 from ...capture.tables.groups.classic import HANDLERS
 from ...capture.tables.groups.heartbeat import PROTOCOLS
 from ...messages.api_key import ApiKey
-from .decoding import BucketContext, Traffic
+from .decoding import BucketContext, BucketTraffic
 from .outputs import OUT
 
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
@@ -44,7 +44,7 @@ ITEM_ROWS: Final = 256
 
 
 def items(
-    context: BucketContext, traffic: Traffic, sets: Sequence[int]
+    context: BucketContext, traffic: BucketTraffic, sets: Sequence[int]
 ) -> Iterator[tuple[str, int, int, bytes]]:
     """Find the group exchanges of the connections of a partition. sets: the set of each file."""
     pairs = Exchanges()

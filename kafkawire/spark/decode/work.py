@@ -35,7 +35,7 @@ from ..shuffle.tasks import tune
 from .chunk_rows import ChunkContext
 from .chunks import CHUNKED, chunk_context, columns, cut
 from .columns import MANY_ROWS, ROWS, is_bare, is_plain, to_batches
-from .decoding import BucketContext, ProblemCollector, Traffic, in_order, sorted_rows
+from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
 from .groups import event_rows, item_batches, items
 from .outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
 
@@ -109,7 +109,9 @@ class Work:
                 shuffled_rows: list[pa.RecordBatch] = []
                 file_problems = ProblemCollector(Facts())
                 segments = region.segments(partitioner, shuffled_rows.append)
-                traffic = Traffic(segments, file_problems, self.plan.names, sets, self.options)
+                traffic = BucketTraffic(
+                    segments, file_problems, self.plan.names, sets, self.options
+                )
                 context = BucketContext(traffic, sets, bare=is_bare(self.options.table, self.made))
                 for made in self._rows_of(context, traffic):
                     yield from map(packets_row, drain(shuffled_rows))
@@ -194,7 +196,7 @@ class Work:
             self.options.table,
             file_problems.facts,
         )
-        traffic = Traffic(segments, file_problems, plan.names, plan.sets, options)
+        traffic = BucketTraffic(segments, file_problems, plan.names, plan.sets, options)
         context = BucketContext(traffic, plan.sets, bare=is_bare(table, self.made))
         if chunks and table in CHUNKED and not (table == EXCHANGES and self.columnar):
             for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
@@ -206,7 +208,7 @@ class Work:
         yield out_row("facts", "", 0, 0, facts.pack())
         pa.default_memory_pool().release_unused()
 
-    def _rows_of(self, context: BucketContext, traffic: Traffic) -> Batches:
+    def _rows_of(self, context: BucketContext, traffic: BucketTraffic) -> Batches:
         """Make rows, or group items, of connections."""
         if self.options.table == GROUP_EVENTS_TABLE:
             return item_batches(items(context, traffic, self.plan.sets))
