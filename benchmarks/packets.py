@@ -53,9 +53,9 @@ def runs(data: bytes) -> Callable[[], int]:
 
     def run() -> int:
         parser, reassembler = PacketParser(), Reassembler()
-        feed = reassembler.feed
-        events = sum(len(feed(parser.parse(block))) for block in Capture(chunks(data)))
-        return events + len(reassembler.finish())
+        handle = reassembler.handle
+        events = sum(len(handle(parser.parse(block))) for block in Capture(chunks(data)))
+        return events + len(reassembler.handle(None))
 
     return run
 

@@ -28,9 +28,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkawire.capture.engine import decode_capture, read_batches, read_raw_frames
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.jsonl.rows import Lines
+from kafkawire.capture.multifile import Traffic, decode_capture
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.records import Compression, RecordBatches
@@ -54,13 +54,13 @@ def runs(capture: Path) -> None:
     """Packets to runs of bytes."""
     parser, reassembler = PacketParser(), Reassembler()
     for block in read_capture(capture):
-        reassembler.feed(parser.parse(block))
-    reassembler.finish()
+        reassembler.handle(parser.parse(block))
+    reassembler.handle(None)
 
 
 def frames(capture: Path) -> None:
     """Packets to frames with their headers, paired."""
-    for _ in read_raw_frames(capture):
+    for _ in Traffic([capture]).raw_frames():
         pass
 
 
@@ -73,7 +73,7 @@ def rows(capture: Path) -> None:
 def jsonl(capture: Path) -> None:
     """Packets to lines of JSON, records included."""
     lines = Lines(str(capture), records=True)
-    for batch in read_batches(capture):
+    for batch in Traffic([capture]).item_batches():
         lines.text(batch)
 
 

@@ -7,10 +7,11 @@ Law: no capture makes it fail, nothing is invented, nothing is lost.
     read_capture(path)    -> packet blocks
 """
 
-from .engine import Engine, Located, decode_capture
+from .engine import Engine
 from .files.source import read_capture
 from .frames.bare import decode_body, decode_frames
-from .rows import Row, Status
+from .multifile import decode_capture
+from .rows import Located, Row, Status
 
 __all__ = [
     "Engine",

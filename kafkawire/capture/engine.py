@@ -1,49 +1,30 @@
-"""Decodes a capture into located rows: combines packets, TCP flows and conversations.
+"""Decodes the segments of a capture into located items: combines TCP flows and conversations.
 
-Law: content never raises and never stops the rest; a truncated or corrupt file is reported as a
-row, after the rows before the damage.
+Law: content never raises and never stops the rest. An engine that continues from a snapshot makes
+the items that the other one would have made.
 
-    file --> packet blocks --> segments --> connections --> conversations --> located rows
+    segments --> Reassembler --> events --> Conversation, one per connection --> located items
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import IPv6Address, ip_address
-from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, final
+from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
-from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
-from .exchanges.conversation import DIRECTIONS, Conversation
-from .exchanges.pairing import Item
-from .files.source import Watch, read_capture
-from .frames.decoding import RawFrame
+from .exchanges.conversation import Conversation
+from .frames.decoding import Item
 from .frames.serialised import LocatedItem
-from .packets.parser import PacketParser, Segments
-from .rows import Row, Status
+from .packets.parser import Segments
+from .snapshot import dump, load
 from .tcp.connection import Connection, Endpoint
-from .tcp.events import Closed, Conflict, Discarded, Event, Gap
+from .tcp.events import Closed, Event
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
 from .tcp.run import Run
-
-
-class Located(NamedTuple):
-    """A row and the connection it belongs to.
-
-    connection: number of the TCP connection in the capture, from 0 in order of appearance (as
-    tshark's tcp.stream); None for a row about the capture itself. client, broker: `address:port`;
-    if the roles are not known, the endpoint that was seen first is called the client.
-    """
-
-    connection: int | None
-    client: str | None
-    broker: str | None
-    row: Row
-
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
@@ -61,15 +42,14 @@ def endpoint(text: str) -> Endpoint:
     return Endpoint(int(number) | (0xFFFF << 32 if number.version == 4 else 0), int(port))
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Engine:
-    """Decodes a capture: segments in, rows out.
+    """Decodes a capture: segments in, located items out.
 
     ports, brokers: known ports of brokers, and brokers as `address:port`; otherwise Kafka is
     detected on any port. Raises ValueError for an invalid `address:port`.
-    on_end: called for each closed connection after its last row, with the side that was the client.
-    by_packet: rows identify connections by their first packets, not by number.
-    known_at: the packet after which the current row was reported.
+    on_end: called for each closed connection after its last item, with the side that was the
+    client. by_packet: items identify connections by their first packets, not by number.
     """
 
     def __init__(
@@ -87,42 +67,23 @@ class Engine:
         self.by_packet = by_packet
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._conversations: dict[Connection, _ConversationState] = {}
-        self.known_at = 0
+        self._conversations: dict[Connection, LocatedConversation] = {}
 
-    def feed(self, segments: Segments) -> Iterator[Located]:
-        """Handle the next segments of the capture, in packet order."""
-        return self._decoded(self.take(segments))
+    @property
+    def connections(self) -> list[Connection]:
+        """The connections that may still get items: open ones, and closed ones with late packets.
 
-    def finish(self) -> Iterator[Located]:
-        """Handle the end of the capture: buffered data is flushed as rows."""
-        return self._decoded(self.end())
+        A closed connection is dropped when another one begins between the same endpoints.
+        """
+        return self._reassembler.connections
 
-    def _decoded(self, items: Iterator[LocatedItem]) -> Iterator[Located]:
-        limits = self.limits
-        for item in items:
-            yield located(item, limits)
+    def handle(self, segments: Segments | None) -> Iterator[list[LocatedItem]]:
+        """Handle the next segments of the capture, or with None its end; yield items in batches.
 
-    # -- the same with raw frames: bodies stay undecoded
-
-    def take(self, segments: Segments) -> Iterator[LocatedItem]:
-        """Handle the next segments of the capture, in packet order."""
-        return self._flat(self.batches(segments))
-
-    def end(self) -> Iterator[LocatedItem]:
-        """Handle the end of the capture: buffered data is flushed as rows."""
-        return self._flat(self.batches(None))
-
-    def _flat(self, batches: Iterator[list[LocatedItem]]) -> Iterator[LocatedItem]:
-        for batch in batches:
-            for item in batch:
-                self.known_at = item.known_at
-                yield item
-
-    def batches(self, segments: Segments | None) -> Iterator[list[LocatedItem]]:
-        """Do as `take`, or with None as `end`, in batches."""
-        reassembler = self._reassembler
-        events = reassembler.finish() if segments is None else reassembler.feed(segments)
+        Segments are in packet order. At the end, buffered data is flushed as rows. The bodies of
+        messages stay undecoded: `frames.serialised.located` decodes them.
+        """
+        events = self._reassembler.handle(segments)
         at = 0
         while at < len(events):
             batch: list[LocatedItem] = []
@@ -133,18 +94,34 @@ class Engine:
             if self.on_end is not None and isinstance(ended, Closed):
                 conversation = self._conversations.pop(ended.connection).conversation
                 self.on_end(ended.connection, conversation.client or 0)
-        if segments is None:
-            reassembler.release()
+
+    def snapshot(self) -> bytes:
+        """Return the state of all connections, for `restore` in this or another process.
+
+        The state has a version (`snapshot.STATE_VERSION`); it has neither `on_end` nor the ports
+        and brokers. Take it when the items of the last segments have been read.
+        """
+        pairs = [(each.connection, each.conversation) for each in self._conversations.values()]
+        return dump((self._reassembler, pairs))
+
+    def restore(self, state: bytes) -> None:
+        """Continue from the state of another engine. Raises StateVersionError, a ValueError."""
+        reassembler, pairs = load(state)
+        self._reassembler = reassembler
+        self._conversations.clear()
+        for connection, conversation in pairs:
+            self._add(connection, conversation)
 
     def _handle(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
-        """Handle events from an index on, until the batch is full, or until a connection closes if
-        there is an `on_end`. Returns the index of the next event.
+        """Handle events from an index on until the batch is full; return the index of the next one.
+
+        If there is an `on_end`, a batch also ends where a connection closes.
         """
         has_callback = self.on_end is not None
         held: i64 = 0
         at = start
         end: i64 = len(events)
-        state: _ConversationState | None = None
+        state: LocatedConversation | None = None
         while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
             event = events[at]
             at += 1
@@ -154,7 +131,7 @@ class Engine:
                 held += len(event.data)
                 state.handle_run(event, batch)
                 continue
-            for item in _handle_event(state.conversation, event):
+            for item in state.conversation.handle(event):
                 batch.append(state.locate(item, event.packet))
             if isinstance(event, Closed):
                 if has_callback:
@@ -163,14 +140,18 @@ class Engine:
                 state = None
         return at
 
-    def _state_of(self, connection: Connection) -> _ConversationState:
+    def _state_of(self, connection: Connection) -> LocatedConversation:
         state = self._conversations.get(connection)
         if state is None:
-            number = connection.first_packet if self.by_packet else connection.id
-            state = self._conversations[connection] = _ConversationState(
-                connection, number, self._new_conversation(connection)
-            )
+            state = self._add(connection, self._new_conversation(connection))
         return state
+
+    def _add(self, connection: Connection, conversation: Conversation) -> LocatedConversation:
+        number = connection.first_packet if self.by_packet else connection.id
+        made = self._conversations[connection] = LocatedConversation(
+            connection, number, conversation
+        )
+        return made
 
     def _new_conversation(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
@@ -194,8 +175,8 @@ class Engine:
 
 
 @final
-class _ConversationState:
-    """A connection, its number, its conversation, and its endpoints as text."""
+class LocatedConversation:
+    """The conversation of a connection, whose items get its number and its endpoints as text."""
 
     def __init__(self, connection: Connection, number: int, conversation: Conversation) -> None:
         self.connection: Connection = connection
@@ -213,12 +194,13 @@ class _ConversationState:
         if raw_frame is not None:
             batch.append(self.locate(raw_frame, known))
             return
-        for item in conversation.take(side, data, packet, time_ns):
+        for item in conversation.handle(run):
             batch.append(self.locate(item, known))
 
     def locate(self, item: Item, known_at: i64) -> LocatedItem:
-        """Add the connection to an item; the endpoints are formatted again only if client and
-        broker turn out to be swapped.
+        """Add the connection to an item.
+
+        The endpoints are formatted again only if client and broker turn out to be swapped.
         """
         client = self.conversation.client
         side: i64 = 0 if client is None else client
@@ -227,103 +209,3 @@ class _ConversationState:
             self._side = side
             self._client, self._broker = connection.name(side), connection.name(1 - side)
         return LocatedItem(self._number, self._client, self._broker, item, known_at)
-
-
-_make: Final[Any] = tuple.__new__
-
-
-def located(entry: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
-    """Decode the body of an item that is a raw frame."""
-    item = entry.item
-    row = item.decode(limits) if isinstance(item, RawFrame) else item
-    result: Located = _make(Located, (entry.connection, entry.client, entry.broker, row))
-    return result
-
-
-def _handle_event(
-    conversation: Conversation, event: Gap | Conflict | Discarded | Closed
-) -> list[Item]:
-    match event:
-        case Gap(side=side, length=length, packet=packet, time_ns=time_ns):
-            return conversation.take_gap(side, length, packet, time_ns, event.reason)
-        case Conflict(length=length, packet=packet, time_ns=time_ns):
-            reason = "retransmission with different bytes; the first ones are kept"
-            status = Status.CONFLICT
-        case Discarded(length=length, packet=packet, time_ns=time_ns):
-            reason, status = event.reason.value, Status.DISCARDED
-        case _:
-            return conversation.end()
-    direction = DIRECTIONS[0 if event.side == (conversation.client or 0) else 1]
-    return [Row(packet, time_ns, direction, length, status, reason)]
-
-
-def decode_capture(
-    source: str | Path | BinaryIO,
-    *,
-    ports: Collection[int] = (),
-    limits: Limits = DEFAULT_LIMITS,
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
-    brokers: Collection[str] = (),
-    watch: Watch | None = None,
-) -> Iterator[Located]:
-    """Decode a capture file, or a stream that is still being written; rows are yielded as soon as
-    they are complete.
-
-    ports, brokers: as in `Engine`. watch: called with the progress. Raises BadMagic or
-    TruncatedCapture if the source is not a capture; ValueError as Engine does.
-    """
-    items = read_raw_frames(
-        source,
-        ports=ports,
-        limits=limits,
-        reassembly=reassembly,
-        brokers=brokers,
-        watch=watch,
-    )
-    for item in items:
-        yield located(item, limits)
-
-
-def read_raw_frames(
-    source: str | Path | BinaryIO,
-    *,
-    ports: Collection[int] = (),
-    limits: Limits = DEFAULT_LIMITS,
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
-    brokers: Collection[str] = (),
-    watch: Watch | None = None,
-) -> Iterator[LocatedItem]:
-    """Read a capture as `decode_capture` does, but leave bodies undecoded: `located` decodes them,
-    also in another process (see `frames.serialised`).
-    """
-    for batch in read_batches(
-        source, ports=ports, limits=limits, reassembly=reassembly, brokers=brokers, watch=watch
-    ):
-        yield from batch
-
-
-def read_batches(
-    source: str | Path | BinaryIO,
-    *,
-    ports: Collection[int] = (),
-    limits: Limits = DEFAULT_LIMITS,
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
-    brokers: Collection[str] = (),
-    watch: Watch | None = None,
-) -> Iterator[list[LocatedItem]]:
-    """Do as `read_raw_frames`, in batches."""
-    capture = read_capture(source, watch)
-    parser = PacketParser()
-    engine = Engine(ports, limits, reassembly, brokers=brokers)
-    packets = 0
-    for block in capture:
-        packets = block.first + len(block) - 1
-        yield from engine.batches(parser.parse(block))
-    yield from engine.batches(None)
-    problems = [*capture.problems, *parser.problems]
-    if problems:
-        yield [_problem(problem, packets) for problem in problems]
-
-
-def _problem(problem: CaptureError, packets: int) -> LocatedItem:
-    return LocatedItem(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))

@@ -2,7 +2,8 @@
 
 Law: files of a set are read in the order of their first packets (then of their names) by one
 engine, so a connection or a message may span them; a packet id, one integer, is the index of a
-file and the number of the packet in that file.
+file and the number of the packet in that file. A truncated or corrupt file is reported as a row,
+after the rows before the damage.
 
     file 0 --.
     file 1 --+--> blocks, packet ids --> engine --> Located | Ended
@@ -11,21 +12,21 @@ file and the number of the packet in that file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
-from .engine import Engine, Located, located
+from .engine import Engine
 from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
 from .files.blocks import NO_TIME, PacketBlock
 from .files.source import Watch, read_capture
-from .frames.serialised import LocatedItem
+from .frames.serialised import LocatedItem, located
 from .packets.parser import PacketParser
-from .rows import Row, Status
+from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 
@@ -45,12 +46,43 @@ def file_and_packet(packet: int) -> tuple[int, int]:
     return packet >> FILE_BITS, packet & ((1 << FILE_BITS) - 1)
 
 
+OnEnd = Callable[[Connection, int], None]
+"""Called for each closed connection, with the side that was the client."""
+
+
 class Blocks(Protocol):
     """A file being read: its packet blocks, then its problems."""
 
     problems: list[CaptureError]
 
     def __iter__(self) -> Iterator[PacketBlock]: ...
+
+
+class PacketPositions(Protocol):
+    """Finds the file of a packet."""
+
+    def place(self, packet: int) -> tuple[str, int]:
+        """Return the file of a packet, and its number there, from 1."""
+
+
+class Reader(PacketPositions, Protocol):
+    """What tables read: captures (`Traffic`), or some of their connections (`kafkawire.spark`).
+
+    repeatable: whether it can be read several times.
+    """
+
+    repeatable: bool
+
+    def __iter__(self) -> Iterator[Located | Ended]: ...
+
+    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
+        """Read with undecoded bodies."""
+
+    def batches(self) -> Iterator[list[LocatedItem | Ended]]:
+        """Do as `raw_frames`, in batches."""
+
+    def again(self) -> Reader:
+        """Return another reader of the same, if it is repeatable."""
 
 
 class Traffic:
@@ -81,8 +113,9 @@ class Traffic:
         self.reassembly = reassembly
 
     def __iter__(self) -> Iterator[Located | Ended]:
-        """Read the captures. Raises BadMagic or TruncatedCapture if a file is not a capture,
-        OSError if it does not open.
+        """Read the captures.
+
+        Raises BadMagic or TruncatedCapture if a file is not a capture, OSError if it does not open.
         """
         limits = self.limits
         for item in self.raw_frames():
@@ -100,33 +133,44 @@ class Traffic:
         def end(connection: Connection, client: int) -> None:
             ended.append(as_ended(connection, client, connection.id))
 
+        for batch in self._read(end):
+            found: list[LocatedItem | Ended] = [*ended, *batch]
+            ended.clear()
+            if found:
+                yield found
+
+    def item_batches(self) -> Iterator[list[LocatedItem]]:
+        """Do as `batches`, without the ends of connections."""
+        for batch in self._read(None):
+            if batch:
+                yield batch
+
+    def _read(self, on_end: OnEnd | None) -> Iterator[list[LocatedItem]]:
+        """Read the captures; yields an empty batch after each block, so that ends are not late."""
         engine = Engine(
             self.ports,
             self.limits,
             self.reassembly,
-            on_end=end,
+            on_end=on_end,
             brokers=self.brokers,
         )
+        problems: list[LocatedItem] = []
         for file, source in enumerate(self.sources):
+            yield problems
             capture = self.open(source)
             parser = PacketParser()
             last = packet_id(file, 0)
             for block in capture:
                 first = packet_id(file, block.first)
                 last = first + len(block) - 1
-                for batch in engine.batches(parser.parse(replace(block, first=first))):
-                    yield [*_drained(ended), *batch]
-                if ended:
-                    yield _drained(ended)
-            problems = [*capture.problems, *parser.problems]
-            if problems:
-                yield [
-                    LocatedItem(None, None, None, problem_row(str(each), last)) for each in problems
-                ]
-        for batch in engine.batches(None):
-            yield list(batch)
-        if ended:
-            yield _drained(ended)
+                yield from engine.handle(parser.parse(replace(block, first=first)))
+                yield []
+            problems = [
+                LocatedItem(None, None, None, problem_row(str(each), last))
+                for each in (*capture.problems, *parser.problems)
+            ]
+        yield from engine.handle(None)
+        yield problems
 
     def open(self, source: Source) -> Blocks:
         """Open a file."""
@@ -155,12 +199,6 @@ def problem_row(problem: str, packet: int) -> Row:
     return Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem)
 
 
-def _drained(ended: list[Ended]) -> list[LocatedItem | Ended]:
-    found: list[LocatedItem | Ended] = [*ended]
-    ended.clear()
-    return found
-
-
 def first_time(source: Source) -> int:
     """Return the time of a file's first packet; NO_TIME if unknown."""
     for block in read_capture(source):
@@ -171,3 +209,24 @@ def first_time(source: Source) -> int:
 
 def _first_time_and_name(source: Source) -> tuple[int, str]:
     return first_time(source), str(source)
+
+
+def decode_capture(
+    source: Source,
+    *,
+    ports: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
+) -> Iterator[Located]:
+    """Decode a capture file, or a stream that is still being written.
+
+    Rows are yielded as soon as they are complete. ports, brokers: as in `Engine`. watch: called
+    with the progress. Raises BadMagic or TruncatedCapture if the source is not a capture;
+    ValueError as Engine does.
+    """
+    traffic = Traffic([source], ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    for batch in traffic.item_batches():
+        for item in batch:
+            yield located(item, limits)

@@ -88,6 +88,20 @@ class Row(NamedTuple):
         return self.status in MESSAGES
 
 
+class Located(NamedTuple):
+    """A row and the connection it belongs to.
+
+    connection: number of the TCP connection in the capture, from 0 in order of appearance (as
+    tshark's tcp.stream); None for a row about the capture itself. client, broker: `address:port`;
+    if the roles are not known, the endpoint that was seen first is called the client.
+    """
+
+    connection: int | None
+    client: str | None
+    broker: str | None
+    row: Row
+
+
 MESSAGES = frozenset(
     {
         Status.OK,

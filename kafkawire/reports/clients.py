@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.messages.api_key import ApiKey
 

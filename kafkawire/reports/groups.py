@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent
 from kafkawire.capture.tables.group_events import Groups as GroupEvents

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final, NamedTuple
 
-from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended
-from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.rows import Located, Row, Status
 
 from .reading import Collector, Reading
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.entities import Entities
 
@@ -52,6 +52,7 @@ class Reading:
     """
 
     def __init__(self, traffic: Traffic, watch: Watch, refused: int = 0) -> None:
+        self.traffic = traffic
         self.context = Context(traffic)
         self.watch = watch
         self.refused = refused

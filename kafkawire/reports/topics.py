@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.topic_ids import TopicNames
-from kafkawire.capture.rows import Row
+from kafkawire.capture.rows import Located, Row
 from kafkawire.capture.tables.extraction.partition_fields import (
     PartitionReference,
     partition_references,

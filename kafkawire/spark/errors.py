@@ -101,9 +101,10 @@ JAVA_MESSAGE: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Raise JobFailed for exceptions of Spark that one line explains: an error of this package or
-    of the system in a worker, or the reason why Spark itself failed. Other exceptions keep their
-    tracebacks, which are needed to debug them.
+    """Raise JobFailed for exceptions of Spark that one line explains.
+
+    These are an error of this package or of the system in a worker, or the reason why Spark itself
+    failed. Other exceptions keep their tracebacks, which are needed to debug them.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -131,8 +132,10 @@ def _one_line(text: str) -> str | None:
 
 @contextmanager
 def in_ascii() -> Iterator[None]:
-    """Raise only what Spark's workers can report: a lone surrogate in the text of an exception
-    kills the worker while it reports, and the job hangs.
+    """Raise only what Spark's workers can report: exceptions without lone surrogates.
+
+    A lone surrogate in the text of an exception kills the worker while it reports, and the job
+    hangs.
     """
     try:
         yield

@@ -152,16 +152,18 @@ def describe(
 
 
 def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:
-    """Return the exit code of a run, as `kafkawire decode` does: 2 if an input was refused; with
-    strict 1 if there are rows of `problems`.
+    """Return the exit code of a run, as `kafkawire decode` does.
+
+    It is 2 if an input was refused; with strict 1 if there are rows of `problems`.
     """
     refused = any(FileStatus(each["status"]) in REFUSED for each in manifest["inputs"])
     return code(refused=refused, findings=strict and manifest["tables"][PROBLEMS]["rows"] > 0)
 
 
 def account(sums: Mapping[str, int]) -> dict[str, int]:
-    """Account for the captured payload bytes; `missing` counts bytes that were never captured, and
-    `unaccounted` is 0.
+    """Account for the captured payload bytes.
+
+    `missing` counts bytes that were never captured, and `unaccounted` is 0.
     """
     by_kind = {
         name: sums.get(f"{kind}_bytes", 0)
@@ -217,8 +219,9 @@ def _remove_manifest(store: fs.FileSystem, root: str) -> None:
 
 
 def known_tables(given: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:
-    """Return the requested tables, or the one of the options; strict: with `problems`, whose rows
-    decide about the exit code. Raises KeyError for an unknown table.
+    """Return the requested tables, or the one of the options. Raises KeyError for an unknown table.
+
+    strict: with `problems`, whose rows decide about the exit code.
     """
     tables = list(given) or [options.table]
     for table in tables:

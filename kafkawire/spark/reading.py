@@ -30,16 +30,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..capture.tables import TABLES
 from .decode.columns import needed
-from .decode.decoding import sorted_rows, tune
-from .decode.packets import SCHEMA, Kind, Partitioner
+from .decode.decoding import sorted_rows
+from .decode.outputs import OUT, table_batches
 from .decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Step, Work
 from .errors import ascii_safe
 from .options import Options, parse
 from .plan.facts import AllFacts, sum_up
 from .plan.parts import reassemble_fragments
-from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, number_frame, require_files
+from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, require_files
+from .shuffle.packets import SCHEMA, Kind, Partitioner
+from .shuffle.tasks import number_frame, tune
 from .write.finishing import Finish
-from .write.outputs import OUT, table_batches
 from .write.writing import WRITTEN, TableDirectory
 
 TASKS: Final = 12
@@ -151,8 +152,9 @@ def decode(
 def decode_packets(
     spark: SparkSession, work: Work, partitioner: Partitioner
 ) -> tuple[DataFrame, list[DataFrame]]:
-    """Decode regions and visits, then the buckets with the shuffled packets; returns the output of
-    the tasks, and the persisted frames.
+    """Decode regions and visits, then the buckets with the shuffled packets.
+
+    Returns the output of the tasks, and the persisted frames.
     """
     plan, persisted = work.plan, list[DataFrame]()
     frames = list[DataFrame]()

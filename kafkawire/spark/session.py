@@ -1,5 +1,6 @@
-"""Starts a Spark session with the settings that this package needs: Python, loopback, bounded
-batches.
+"""Starts a Spark session with the settings that this package needs.
+
+These are Python, loopback and bounded batches.
 
 Law: settings of the caller or the environment win; only what they leave open is set.
 """
@@ -132,8 +133,9 @@ def _socket_directory() -> str:
 
 
 def job_session(spark: SparkSession) -> SparkSession:
-    """Return a session of the same context for the job's own plans, with PLAIN_PLANS; settings of
-    the context win.
+    """Return a session of the same context for the job's own plans, with PLAIN_PLANS.
+
+    Settings of the context win.
     """
     configured = spark.sparkContext.getConf()
     own = spark.newSession()

@@ -17,9 +17,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from ..capture.engine import Located
 from ..capture.exchanges.exchanges import Ended
 from ..capture.multifile import Blocks, Source, Traffic
+from ..capture.rows import Located
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
 from .decode.columns import is_bare, needed, to_batches

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafkawire.capture.engine import Located
 from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.rows import Located
 from tests.conftest import FIXTURES, SHARED
 
 from . import truth

@@ -179,8 +179,8 @@ def reassemble(
     parser, reassembler = PacketParser(), Reassembler(limits)
     if block is not None:
         for at in range(0, len(block), step):
-            result.add(reassembler.feed(parser.parse(block[at : at + step])))
-    result.add(reassembler.finish())
+            result.add(reassembler.handle(parser.parse(block[at : at + step])))
+    result.add(reassembler.handle(None))
     return result
 
 

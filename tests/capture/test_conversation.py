@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable
 import pytest
 
 import kafkawire
-from kafkawire.capture.exchanges.conversation import MAX_HELD, Conversation
+from kafkawire.capture.exchanges.client_detection import MAX_HELD
+from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.rows import Row, Status
+
+from .machine import feed, finish, gap
 
 CLIENT, BROKER = 0, 1
 
@@ -41,15 +44,15 @@ class Tap:
 
     def sends(self, side: int, data: bytes) -> Tap:
         self.packet += 1
-        self.rows += self.conversation.feed(side, data, self.packet, self.packet * 1000)
+        self.rows += feed(self.conversation, side, data, self.packet, self.packet * 1000)
         return self
 
     def loses(self, side: int, size: int) -> Tap:
-        self.rows += self.conversation.gap(side, size, self.packet, self.packet * 1000)
+        self.rows += gap(self.conversation, side, size, self.packet, self.packet * 1000)
         return self
 
     def ends(self) -> list[Row]:
-        self.rows += self.conversation.finish()
+        self.rows += finish(self.conversation)
         return self.rows
 
 

@@ -65,12 +65,12 @@ def survive(data: bytes, step: int) -> None:
             assert (found.at + found.captured <= len(found.data))[found.captured > 0].all()
             assert (found.captured <= found.original).all()
             payload += int(found.captured.sum())
-            events = reassembler.feed(found)
+            events = reassembler.handle(found)
             pieces += len(events)
     except CaptureError:
         assert count == 0
         return
-    events = reassembler.finish()
+    events = reassembler.handle(None)
     connections = {event.connection for event in events}
     delivered = sum(side.delivered for each in connections for side in each.totals)
     assert delivered <= payload
@@ -147,7 +147,7 @@ def test_the_files_themselves(name: str) -> None:
     capture = Capture([FILES[name]])
     parser, reassembler = PacketParser(), Reassembler()
     for block in capture:
-        reassembler.feed(parser.parse(block))
-    reassembler.finish()
+        reassembler.handle(parser.parse(block))
+    reassembler.handle(None)
     assert capture.problems == parser.problems == []
-    assert reassembler.connections >= 1
+    assert reassembler.opened >= 1

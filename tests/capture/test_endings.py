@@ -19,8 +19,8 @@ CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "ck-848.pcap"
 def read(path: Path, engine: Engine) -> list[LocatedItem]:
     """Take all rows of a capture."""
     parser = PacketParser()
-    found = [one for block in read_capture(path) for one in engine.take(parser.parse(block))]
-    return [*found, *engine.end()]
+    blocks = [*map(parser.parse, read_capture(path)), None]
+    return [one for block in blocks for batch in engine.handle(block) for one in batch]
 
 
 def test_connections_go_by_their_first_packets_and_nothing_else_differs() -> None:

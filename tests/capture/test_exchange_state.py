@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 import kafkawire
-from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, exchanges
 from kafkawire.capture.exchanges.fetch_sessions import FetchSessions
 from kafkawire.capture.exchanges.topic_ids import ZERO, TopicNames
-from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.messages import REGISTRY
 from kafkawire.protocol.json_form import uuid_text
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.frames.decoding import RawFrame, RequestHeads, raw_request
+from kafkawire.capture.frames.decoding import RawFrame
+from kafkawire.capture.frames.headers import RequestHeads, raw_request
 from kafkawire.capture.frames.stream import Mark
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
@@ -24,6 +25,8 @@ from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES
 
+from .machine import feed, finish, gap
+
 CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))
 FLIPS = st.integers(0, 1 << 32).map(random.Random)
 
@@ -32,8 +35,8 @@ FLIPS = st.integers(0, 1 << 32).map(random.Random)
 def events(path: Path) -> list[Run | Gap | Closed]:
     """Return the runs, gaps and closes of a capture."""
     reassembler, parser = Reassembler(), PacketParser()
-    found = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
-    found += reassembler.finish()
+    found = [e for block in read_capture(path) for e in reassembler.handle(parser.parse(block))]
+    found += reassembler.handle(None)
     return [event for event in found if isinstance(event, Run | Gap | Closed)]
 
 
@@ -52,9 +55,9 @@ def rows(path: Path, flips: random.Random | None, share: float, fast: bool) -> l
         if conversation is None:
             conversation = conversations[event.connection] = new_conversation(event.connection)
         if isinstance(event, Gap):
-            found_rows += conversation.gap(event.side, event.length, event.packet, event.time_ns)
+            found_rows += gap(conversation, event.side, event.length, event.packet, event.time_ns)
         elif isinstance(event, Closed):
-            found_rows += conversation.finish()
+            found_rows += finish(conversation)
         else:
             data = event.data
             if flips is not None and flips.random() < share:
@@ -66,7 +69,7 @@ def rows(path: Path, flips: random.Random | None, share: float, fast: bool) -> l
                 else None
             )
             if raw_frame is None:
-                found_rows += conversation.feed(event.side, data, event.packet, event.time_ns)
+                found_rows += feed(conversation, event.side, data, event.packet, event.time_ns)
             else:
                 found_rows.append(raw_frame.decode())
     return found_rows

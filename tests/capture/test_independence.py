@@ -67,9 +67,9 @@ def events_by_connection(
     batches = []
     while at < len(segments):
         step = steps[turn % len(steps)]
-        batches.append(reassembler.feed(rows(segments, slice(at, at + step))))
+        batches.append(reassembler.handle(rows(segments, slice(at, at + step))))
         at, turn = at + step, turn + 1
-    batches.append(reassembler.finish())
+    batches.append(reassembler.handle(None))
     for batch in batches:
         for event in batch:
             mine = found.setdefault(event.connection.first_packet, [])

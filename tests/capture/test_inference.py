@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.capture.exchanges.conversation import Conversation
-from kafkawire.capture.exchanges.inference import layouts
+from kafkawire.capture.exchanges.response_layouts import layouts
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row, Status
@@ -20,6 +20,7 @@ from kafkawire.capture.tcp.run import Run
 from kafkawire.messages import REGISTRY
 
 from . import truth
+from .machine import feed, finish
 from .written import BROKER, CLIENT, request, response
 
 CAPTURES = truth.captures()
@@ -29,16 +30,16 @@ METADATA = {"brokers": [{"nodeId": 1, "host": "broker-1.example", "port": 9092}]
 def responses_alone(path: Path) -> dict[int, list[Row]]:
     """Decode a capture as a tap would see it that has the brokers' packets only."""
     reassembler, parser = Reassembler(DEFAULT_REASSEMBLY), PacketParser()
-    events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
-    events += reassembler.finish()
+    events = [e for block in read_capture(path) for e in reassembler.handle(parser.parse(block))]
+    events += reassembler.handle(None)
     conversations: dict[int, Conversation] = defaultdict(Conversation)
     rows: dict[int, list[Row]] = defaultdict(list)
     for event in events:
         here = event.connection.id
         if isinstance(event, Run) and event.side == BROKER:
-            rows[here] += conversations[here].feed(BROKER, event.data, event.packet, event.time_ns)
+            rows[here] += feed(conversations[here], BROKER, event.data, event.packet, event.time_ns)
         elif isinstance(event, Closed):
-            rows[here] += conversations[here].finish()
+            rows[here] += finish(conversations[here])
     return rows
 
 
@@ -84,8 +85,8 @@ def alone(*frames: bytes) -> list[Row]:
     conversation = Conversation(client=CLIENT, in_sync=(True, True), known_kafka=True)
     rows = []
     for packet, frame in enumerate(frames, 1):
-        rows += conversation.feed(BROKER, frame, packet, packet)
-    return rows + conversation.finish()
+        rows += feed(conversation, BROKER, frame, packet, packet)
+    return rows + finish(conversation)
 
 
 def test_a_response_with_enough_in_it_is_inferred() -> None:
@@ -124,10 +125,10 @@ def test_a_response_that_several_apis_write_alike_is_not_told() -> None:
 def test_of_several_the_one_that_was_seen_on_the_connection_is_told() -> None:
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
     conversation = Conversation(client=CLIENT, in_sync=(True, True))
-    rows = conversation.feed(CLIENT, request("OffsetCommit", 7, 1, groupId="g"), 1, 1)
-    rows += conversation.feed(BROKER, response("OffsetCommit", 7, 1, topics=topics), 2, 2)
-    rows += conversation.feed(BROKER, response("OffsetCommit", 7, 9, topics=topics), 3, 3)
-    rows += conversation.finish()
+    rows = feed(conversation, CLIENT, request("OffsetCommit", 7, 1, groupId="g"), 1, 1)
+    rows += feed(conversation, BROKER, response("OffsetCommit", 7, 1, topics=topics), 2, 2)
+    rows += feed(conversation, BROKER, response("OffsetCommit", 7, 9, topics=topics), 3, 3)
+    rows += finish(conversation)
     assert [row.status for row in rows] == [Status.OK, Status.OK, Status.INFERRED]
     assert (rows[2].api_name, rows[2].api_version) == ("OffsetCommit", 7)
 
@@ -147,10 +148,10 @@ def test_noise_between_responses_is_never_told() -> None:
 
 def test_a_side_alone_is_recognised_without_any_hint() -> None:
     conversation = Conversation()
-    rows = conversation.feed(1, response("Heartbeat", 3, 1), 1, 1)
+    rows = feed(conversation, 1, response("Heartbeat", 3, 1), 1, 1)
     assert rows == []
-    conversation.feed(1, response("Metadata", 12, 2, **METADATA), 2, 2)
-    rows = conversation.finish()
+    feed(conversation, 1, response("Metadata", 12, 2, **METADATA), 2, 2)
+    rows = finish(conversation)
     assert [row.status for row in rows] == [Status.UNPAIRED, Status.INFERRED]
     assert conversation.client == 0
 
@@ -174,8 +175,8 @@ def unknown_version(body: bytes, version: int = 99) -> Row:
     head = frame[4:6] + version.to_bytes(2, "big") + frame[8:12] + frame[12:20] + b"\0"
     framed = head + body
     conversation = Conversation(client=CLIENT, in_sync=(True, True), known_kafka=True)
-    rows = conversation.feed(CLIENT, len(framed).to_bytes(4, "big") + framed, 1, 1)
-    return (rows + conversation.finish())[0]
+    rows = feed(conversation, CLIENT, len(framed).to_bytes(4, "big") + framed, 1, 1)
+    return (rows + finish(conversation))[0]
 
 
 BODY = request("Heartbeat", 4, 1, groupId="group", memberId="member")[21:]

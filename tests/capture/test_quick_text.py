@@ -16,12 +16,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkawire.capture.engine import located, read_raw_frames
+from kafkawire.capture.frames.serialised import located
 from kafkawire.capture.jsonl import writer as quick_text
 from kafkawire.capture.jsonl.records import batch_body, counts_of, records_of, shown_value
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.jsonl.wire_layouts import program_of
 from kafkawire.capture.jsonl.writer import Program, Text
+from kafkawire.capture.multifile import Traffic
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -105,7 +106,7 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
 @pytest.mark.parametrize("truth", captures(), ids=lambda path: path.name)
 @pytest.mark.parametrize("options", [(False, True), (True, False)])
 def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, bool]) -> None:
-    items = list(read_raw_frames(capture_of(truth)))
+    items = [item for batch in Traffic([capture_of(truth)]).item_batches() for item in batch]
     straight = Lines("c", *options)
     # each with its own writer, without cached texts
     expected = [Lines("c", *options).line(*located(one)) for one in items]

@@ -156,8 +156,8 @@ def test_without_times_acknowledged_missing_bytes_are_a_gap_at_once() -> None:
     blocks = [simple(packet) for packet in packets(story)]
     result, reassembler = ReassembledEvents(), Reassembler()
     for block in Capture([b"".join([section(), interface(), *blocks])]):
-        result.add(reassembler.feed(PacketParser().parse(block)))
-    result.add(reassembler.finish())
+        result.add(reassembler.handle(PacketParser().parse(block)))
+    result.add(reassembler.handle(None))
     assert result.joined(0) == A + C + D
     assert [(g.position, g.reason, g.packet) for g in result.gaps(0)] == [(100, GapReason.LOST, 6)]
     assert result.connections[0].first_ns == result.connections[0].last_ns == NO_TIME

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafkawire.capture.engine import decode_capture
 from kafkawire.capture.jsonl.records import Count
 from kafkawire.capture.jsonl.records_fields import records_fields
+from kafkawire.capture.multifile import decode_capture
 from kafkawire.records import Record, RecordBatches
 
 from . import truth

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkawire import capture
-from kafkawire.capture.exchanges import conversation
+from kafkawire.capture.exchanges.client_detection import retry_bytes
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.files import pcapng_blocks
 from kafkawire.capture.files import resynchronisation as resync
@@ -21,6 +21,8 @@ from kafkawire.capture.files.pcapng import PcapngDecoder
 from kafkawire.capture.frames import detection
 from kafkawire.primitives import DEFAULT_LIMITS
 from tests.capture import wire
+
+from .machine import feed, finish
 
 MORE = 8
 SLACK = 1.6
@@ -125,7 +127,9 @@ def spent(
     checked = decoded = 0
     source = interpreted("frames.detection")
     machines = interpreted("exchanges.conversation")
-    monkeypatch.setattr(machines, "scan_request", source.scan_request)
+    searches = interpreted("exchanges.client_detection")
+    monkeypatch.setattr(searches, "scan_request", source.scan_request)
+    monkeypatch.setattr(machines, "ClientDetection", searches.ClientDetection)
     monkeypatch.setattr(machines, "find_request", source.find_request)
     check, spend_it = source.check_request, source.Effort.spend
 
@@ -143,8 +147,8 @@ def spent(
     monkeypatch.setattr(source.Effort, "spend", spend)
     machine = machines.Conversation(**given)
     for at in range(0, len(data), piece):
-        machine.feed(0, data[at : at + piece], at // piece + 1, 1)
-    machine.finish()
+        feed(machine, 0, data[at : at + piece], at // piece + 1, 1)
+    finish(machine)
     return checked, decoded
 
 
@@ -206,16 +210,16 @@ def test_a_request_is_found_behind_bytes_that_look_like_one(piece: int) -> None:
     machine = Conversation()
     found = []
     for at in range(0, len(data), piece):
-        found += machine.feed(0, data[at : at + piece], at + 1, 1)
-    found += machine.finish()
+        found += feed(machine, 0, data[at : at + piece], at + 1, 1)
+    found += finish(machine)
     assert [row.client_id for row in found if row.status == "ok"] == ["me", "me"]
     assert sum(row.length + 4 * row.is_message for row in found) == len(data)
 
 
 def test_looks_grow_with_the_bytes() -> None:
-    assert conversation._retry_bytes(0) == 1
+    assert retry_bytes(0) == 1
     looks, held = 0, 0
     while held < 1 << 20:
-        held += conversation._retry_bytes(held)
+        held += retry_bytes(held)
         looks += 1
     assert looks < 200

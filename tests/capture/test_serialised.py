@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import pickle
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.engine import decode_capture, located, read_raw_frames
 from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
-from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames, pack, unpack
+from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames, located, pack, unpack
+from kafkawire.capture.multifile import Traffic, decode_capture
 from kafkawire.capture.rows import Status
 from tests.conftest import FIXTURES
 
 CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))
 
 
+def items_of(path: Path) -> list[LocatedItem]:
+    return [item for batch in Traffic([path]).item_batches() for item in batch]
+
+
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_real_traffic_survives_serialisation(path: object) -> None:
-    items = list(read_raw_frames(str(path)))
+def test_real_traffic_survives_serialisation(path: Path) -> None:
+    items = items_of(path)
     wanted = list(decode_capture(str(path)))
     assert [located(item) for item in items] == wanted
     serialised: list[SerialisedFrames] = []
@@ -29,7 +34,7 @@ def test_real_traffic_survives_serialisation(path: object) -> None:
 
 
 def test_a_raw_frame_pickles() -> None:
-    for items in read_raw_frames(str(CAPTURES[0])):
+    for items in items_of(CAPTURES[0]):
         copy = pickle.loads(pickle.dumps(items))
         assert located(copy) == located(items)
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import Phase, given, settings
 
-from kafkawire.capture.engine import Engine, Located
+from kafkawire.capture.engine import Engine
 from kafkawire.capture.files.source import Capture, read_capture
+from kafkawire.capture.frames.serialised import located
 from kafkawire.capture.packets.parser import PacketParser
-from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.tcp.connection import Connection
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.capture.tcp.run import Run
@@ -43,9 +44,9 @@ def spoken(name: str) -> list[PartitionReference]:
     """Return the complete connections of a recording that are small enough to repeat."""
     path = FIXTURES / "captures" / f"{name}.pcap"
     parser, reassembler = PacketParser(), Reassembler()
-    events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
+    events = [e for block in read_capture(path) for e in reassembler.handle(parser.parse(block))]
     sent_by: dict[int, list[tuple[int, bytes]]] = {}
-    for event in events + reassembler.finish():
+    for event in events + reassembler.handle(None):
         if isinstance(event, Run):
             sent_by.setdefault(event.connection.id, []).append((event.side, bytes(event.data)))
     rows: dict[int, list[Row]] = {}
@@ -84,16 +85,16 @@ def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], E
         for at in range(0, len(block), step):
             segments = parser.parse(block[at : at + step])
             payload += int(segments.captured.sum())
-            found += engine.feed(segments)
-    found += engine.finish()
+            found += [located(one) for batch in engine.handle(segments) for one in batch]
+    found += [located(one) for batch in engine.handle(None) for one in batch]
     return found, ending, payload
 
 
 def account(found: list[Located], ending: Ending, payload: int) -> None:
     """Check that every payload byte is in exactly one row, or a retransmission."""
     result: Counter[tuple[int, int, str]] = Counter()
-    for located in found:
-        row, connection = located.row, located.connection
+    for one in found:
+        row, connection = one.row, one.connection
         assert connection is not None
         client = ending.clients[connection]
         side = client if row.direction == "request" else 1 - client

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.engine import Located, decode_capture
-from kafkawire.capture.rows import Status
+from kafkawire.capture.multifile import decode_capture
+from kafkawire.capture.rows import Located, Status
 from tests.conftest import FIXTURES, shared
 
 from . import bodies, comparison, truth

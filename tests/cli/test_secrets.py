@@ -20,6 +20,7 @@ from kafkawire.spark.options import Options
 from kafkawire_cli.input.inputs import Entry
 from kafkawire_cli.render.messages import Shape, View, text
 from tests import fuzzing
+from tests.capture.machine import feed, finish
 from tests.capture.written import BROKER, CLIENT, Story, request, response
 from tests.cli.reports import run
 from tests.cli.secrets import Hidden, forms, hidden_messages, metadata_records, new_secret
@@ -47,10 +48,10 @@ def header_size(frame: bytes, direction: str, api: str, version: int) -> int:
 def rows(asked: bytes, answered: bytes) -> list[Row]:
     """Decode one exchange, as far as it is there."""
     machine = Conversation(client=0, in_sync=(True, True), known_kafka=True)
-    made = machine.feed(0, asked, 1, 1)
+    made = feed(machine, 0, asked, 1, 1)
     if answered:
-        made += machine.feed(1, answered, 2, 2)
-    return made + machine.finish()
+        made += feed(machine, 1, answered, 2, 2)
+    return made + finish(machine)
 
 
 def shown(found: list[Row]) -> Iterator[str]:

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 import pytest
 
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.decode.packets import SCHEMA, Kind, Partitioner
+from kafkawire.spark.decode.outputs import deserialise
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, Work
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.parts import reassemble_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
+from kafkawire.spark.shuffle.packets import SCHEMA, Kind, Partitioner
 from kafkawire.spark.write.finishing import Finish
-from kafkawire.spark.write.outputs import deserialise
 
 from .conftest import counted, rows_of
 

@@ -17,17 +17,17 @@ from kafkawire.spark.decode.chunks import CHUNKED, chunk_context, columns, cut
 from kafkawire.spark.decode.columns import to_batches
 from kafkawire.spark.decode.decoding import (
     BucketContext,
+    BucketTraffic,
     ProblemCollector,
-    Traffic,
     in_order,
     sorted_rows,
 )
-from kafkawire.spark.decode.packets import Partitioner
 from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import Facts, sum_up
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.reading import decode
+from kafkawire.spark.shuffle.packets import Partitioner
 from kafkawire.spark.write.finishing import Finish
 from tests.conftest import FIXTURES
 
@@ -49,7 +49,7 @@ def chunked(
     facts = Facts()
     notices = ProblemCollector(facts)
     segments = in_order(sorted_rows(ordered.to_batches()), notices.take)
-    traffic = Traffic(segments, notices, plan.names, plan.sets, options)
+    traffic = BucketTraffic(segments, notices, plan.names, plan.sets, options)
     chunks = list(cut(BucketContext(traffic, plan.sets), traffic, size))
     random.shuffle(chunks)
     schema = TABLES[table].schema

@@ -15,7 +15,11 @@ from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser, Segments
 from kafkawire.spark.decode import decoding
 from kafkawire.spark.decode.decoding import in_order, sorted_rows
-from kafkawire.spark.decode.packets import (
+from kafkawire.spark.errors import OutOfOrder
+from kafkawire.spark.options import parse
+from kafkawire.spark.plan.planning import make_plan
+from kafkawire.spark.reading import packet_rows
+from kafkawire.spark.shuffle.packets import (
     SCHEMA,
     Partitioner,
     by_connection,
@@ -25,10 +29,6 @@ from kafkawire.spark.decode.packets import (
     segment_rows,
     take,
 )
-from kafkawire.spark.errors import OutOfOrder
-from kafkawire.spark.options import parse
-from kafkawire.spark.plan.planning import make_plan
-from kafkawire.spark.reading import packet_rows
 from tests.conftest import FIXTURES
 
 FILE = FIXTURES / "captures" / "ck-848.pcap"

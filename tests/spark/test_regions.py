@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import HEADER, recorded, shifted
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import read, splitting
-from kafkawire.spark.decode.packets import Partitioner, hashes
+from kafkawire.spark.decode.outputs import deserialise
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Work
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.connection_index import index_split
@@ -25,9 +25,9 @@ from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.opening import as_one
 from kafkawire.spark.plan.parts import split_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
+from kafkawire.spark.shuffle.packets import Partitioner, hashes
 from kafkawire.spark.splitting import inputs
 from kafkawire.spark.write.finishing import Finish
-from kafkawire.spark.write.outputs import deserialise
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 

@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.chunks import CHUNKED
+from kafkawire.spark.decode.outputs import read_file_batches
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
-from kafkawire.spark.write.outputs import read_file_batches
 from kafkawire.spark.write.shared_directory import SpilledTable
 from tests.fuzzing import SOAK
 

@@ -15,7 +15,7 @@ from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
-from kafkawire.spark.decode.packets import Kind, hashes, is_among, segments_in
+from kafkawire.spark.decode.outputs import deserialise
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Step, Work
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
@@ -25,8 +25,8 @@ from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.parts import Visit
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.reading import decode
+from kafkawire.spark.shuffle.packets import Kind, hashes, is_among, segments_in
 from kafkawire.spark.write.finishing import Finish
-from kafkawire.spark.write.outputs import deserialise
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of

@@ -114,7 +114,7 @@ def _digits(text: bytes, name: str) -> bytes:
 
 
 def _capture(name: str, brokers: Known, source: Path | BinaryIO) -> Iterator[Entry]:
-    from kafkawire.capture.engine import decode_capture
+    from kafkawire.capture.multifile import decode_capture
     from kafkawire.errors import CaptureError
 
     try:

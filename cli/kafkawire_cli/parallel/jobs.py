@@ -187,7 +187,7 @@ def _render_views(name: str, items: list[LocatedItem], options: DecodeOptions) -
 
 def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Printed:
     """Render rows as encoded text."""
-    from kafkawire.capture.engine import located
+    from kafkawire.capture.frames.serialised import located
 
     if options.form is Shape.JSONL and not options.filters:
         lines = _lines(name, options.view)
@@ -219,14 +219,13 @@ def _show_progress() -> bool:
 
 def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[LocatedItem]]:
     """Read a capture in batches of rows."""
-    from kafkawire.capture.engine import read_batches
+    from kafkawire.capture.multifile import Traffic
     from kafkawire.errors import CaptureError
 
     try:
         with progress([file], drawn=drawn) as watch:
-            for items in read_batches(
-                file, ports=brokers.ports, brokers=brokers.addresses, watch=watch
-            ):
+            traffic = Traffic([file], brokers.ports, brokers=brokers.addresses, watch=watch)
+            for items in traffic.item_batches():
                 for at in range(0, len(items), BATCH_ROWS):
                     yield items[at : at + BATCH_ROWS]
     except CaptureError as error:

@@ -74,7 +74,7 @@ class Summary:
             for kind, count in clients.connections.most_common()
         )
         facts = {
-            "captures": f"{plural(len(self.captures.context.traffic.sources), 'file')}, "
+            "captures": f"{plural(len(self.captures.traffic.sources), 'file')}, "
             f"{plural(watch.packets, 'packet')}, {bytes_text(watch.bytes)}",
             "time": self._span(),
             "connections": kinds + (f"; {clients.reset:,} reset" if clients.reset else ""),

@@ -18,7 +18,7 @@ from librt.strings import read_i32_be
 from mypy_extensions import i64
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..frames.decoding import RawFrame, RequestHeads, in_flight_request, raw_request
+from ..frames.decoding import Item, RawFrame
 from ..frames.detection import (
     HEADER,
     MIN_REQUEST,
@@ -28,19 +28,18 @@ from ..frames.detection import (
     find_request,
     find_response,
     looks_like_request,
-    scan_request,
-    signature,
 )
+from ..frames.headers import RequestHeads, in_flight_request, raw_request
 from ..frames.stream import Mark, Stream
 from ..frames.truncated import partial_request
 from ..rows import Row, Status
-from .inference import Inference, walk_responses
-from .pairing import HANDSHAKE, Item, Pairing, is_handshake_0
+from ..tcp.events import Closed, Conflict, Event, Gap
+from ..tcp.run import Run
+from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
+from .inference import Inference
+from .pairing import HANDSHAKE, Pairing, is_handshake_0
 
 SIZE: Final = 4
-MAX_HELD: Final = 1 << 20
-"""Bytes held of a direction that is undetected or out of sync; older ones are given up."""
-
 DIRECTIONS: Final = ("request", "response")
 
 
@@ -67,38 +66,34 @@ class Conversation:
         self._streams = (Stream(in_sync[0]), Stream(in_sync[1]))
         self._pairing = Pairing(limits)
         self._inference = Inference(limits)
-        self._walked = 0
-        self._searched = [0, 0]
-        self._retry_at = [0, 0]
+        self._detection = ClientDetection(self._streams, limits)
         self._sasl_tokens = False
         self._heads = RequestHeads()
 
-    # -- events in, rows out
-
-    def feed(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Row]:
-        """Handle the next bytes of a side, which became contiguous with one packet."""
-        return self._decoded(self.take(side, data, packet, time_ns))
-
-    def gap(
-        self, side: int, size: int, packet: int, time_ns: int, reason: str = "lost"
-    ) -> list[Row]:
-        """Handle a gap: `size` bytes of a side were sent and not captured."""
-        return self._decoded(self.take_gap(side, size, packet, time_ns, reason))
-
-    def finish(self) -> list[Row]:
-        """Handle the end of the connection: buffered data is flushed as rows."""
-        return self._decoded(self.end())
-
-    def _decoded(self, items: list[Item]) -> list[Row]:
-        return [item.decode(self.limits) if isinstance(item, RawFrame) else item for item in items]
-
     # -- events in, items out: bodies stay undecoded
+
+    def handle(self, event: Event) -> list[Item]:
+        """Handle an event of the connection. Most runs take the fast path: `take_single_frame`."""
+        if isinstance(event, Run):
+            return self._take(event.side, event.data, event.packet, event.time_ns)
+        if isinstance(event, Gap):
+            return self._take_gap(event)
+        if isinstance(event, Closed):
+            return self._end()
+        if isinstance(event, Conflict):
+            reason = "retransmission with different bytes; the first ones are kept"
+            status = Status.CONFLICT
+        else:
+            reason, status = event.reason.value, Status.DISCARDED
+        direction = DIRECTIONS[0 if event.side == (self.client or 0) else 1]
+        return [Row(event.packet, event.time_ns, direction, event.length, status, reason)]
 
     def take_single_frame(
         self, side: i64, data: bytes, packet: i64, time_ns: i64
     ) -> RawFrame | None:
-        """Handle bytes that are exactly one frame, as `take` would, but faster. Returns None, and
-        does nothing, if they may be anything else.
+        """Handle the bytes of a run as `handle` would, but faster, if they are exactly one frame.
+
+        Returns None, and does nothing, if they may be anything else.
         """
         stream = self._streams[side]
         size: i64 = len(data) - SIZE
@@ -139,7 +134,7 @@ class Conversation:
             and looks_like_request(data, 0, self.limits.max_frame_bytes)
         )
 
-    def take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
+    def _take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
         """Handle the next bytes of a side, which became contiguous with one packet."""
         stream = self._streams[side]
         stream.add(data, packet, time_ns)
@@ -149,16 +144,16 @@ class Conversation:
             return self._advance(side) if stream.ready else []
         return self._detect()
 
-    def take_gap(self, side: int, size: int, packet: int, time_ns: int, reason: str) -> list[Item]:
-        """Handle a gap: `size` bytes of a side were sent and not captured."""
+    def _take_gap(self, gap: Gap) -> list[Item]:
         rows: list[Item] = []
         if not self.detected and self.other is None:
             rows += self._detect(last=True)
-        rows += self._lose_bytes(side, size)
-        rows.append(Row(packet, time_ns, self._direction(side), size, Status.GAP, reason))
+        rows += self._lose_bytes(gap.side, gap.length)
+        direction = self._direction(gap.side)
+        rows.append(Row(gap.packet, gap.time_ns, direction, gap.length, Status.GAP, gap.reason))
         return rows
 
-    def end(self) -> list[Item]:
+    def _end(self) -> list[Item]:
         """Handle the end of the connection: buffered data is flushed as rows."""
         rows: list[Item] = []
         first, second = self._streams
@@ -177,48 +172,12 @@ class Conversation:
 
     def _detect(self, *, last: bool = False) -> list[Item]:
         """Detect the client; last: also if few bytes arrived since the last attempt."""
-        for side in (0, 1) if self.client is None else (self.client,):
-            stream = self._streams[side]
-            end = stream.position + stream.held
-            if not stream.held or (end < self._retry_at[side] and not last):
-                continue
-            self._retry_at[side] = end + _retry_bytes(stream.held)
-            data = stream.peek()
-            if self._sends_requests(side, data):
-                return self._set_client(side)
-            protocol = signature(data)
-            if protocol is not None:
-                return self._set_other(protocol)
-            if self._sends_only_responses(side):
-                self._streams[side].in_sync = True
-                return self._set_client(1 - side)
-        if sum(stream.held for stream in self._streams) > MAX_HELD:
-            return self._set_other("not recognised")
+        found = self._detection.detect(self.client, last=last)
+        if found.client is not None:
+            return self._set_client(found.client)
+        if found.protocol is not None:
+            return self._set_other(found.protocol)
         return []
-
-    def _sends_requests(self, side: int, data: bytes) -> bool:
-        limit, stream = self.limits.max_frame_bytes, self._streams[side]
-        if stream.in_sync and self.client is not None:
-            return looks_like_request(data, 0, limit)
-        start = max(0, self._searched[side] - stream.position)
-        found, resume = scan_request(data, limit, start)
-        self._searched[side] = stream.position + resume
-        if found is None:
-            return False
-        self._retry_at[side] = stream.position + _bytes_for_retry(data, found.at)
-        return found.proven
-
-    def _sends_only_responses(self, side: int) -> bool:
-        """Whether a side sends responses, if the other side was not captured: one of its first
-        frames can only be a certain response.
-        """
-        stream, other = self._streams[side], self._streams[1 - side]
-        if other.position or other.held or side == self.client:
-            return False
-        start = max(0, self._walked - stream.position)
-        walked = walk_responses(stream.peek(), start, self.limits)
-        self._walked = stream.position + walked.end
-        return walked.certain
 
     def _set_client(self, client: int) -> list[Item]:
         self.client = client
@@ -255,11 +214,7 @@ class Conversation:
 
     def _skip(self, side: int) -> list[Item]:
         stream = self._streams[side]
-        size = min(stream.skip, stream.held)
-        stream.last = stream.mark(size)
-        stream.take(size)
-        stream.skip -= size
-        stream.skipped += size
+        stream.skip_held()
         return [] if stream.skip else self._skipped(side)
 
     def _skipped(self, side: int) -> list[Item]:
@@ -315,13 +270,14 @@ class Conversation:
             is_frame = found is not None and (side == self.client or self._pairing.has_in_flight)
             held = stream.held
             stream.need = (
-                _bytes_for_retry(stream.peek(), 0) if is_frame else held + _retry_bytes(held)
+                bytes_for_retry(stream.peek(), 0) if is_frame else held + retry_bytes(held)
             )
         return proven
 
     def _find_response(self, data: bytes) -> Found | None:
         in_flight = self._pairing.in_flight()
-        if not in_flight and self._sends_only_responses(1 - (self.client or 0)):
+        client = self.client or 0
+        if not in_flight and self._detection.sends_only_responses(1 - client, client):
             return Found(0, True)
         if not in_flight and len(data) <= MAX_HELD:
             return Found(0, False)  # the request may still follow in the capture
@@ -355,15 +311,16 @@ class Conversation:
     # -- missing bytes
 
     def _lose_bytes(self, side: int, size: int) -> list[Item]:
-        """Handle `size` missing bytes of a side: inside a frame of known size, skip its rest; else
-        the side is out of sync.
+        """Handle `size` missing bytes of a side.
+
+        Inside a frame of known size, its rest is skipped; elsewhere the side is out of sync.
         """
         stream = self._streams[side]
         if stream.skip >= size:
             stream.skip -= size
             stream.position += size
             return [] if stream.skip else self._skipped(side)
-        frame_size = self._size_of_partial(side) if self.detected else None
+        frame_size = stream.partial_frame() if self.detected else None
         rows = self._flush(side)
         stream.position += size
         if frame_size is not None and frame_size[1] >= size:
@@ -373,21 +330,11 @@ class Conversation:
             stream.in_sync = False
         return rows
 
-    def _size_of_partial(self, side: int) -> tuple[int, int] | None:
-        """Return the size of the incomplete frame at the start of the held bytes, and how many of
-        its bytes are missing.
-        """
-        stream = self._streams[side]
-        if not stream.in_sync or stream.held < SIZE or stream.skip:
-            return None
-        size = stream.size()
-        return size, SIZE + size - stream.held
-
     def _flush(self, side: int) -> list[Item]:
         stream = self._streams[side]
         if not stream.held:
             return self._skipped(side)
-        partial = self._size_of_partial(side) if self.detected else None
+        partial = stream.partial_frame() if self.detected else None
         if partial is None:
             status = Status.TRUNCATED if self.detected and stream.in_sync else Status.UNPARSED
             return self._give_up(side, stream.held, status, "truncated frame size")
@@ -410,22 +357,3 @@ class Conversation:
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, status, reason, raw=raw)
         ]
-
-
-def _retry_bytes(held: int) -> int:
-    """Return how many more bytes to wait for before all held bytes are searched again: a share of
-    them, so that all searches together are linear in the bytes.
-    """
-    return 1 + (held >> 4)
-
-
-def _bytes_for_retry(data: bytes, at: int) -> int:
-    """Return how many bytes to hold before a frame that may begin at `at` is checked again: half as
-    many more of it, or all of it.
-    """
-    held = len(data)
-    if held - at < SIZE:
-        return held + 1
-    end = at + SIZE + int(read_i32_be(data, at))
-    wanted = held + 1 + ((held - at) >> 1)
-    return min(wanted, end) if end > held else held + 1

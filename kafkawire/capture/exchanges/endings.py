@@ -48,8 +48,9 @@ class Endings:
 
 
 def as_ended(connection: Connection, client: int, number: int) -> Ended:
-    """Make the event of a closed connection; client: the side that was the client; number: the id
-    of the connection.
+    """Make the event of a closed connection.
+
+    client: the side that was the client. number: the id of the connection.
     """
     ended: Ended = _make(
         Ended,

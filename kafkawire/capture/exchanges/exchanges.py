@@ -15,8 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ..engine import Located
-from ..rows import Row, Status
+from ..rows import Located, Row, Status
 
 MAX_OPEN: Final = 1 << 12
 """Requests of a connection that wait for their response, at most."""

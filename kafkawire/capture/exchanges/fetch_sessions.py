@@ -11,13 +11,13 @@ new session after a disconnect; and rows of a connection never depend on another
 
 from __future__ import annotations
 
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ...messages.api_key import ApiKey
 from ...messages.fetch_request import FetchPartition, FetchRequest
 from ...messages.fetch_response import FetchResponse
 from .exchanges import Exchange
-from .topic_ids import Topic, TopicNames
+from .topic_ids import Topic, TopicKey, TopicNames
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
@@ -41,7 +41,7 @@ class ExpandedFetch(NamedTuple):
     complete: bool
 
 
-Key = tuple[object, int]
+Key: TypeAlias = tuple[TopicKey, int]
 """The key of a partition: its topic's key and its index."""
 
 State = TypeVar("State")
@@ -62,9 +62,10 @@ class Sessions(Generic[State]):
         forgotten: set[Key],
         response: tuple[int, int] | None,
     ) -> tuple[dict[Key, State], bool]:
-        """Apply a Fetch to its session; return all requested partitions, and whether they are
-        complete. The result must not be modified; it is the same object as before if the session
-        did not change.
+        """Apply a Fetch to its session; return all requested partitions.
+
+        Also returns whether they are complete. The result must not be modified; it is the same
+        object as before if the session did not change.
 
         response: error code and session id of the response.
         """
@@ -111,8 +112,9 @@ class FetchSessions:
         self._sessions: Sessions[RequestedPartition] = Sessions()
 
     def expand(self, exchange: Exchange) -> ExpandedFetch | None:
-        """Return all partitions that a Fetch requests; None for other exchanges, and if the request
-        was not decoded. Call it once for each exchange, in order.
+        """Return all partitions that a Fetch requests; call it once for each exchange, in order.
+
+        Returns None for other exchanges, and if the request was not decoded.
         """
         row = exchange.request
         if row is None or row.api_key != ApiKey.FETCH:

@@ -7,12 +7,11 @@ several layouts fit, and exactly one of them was seen on the same connection.
     frame --> layouts that fit --> plausible, with evidence --> one: inferred
                                                            `--> none or several: unpaired
 
-A layout is an API with versions of the same wire format: Metadata 5-6 is one.
+See `response_layouts`.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from mypy_extensions import mypyc_attr
@@ -22,11 +21,10 @@ from ...messages import REGISTRY
 from ...primitives import Limits, Message, Reader, Structure
 from ...protocol.error_code import ErrorCode
 from ...protocol.fields import Field, fields_at
-from ...protocol.header import response_header_version
 from ...records import RecordBatches
-from ..frames.decoding import InFlightRequest, RawFrame
+from ..frames.decoding import InFlightRequest, Item, RawFrame
 from ..rows import Row, Status
-from .pairing import Item
+from .response_layouts import Layout, layouts, layouts_of
 
 SIZE: Final = 4
 
@@ -50,24 +48,6 @@ MAX_LISTED: Final = 6
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
 _MIN_VALUES: Final = {"throttle_time_ms": 0, "partition_index": 0, "port": -1}
 """The least plausible value of a field of that name."""
-
-
-class Layout(NamedTuple):
-    """The wire format of a response in versions first to last; api_name as in rows."""
-
-    api_key: int
-    api_name: str
-    message: str
-    first: int
-    last: int
-    header_version: int
-
-    def __str__(self) -> str:
-        return f"{self.api_name} {self.first}" + (f"-{self.last}" if self.last > self.first else "")
-
-    def covers(self, api_key: int, api_version: int) -> bool:
-        """Whether a response to such a request has this layout."""
-        return api_key == self.api_key and self.first <= api_version <= self.last
 
 
 class Fit(NamedTuple):
@@ -158,7 +138,7 @@ class Inference:
     def _add_seen(self, api_key: int, api_version: int) -> None:
         if (api_key, api_version) not in self._seen:
             self._seen.add((api_key, api_version))
-            self._layouts.update(dict.fromkeys(_of_api(api_key, api_version)))
+            self._layouts.update(dict.fromkeys(layouts_of(api_key, api_version)))
 
     def _is_seen(self, layout: Layout) -> bool:
         return layout in self._layouts
@@ -179,8 +159,9 @@ class WalkResult(NamedTuple):
 
 
 def walk_responses(data: bytes, start: int, limits: Limits) -> WalkResult:
-    """Walk a stream without known requests, from frame to frame by their sizes, up to the first
-    certain response, which also proves the walk.
+    """Walk a stream without known requests up to the first certain response, which proves the walk.
+
+    It goes from frame to frame by their sizes.
     """
     inference = Inference(limits)
     while len(data) - start >= SIZE:
@@ -199,57 +180,6 @@ def walk_responses(data: bytes, start: int, limits: Limits) -> WalkResult:
 def _listed(found: list[Fit]) -> str:
     more = f" or {len(found) - MAX_LISTED} others" if len(found) > MAX_LISTED else ""
     return ", ".join(str(fit.layout) for fit in found[:MAX_LISTED]) + more
-
-
-# -- layouts
-
-
-@cache
-def layouts() -> tuple[Layout, ...]:
-    """List the layouts of all responses. Imports all response classes."""
-    made: list[Layout] = []
-    for info in REGISTRY:
-        if info.type == "response" and info.api_key is not None:
-            made += _layouts_of(info.api_key)
-    return tuple(made)
-
-
-@cache
-def _layouts_of(api_key: int) -> tuple[Layout, ...]:
-    info = REGISTRY.response(api_key)
-    assert info is not None
-    cls = REGISTRY.load(info.name)
-    made: list[Layout] = []
-    shape: object = None
-    for version in range(info.first, info.last + 1):
-        header_version = response_header_version(api_key, version)
-        here = header_version, info.is_flexible(version), _shape(cls, version)
-        if made and here == shape:
-            made[-1] = made[-1]._replace(last=version)
-        else:
-            name = info.name.removesuffix("Response")
-            made.append(Layout(api_key, name, info.name, version, version, header_version))
-        shape = here
-    return tuple(made)
-
-
-def _of_api(api_key: int, api_version: int) -> list[Layout]:
-    if REGISTRY.response(api_key) is None:
-        return []
-    return [one for one in _layouts_of(api_key) if one.covers(api_key, api_version)]
-
-
-def _shape(cls: type[Structure], version: int) -> tuple[Any, ...]:
-    """List the fields of a version, recursively."""
-    return tuple(
-        (
-            field.attribute,
-            field.element,
-            field.is_array,
-            () if field.struct is None else _shape(field.struct, version),
-        )
-        for field in fields_at(cls, version)
-    )
 
 
 # -- fitting

@@ -8,20 +8,18 @@ later request has its response, that request can no longer follow.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, TypeAlias
+from typing import Final
 
 from librt.strings import read_i32_be
 from mypy_extensions import mypyc_attr
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
-from ..frames.decoding import InFlightRequest, RawFrame, raw_response
+from ..frames.decoding import InFlightRequest, Item, RawFrame
+from ..frames.headers import raw_response
 from ..frames.stream import Mark
 from ..frames.truncated import partial_response
 from ..rows import Row, Status
-
-Item: TypeAlias = Row | RawFrame
-"""An output of a conversation: a row, or a raw frame that decodes to one."""
 
 HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 
@@ -33,7 +31,9 @@ MAX_WAITING_BYTES: Final = 1 << 23
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class _Waiting:
+class WaitingResponse:
+    """A response whose request was not captured so far."""
+
     def __init__(self, frame: bytes, mark: Mark) -> None:
         self.frame: bytes = frame
         self.mark: Mark = mark
@@ -54,7 +54,7 @@ class Pairing:
     def __init__(self, limits: Limits) -> None:
         self._limits: Limits = limits
         self._in_flight: deque[InFlightRequest] = deque()
-        self._waiting: deque[_Waiting] | None = None
+        self._waiting: deque[WaitingResponse] | None = None
         self._waiting_bytes: int = 0
 
     @property
@@ -115,7 +115,7 @@ class Pairing:
             return items
         if self._waiting is None:
             self._waiting = deque()
-        self._waiting.append(_Waiting(frame, mark))
+        self._waiting.append(WaitingResponse(frame, mark))
         self._waiting_bytes += len(frame)
         given_up: list[Item] = []
         while self._waiting_bytes > MAX_WAITING_BYTES:
@@ -140,7 +140,7 @@ class Pairing:
                 return request
         return None
 
-    def _pop_waiting(self) -> _Waiting:
+    def _pop_waiting(self) -> WaitingResponse:
         assert self._waiting is not None
         waiting = self._waiting.popleft()
         self._waiting_bytes -= len(waiting.frame)

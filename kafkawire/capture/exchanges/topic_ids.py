@@ -1,5 +1,6 @@
-"""Resolves topic ids to names: Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848
-messages have ids only.
+"""Resolves topic ids to names, for messages that have ids only.
+
+These are Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848 messages.
 
 Law: a name is learned only from a structure with both id and name, in any message of either
 direction. It is valid for the whole capture, because a topic id is never reused.
@@ -10,7 +11,7 @@ direction. It is valid for the whole capture, because a topic id is never reused
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from ...primitives import Message, Structure
 from ...protocol.fields import Field, Step, fields_at, steps_to
@@ -21,6 +22,10 @@ ZERO: Final = bytes(16)
 
 TOPIC_NAME: Final = "topicName"
 """The entity type of topic name fields; one beside a topic id names the same topic."""
+
+
+TopicKey: TypeAlias = str | bytes | None
+"""The identity of a topic: its id, or its name; None if neither is known."""
 
 
 class Topic:
@@ -41,7 +46,7 @@ class Topic:
         return None if self.id is None else uuid_text(self.id)
 
     @property
-    def key(self) -> object:
+    def key(self) -> TopicKey:
         """The identity of the topic: its id if set, else its name."""
         return self.name if self.id is None else self.id
 

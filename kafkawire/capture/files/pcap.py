@@ -99,17 +99,25 @@ def read_header(head: bytes) -> PcapHeader:
 class PcapDecoder:
     """Decodes a pcap file from its first byte, or from any packet if the header is given.
 
-    position: offset in the file of the first byte fed. first: number of the first packet.
+    position: offset in the file of the first byte fed. first: number of the first packet. seconds:
+    the time of the packet before it. may_search: whether the next packet behind damage may be
+    searched in the bytes fed so far.
     """
 
     def __init__(
-        self, header: PcapHeader | None = None, *, position: int = 0, first: int = 1
+        self,
+        header: PcapHeader | None = None,
+        *,
+        position: int = 0,
+        first: int = 1,
+        seconds: int | None = None,
     ) -> None:
+        self.may_search = True
         self.problems: list[CaptureError] = []
         self._header = header
         self._input = InputBuffer(position)
         self._number = first
-        self._seconds: int | None = None
+        self._seconds = seconds
         self._damage: int | None = None
         self._searching: Search | None = None
 
@@ -207,6 +215,9 @@ class PcapDecoder:
     def _search(self, data: bytes, start: int, shape: Shape, *, ended: bool) -> int | None:
         """Find the next packet behind damage; None if more bytes are needed, or the file ended."""
         assert self._damage is not None
+        if not (ended or self.may_search):
+            self._input.consume(start)
+            return None
         if not ended and len(data) - start < SEARCH_BYTES:
             # twice as many, so the rest is copied only once per as many new bytes
             self._input.consume(start, 2 * SEARCH_BYTES)

@@ -56,13 +56,22 @@ class Section:
 
 
 class PcapngDecoder:
-    """Decodes a pcapng file from its first byte."""
+    """Decodes a pcapng file from its first byte, or from any block if its section is given.
 
-    def __init__(self) -> None:
+    position: offset in the file of the first byte fed. first: number of the first packet.
+    may_search: whether the next block behind damage may be searched in the bytes fed so far.
+    bytes_at: where the packets of the last PacketBlock begin in their blocks.
+    """
+
+    def __init__(
+        self, section: Section | None = None, *, position: int = 0, first: int = 1
+    ) -> None:
         self.problems: list[CaptureError] = []
-        self._section = Section("<")
-        self._input = InputBuffer()
-        self._number = 1
+        self.section = section or Section("<")
+        self.may_search = True
+        self.bytes_at = 0
+        self._input = InputBuffer(position)
+        self._number = first
         self._damage: int | None = None
         self._searching: tuple[str, Search] | None = None
         self._unknown: set[int] = set()
@@ -107,16 +116,19 @@ class PcapngDecoder:
         """Return the length of the block at an offset, as far as known."""
         if at + LEAST_BLOCK > len(data):
             return LEAST_BLOCK
-        length: int = struct.unpack_from(self._section.order + "I", data, at + 4)[0]
+        length: int = struct.unpack_from(self.section.order + "I", data, at + 4)[0]
         return length
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
         """Find the next block behind damage; None if more bytes are needed, or the file ended."""
+        if not (ended or self.may_search):
+            self._input.consume(start)
+            return None
         if not ended and len(data) - start < SEARCH_BYTES:
             # twice as many, so the rest is copied only once per as many new bytes
             self._input.consume(start, 2 * SEARCH_BYTES)
             return None
-        order = self._section.order
+        order = self.section.order
         before = self._searching
         if before is None or before[0] != order or before[1].data is not data:
             before = self._searching = order, block_search(data, order)
@@ -147,7 +159,7 @@ class PcapngDecoder:
                 return at, kind
             if kind == INTERFACE:
                 body = data[at + 8 : at + length - 4]
-                self._section.interfaces.append(read_interface(body, self._section.order))
+                self.section.interfaces.append(read_interface(body, self.section.order))
             at += length
 
     def _block_at(self, data: bytes, at: int) -> tuple[int, int]:
@@ -158,8 +170,8 @@ class PcapngDecoder:
             order = _MARKS.get(data[at + 8 : at + 12])
             if order is None:
                 return WRONG, 0
-            self._section = Section(order)
-        kind, length = struct.unpack_from(self._section.order + "II", data, at)
+            self.section = Section(order)
+        kind, length = struct.unpack_from(self.section.order + "II", data, at)
         if not LEAST.get(kind, LEAST_BLOCK) <= length <= MAX_BLOCK or length & 3:
             return WRONG, 0
         end = at + length
@@ -174,7 +186,7 @@ class PcapngDecoder:
 
         Only their offsets are found one by one; the blocks are validated by columns.
         """
-        big = self._section.order == ">"
+        big = self.section.order == ">"
         offsets, at = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
         starts = np.frombuffer(offsets, "<i8")
         ends = np.append(starts[1:], at)
@@ -186,13 +198,14 @@ class PcapngDecoder:
 
     def _columns(self, data: bytes, kind: int, offsets: Ints) -> PacketBlock:
         layout = LAYOUTS[kind]
-        rows = take_rows(data, offsets, layout.dtype(self._section.order))
+        self.bytes_at = layout.bytes_at
+        rows = take_rows(data, offsets, layout.dtype(self.section.order))
         room = rows["length"].astype(np.int64) - layout.bytes_at - 4
         original = rows["original"].astype(np.int64)
         if kind == SIMPLE_PACKET:
             interface = np.zeros(len(rows), np.int64)
             ts = np.full(len(rows), NO_TIME, np.int64)
-            snaplen = self._section.interfaces[0].snaplen if self._section.interfaces else 0
+            snaplen = self.section.interfaces[0].snaplen if self.section.interfaces else 0
             captured = np.minimum(original, snaplen or MAX_BLOCK)
         else:
             interface = rows["interface"].astype(np.int64)
@@ -236,7 +249,7 @@ class PcapngDecoder:
         return link
 
     def _described(self, index: int) -> Interface | None:
-        known = self._section.interfaces
+        known = self.section.interfaces
         return known[index] if index < len(known) else None
 
 

@@ -34,8 +34,9 @@ class Side:
 
 @final
 class Api:
-    """An API by its key; name and sides are None for an unknown key. tagged: the first version
-    whose request headers have tagged fields.
+    """An API by its key; name and sides are None for an unknown key.
+
+    tagged: the first version whose request headers have tagged fields.
     """
 
     def __init__(self, key: int) -> None:

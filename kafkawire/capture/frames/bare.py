@@ -12,8 +12,9 @@ from ...messages import REGISTRY
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.frame import SIZE, Body, decode_request_body, decode_response_body
 from ..rows import Row, Status
-from .decoding import InFlightRequest, api_name, in_flight_request, request_row, response_row
+from .decoding import InFlightRequest, api_name
 from .detection import Confidence, check_response
+from .headers import in_flight_request, request_row, response_row
 from .stream import Mark
 
 NO_PACKET = Mark(0, 0, 0)
@@ -54,8 +55,9 @@ def _id(frame: bytes) -> int:
 
 
 def _is_response(frame: bytes, request: InFlightRequest | None) -> bool:
-    """Whether a frame decodes as the response to an earlier request; it may also look like a
-    request.
+    """Whether a frame decodes as the response to an earlier request.
+
+    It may also look like a request.
     """
     if request is None:
         return False

@@ -127,8 +127,10 @@ def _decode_leniently(
 
 
 def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits) -> Verdict:
-    """Decode a body of an unknown version as the nearest known one. A newer version mostly adds
-    fields at the end, so trailing bytes are accepted if they are the smaller part.
+    """Decode a body of an unknown version as the nearest known one.
+
+    A newer version mostly adds fields at the end, so trailing bytes are accepted if they are the
+    smaller part.
     """
     nearest = min(max(version, info.first), info.last)
     reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"

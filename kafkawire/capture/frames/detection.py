@@ -45,24 +45,6 @@ _REQUEST_AHEAD: Final = re.compile(
 negative, a client id length.
 """
 
-_SIGNATURES: Final = (
-    ("TLS", re.compile(rb"\x16\x03[\x00-\x04]")),
-    ("HTTP", re.compile(rb"(?:GET|PUT|POST|HEADER|DELETE|OPTIONS|PATCH|CONNECT|TRACE) |HTTP/[12]")),
-    ("HTTP/2", re.compile(rb"PRI \* HTTP/2")),
-    ("SSH", re.compile(rb"SSH-[12]\.")),
-    (
-        "PostgreSQL",
-        re.compile(rb"\x00\x00\x00\x08\x04\xd2\x16\x2f|\x00\x00..\x00\x03\x00\x00", re.DOTALL),
-    ),
-    ("Redis", re.compile(rb"[*$][0-9]+\r\n|\+PONG\r\n|\+OK\r\n")),
-    (
-        "ZooKeeper",
-        re.compile(rb"\x00\x00\x00[\x28-\x31]\x00\x00\x00\x00\x00\x00\x00\x00", re.DOTALL),
-    ),
-    ("DNS", re.compile(rb"..[^\x00]..[\x01\x81][\x00-\x83]\x00\x01", re.DOTALL)),
-)
-
-
 EFFORT: Final = 8
 """Bytes that a search may decode for each byte searched."""
 
@@ -79,8 +61,10 @@ _last_versions: Final[dict[int, int]] = {}
 
 @final
 class Effort:
-    """The cost budget of a search, in bytes decoded. Hostile bytes may look like a frame at every
-    position, and checking each takes as long as decoding the frame.
+    """The cost budget of a search, in bytes decoded.
+
+    Hostile bytes may look like a frame at every position, and checking each takes as long as
+    decoding the frame.
     """
 
     def __init__(self, searched: int) -> None:
@@ -98,17 +82,10 @@ class RequestCandidate(NamedTuple):
     api_version: int
 
 
-def signature(data: bytes) -> str | None:
-    """Return the name of another known protocol that a stream begins with."""
-    for name, pattern in _SIGNATURES:
-        if pattern.match(data):
-            return name
-    return None
-
-
 def request_at(data: bytes, start: int, max_frame_bytes: int) -> RequestCandidate | None:
-    """Return the plausible request at `start`; None if the available bytes rule it out, or are
-    fewer than 14.
+    """Return the plausible request at `start`.
+
+    Returns None if the available bytes rule it out, or are fewer than 14.
     """
     if not looks_like_request(data, start, max_frame_bytes):
         return None
@@ -171,8 +148,9 @@ class Found(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The result of a search for a request. resume: where to continue with more bytes; all
-    positions before are ruled out.
+    """The result of a search for a request.
+
+    resume: where to continue with more bytes; all positions before are ruled out.
     """
 
     found: Found | None
@@ -203,8 +181,9 @@ def scan_request(data: bytes, max_frame_bytes: int, start: int = 0) -> Scan:
 def check_request(
     data: bytes, at: int, max_frame_bytes: int, effort: Effort | None = None
 ) -> Confidence:
-    """Check whether a request begins at a position: its body decodes strictly, or it decodes
-    leniently and another request follows immediately.
+    """Check whether a request begins at a position: whether its body decodes.
+
+    It decodes strictly, or it decodes leniently and another request follows immediately.
 
     Some clients send trailing bytes, so a body that decodes leniently is accepted if the next frame
     begins at its end and the header has a client id: small responses look like Produce requests
@@ -252,8 +231,9 @@ def find_response(
 def check_response(
     frame: bytes, size: int, api_key: int, api_version: int, effort: Effort | None = None
 ) -> Confidence:
-    """Check whether the available bytes of a frame of `size` bytes are a response to a request of
-    that API key and version.
+    """Check whether the available bytes of a frame of `size` bytes are a response.
+
+    api_key, api_version: those of the request.
     """
     info = REGISTRY.response(api_key)
     if info is None or not info.first <= api_version <= info.last:

@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple, final
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, mypyc_attr
 
-from ..exchanges.pairing import Item
-from .decoding import InFlightRequest, RawFrame
+from ...primitives import DEFAULT_LIMITS, Limits
+from ..rows import Located
+from .decoding import InFlightRequest, Item, RawFrame
 
 
 @final
@@ -43,6 +44,17 @@ class LocatedItem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LocatedItem, (self.connection, self.client, self.broker, self.item, self.known_at)
+
+
+_make: Final[Any] = tuple.__new__
+
+
+def located(entry: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
+    """Decode the body of an item that is a raw frame."""
+    item = entry.item
+    row = item.decode(limits) if isinstance(item, RawFrame) else item
+    result: Located = _make(Located, (entry.connection, entry.client, entry.broker, row))
+    return result
 
 
 class SerialisedFrames(NamedTuple):
@@ -147,4 +159,5 @@ def _item_at(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> 
 
 
 def signed16(value: i64) -> i64:
+    """Convert an unsigned 16-bit integer to a signed one."""
     return value - 0x10000 if value > 0x7FFF else value

@@ -5,10 +5,13 @@ Law: positions count from the first byte added; bytes are removed by `take` only
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from librt.strings import read_i32_be
 from mypy_extensions import mypyc_attr
+
+SIZE: Final = 4
+"""Bytes of the size in front of a frame."""
 
 
 @final
@@ -104,6 +107,21 @@ class Stream:
             self._data = b""
             self._at = 0
         return taken
+
+    def skip_held(self) -> None:
+        """Consume the held bytes of the frame that is being skipped."""
+        size = min(self.skip, self.held)
+        self.last = self.mark(size)
+        self.take(size)
+        self.skip -= size
+        self.skipped += size
+
+    def partial_frame(self) -> tuple[int, int] | None:
+        """Return the size of the incomplete frame at the start, and how many bytes it lacks."""
+        if not self.in_sync or self.held < SIZE or self.skip:
+            return None
+        size = self.size()
+        return size, SIZE + size - self.held
 
     def mark(self, size: int) -> Mark:
         """Return the packet of the held byte at `size - 1`; drop the packets before it."""

@@ -8,7 +8,8 @@ Law: the row has the captured bytes, and its error says how many there should be
 from __future__ import annotations
 
 from ..rows import Row, Status
-from .decoding import InFlightRequest, api_name, raw_request
+from .decoding import InFlightRequest, with_header
+from .headers import raw_request
 from .stream import Mark
 
 
@@ -17,16 +18,7 @@ def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
     raw = raw_request(frame, mark)
     error = f"truncated frame: {len(frame)} of {size} bytes"
     row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, error, raw=frame)
-    request = raw.request
-    if request is None:
-        return row
-    return row._replace(
-        api_key=request.api_key,
-        api_name=api_name(request.api_key),
-        api_version=request.api_version,
-        correlation_id=request.correlation_id,
-        client_id=request.client_id,
-    )
+    return row if raw.request is None else with_header(row, raw.request)
 
 
 def partial_response(frame: bytes, size: int, mark: Mark, request: InFlightRequest | None) -> Row:
@@ -42,12 +34,6 @@ def partial_response(frame: bytes, size: int, mark: Mark, request: InFlightReque
     )
     if request is None:
         return row
-    return row._replace(
-        api_key=request.api_key,
-        api_name=api_name(request.api_key),
-        api_version=request.api_version,
-        correlation_id=request.correlation_id,
-        client_id=request.client_id,
-        request_packet=request.packet,
-        request_time_ns=request.time_ns,
+    return with_header(row, request)._replace(
+        request_packet=request.packet, request_time_ns=request.time_ns
     )

@@ -17,8 +17,9 @@ MAX_DATAGRAM: Final = 1 << 16
 
 
 class Fragment(NamedTuple):
-    """A fragment of a datagram. key: identifies the datagram; offset: in bytes; last: whether it is
-    the last fragment.
+    """A fragment of a datagram.
+
+    key: identifies the datagram; offset: in bytes; last: whether it is the last fragment.
     """
 
     key: tuple[int, ...]

@@ -74,8 +74,9 @@ class Step(NamedTuple):
 
 
 class Addresses:
-    """The innermost IP addresses of each packet, as 128 bits in two halves; IPv4 in its IPv6-mapped
-    form.
+    """The innermost IP addresses of each packet, as 128 bits in two halves.
+
+    IPv4 addresses are in their IPv6-mapped form.
     """
 
     def __init__(self, packets: int) -> None:

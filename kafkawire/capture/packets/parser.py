@@ -201,8 +201,9 @@ def _in_packet_order(layers: list[Layer]) -> Layer:
 def _fragment(
     data: bytes, layer: Layer, i: int, addresses: Addresses
 ) -> tuple[Fragment, Kind] | None:
-    """Decode fragment i of a layer, and the protocol of its datagram; None if the snaplen truncated
-    it.
+    """Decode fragment i of a layer, and the protocol of its datagram.
+
+    Returns None if the snaplen truncated it.
     """
     row, at, stop = int(layer.rows[i]), int(layer.at[i]), int(layer.stop[i])
     if stop > layer.end[i]:

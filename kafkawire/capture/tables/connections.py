@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ...messages.api_key import ApiKey
-from ..engine import Located
 from ..exchanges.exchanges import Ended
-from ..rows import Row, Status
+from ..rows import Located, Row, Status
 from .columns import (
     BOOL,
     INT16,

@@ -12,14 +12,13 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..engine import Located, located
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
 from ..frames.apis import api
 from ..frames.decoding import InFlightRequest, RawFrame
-from ..frames.serialised import LocatedItem
-from ..multifile import Traffic
-from ..rows import Row, Status
+from ..frames.serialised import LocatedItem, located
+from ..multifile import Reader
+from ..rows import Located, Row, Status
 from .columns import INT64, TEXT, TIME, Column, known, micros
 
 WHERE = (
@@ -42,7 +41,7 @@ class Context:
     """
 
     def __init__(
-        self, traffic: Traffic, secrets: bool = False, limits: Limits = DEFAULT_LIMITS
+        self, traffic: Reader, secrets: bool = False, limits: Limits = DEFAULT_LIMITS
     ) -> None:
         self.traffic = traffic
         self.secrets = secrets
@@ -54,7 +53,7 @@ class Context:
         """Read the capture, and learn topic names."""
         for item in self.traffic:
             if isinstance(item, Located):
-                self._learn(item.row)
+                self.learn(item.row)
             yield item
 
     def records_messages(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
@@ -65,7 +64,7 @@ class Context:
         return self._decoded(self.traffic, wanted)
 
     def _decoded(
-        self, traffic: Traffic, wanted: Collection[tuple[int | None, str]]
+        self, traffic: Reader, wanted: Collection[tuple[int | None, str]]
     ) -> Iterator[Located]:
         for located_item in traffic.raw_frames():
             if isinstance(located_item, Ended):
@@ -81,7 +80,7 @@ class Context:
     def decode(self, located_item: LocatedItem) -> Located:
         """Decode a frame, and learn the topic names in it."""
         found = located(located_item, self.limits)
-        self._learn(found.row)
+        self.learn(found.row)
         return found
 
     def exchanges(self) -> Iterator[Exchange]:
@@ -102,7 +101,8 @@ class Context:
         time_ns = known(row.time_ns)
         return file, packet, micros(time_ns), time_ns, connection, client, broker
 
-    def _learn(self, row: Row) -> None:
+    def learn(self, row: Row) -> None:
+        """Learn the topic names in a message."""
         if row.status is Status.GUESSED:
             return  # a guess may be wrong
         if row.message is not None and row.body_version is not None:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
-from ..engine import Located
 from ..exchanges.exchanges import Ended, Exchange, Exchanges
+from ..rows import Located
+from ..snapshot import dump, load
 from .columns import (
     INT16,
     INT32,
@@ -132,6 +133,19 @@ class Groups:
         self._context = context
         self._classic = ClassicGroups(context)
         self._others = HeartbeatGroups(context)
+
+    def snapshot(self) -> bytes:
+        """Return the state of the groups, for `restore` in another process."""
+        context = self._context
+        return dump((self._classic, self._others), context=context, names=context.names)
+
+    @classmethod
+    def restore(cls, context: Context, state: bytes) -> Groups:
+        """Continue from a state. Raises StateVersionError."""
+        groups = cls(context)
+        found = load(state, context=context, names=context.names)
+        groups._classic, groups._others = found
+        return groups
 
     def requested(self, item: Located) -> None:
         """Handle a request when it is sent, before the response: it may cause a rebalance."""

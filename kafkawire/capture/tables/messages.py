@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from ...protocol.embedded import PLACES, add_payloads
 from ...protocol.json_text import shown_json, to_json_text
-from ..engine import Located
 from ..exchanges.exchanges import Ended
 from ..jsonl.formats import raw_is_secret
-from ..rows import Row, Status
+from ..rows import Located, Row, Status
 from .columns import BYTES, INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
 from .exchanges import since

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ..engine import Located
 from ..exchanges.exchanges import Ended, Exchanges
 from ..exchanges.fetch_sessions import FetchSessions
 from ..frames.serialised import LocatedItem
+from ..rows import Located
 from . import connections, group_events, messages, partitions, problems
 from .columns import Columns, batches
 from .context import Context

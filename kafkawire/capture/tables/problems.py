@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..engine import Located
 from ..exchanges.exchanges import Ended
-from ..rows import Row, Status
+from ..rows import Located, Row, Status
 from .columns import INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
 from .extraction.record_batches import CorruptRecords, batches_in, records_fields

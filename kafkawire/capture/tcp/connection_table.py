@@ -67,7 +67,7 @@ class ConnectionTable:
         return self._connect(key, segment)
 
     def release(self) -> None:
-        """Release replaced and evicted connections; their events have been handled by now."""
+        """Release replaced and evicted connections: none of their segments is being handled."""
         for flow in self._removed:
             if flow.peer is not None:
                 flow.peer.release()
@@ -120,7 +120,6 @@ class ConnectionTable:
 
     def finish(self, out: list[Event]) -> None:
         """Close all connections, each at its own last packet."""
-        self.release()
         flows = list({flow.connection: flow for flow in self.flows.values()}.values())
         open_flows = [flow for flow in flows if not flow.connection.closed]
         for flow in sorted(open_flows, key=lambda flow: flow.connection.last_packet):

@@ -79,8 +79,9 @@ class Gap(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A retransmission with other bytes; the bytes captured first are kept. length: the number of
-    bytes that differ.
+    """A retransmission with other bytes; the bytes captured first are kept.
+
+    length: the number of bytes that differ.
     """
 
     connection: Connection

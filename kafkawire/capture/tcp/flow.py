@@ -155,8 +155,9 @@ class Flow:
             self._set_origin((initial + 1) & MASK)
 
     def start_midstream(self, seq: i64) -> None:
-        """Begin in the middle of a stream: at the peer's acknowledgment number if it is known and
-        close before this segment, else at this segment.
+        """Begin in the middle of a stream: at this segment, or at what the peer acknowledged.
+
+        The peer's acknowledgment number is used if it is known and close before this segment.
         """
         expected = self._peer_ack
         near = expected != UNKNOWN and (seq - expected) & MASK <= self._limits.max_held_bytes
@@ -266,8 +267,9 @@ class Flow:
         self._delivered.clear()
 
     def reject(self, segment: Segment, reason: DiscardReason, out: list[Event]) -> None:
-        """Count a segment that does not belong to the stream; on an open connection it may still be
-        a retransmission of delivered bytes.
+        """Count a segment that does not belong to the stream.
+
+        On an open connection it may still be a retransmission of delivered bytes.
         """
         start, data = self.position_of(segment.seq), segment.data
         packet, time_ns = segment.packet, segment.time_ns

@@ -13,8 +13,9 @@ from mypy_extensions import i64, mypyc_attr
 
 @dataclass(frozen=True, slots=True)
 class ReassemblyLimits:
-    """How much data reassembly buffers, and how long it waits; times are nanoseconds between
-    packets of the capture.
+    """How much data reassembly buffers, and how long it waits.
+
+    Times are nanoseconds between packets of the capture.
 
     max_held_bytes, max_held_segments: out-of-order data of one side.
     max_total_bytes: out-of-order data and delivered bytes kept for comparison, of all connections.

@@ -15,6 +15,7 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 from ..packets.parser import ACK, FIN, RST, SYN, Segments
+from .connection import Connection
 from .connection_table import ConnectionTable
 from .events import CloseReason, DiscardReason, Event
 from .flow import MASK, UNKNOWN, Flow, Segment
@@ -63,20 +64,37 @@ class SegmentRows:
 
 @final
 class Reassembler:
-    """Reassembles the connections of a capture; `connections`: how many there were so far."""
+    """Reassembles the connections of a capture."""
 
     def __init__(self, limits: ReassemblyLimits = DEFAULT_REASSEMBLY) -> None:
         self._table: ConnectionTable = ConnectionTable(limits)
 
     @property
-    def connections(self) -> int:
+    def opened(self) -> int:
+        """The number of connections so far."""
         return self._table.opened
 
-    def feed(self, segments: Segments) -> list[Event]:
-        """Handle the segments of a block; return their events in order."""
+    @property
+    def connections(self) -> list[Connection]:
+        """The connections that are still tracked; closed ones until a new one replaces them."""
+        return [flow.connection for flow in self._table.flows.values() if flow.side == 0]
+
+    def handle(self, segments: Segments | None) -> list[Event]:
+        """Handle the segments of a block, or with None the end of the capture.
+
+        Returns the events in order; at the end of the capture, all connections are closed.
+        """
         out: list[Event] = []
         table = self._table
+        if segments is None:
+            table.finish(out)
+        else:
+            self._take(segments, out)
         table.release()
+        return out
+
+    def _take(self, segments: Segments, out: list[Event]) -> None:
+        table = self._table
         flows = table.flows
         rows = SegmentRows(segments)
         keys = rows.keys
@@ -93,17 +111,6 @@ class Reassembler:
             table.enforce_limits(
                 read_i64_le(rows.packets, last), read_i64_le(rows.times, last), out
             )
-        return out
-
-    def finish(self) -> list[Event]:
-        """Handle the end of the capture: close all connections."""
-        out: list[Event] = []
-        self._table.finish(out)
-        return out
-
-    def release(self) -> None:
-        """Release closed connections after the caller has handled their events."""
-        self._table.release()
 
     def _continue(self, flow: Flow, rows: SegmentRows, index: i64, out: list[Event]) -> bool:
         """Handle a segment that just continues its stream; False: it needs the slow path."""

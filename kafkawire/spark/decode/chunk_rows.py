@@ -1,5 +1,4 @@
-"""Makes rows of tables from a chunk of the items of a connection, and keeps the state for the next
-chunk.
+"""Makes rows of tables from a chunk of a connection's items, and keeps state for the next chunk.
 
 Law: however the items of a connection are cut into chunks, the rows are the same.
 
@@ -13,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...capture.engine import Located
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import (
     FINAL_EPOCH,
@@ -21,8 +19,9 @@ from ...capture.exchanges.fetch_sessions import (
     ExpandedFetch,
     FetchSessions,
 )
+from ...capture.frames.serialised import LocatedItem
 from ...capture.multifile import file_and_packet
-from ...capture.rows import Row, Status
+from ...capture.rows import Located, Row, Status
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
 from ...messages.api_key import ApiKey
@@ -36,7 +35,7 @@ Values = tuple[Any, ...]
 
 
 class Places:
-    """Locates packets, as the tables expect of a Traffic. names: files of all batches."""
+    """A capture without items of its own, which only locates packets. names: of all files."""
 
     repeatable = False
 
@@ -48,6 +47,21 @@ class Places:
         file, number = file_and_packet(packet)
         return self._names[file], number
 
+    def __iter__(self) -> Iterator[Located | Ended]:
+        return iter(())
+
+    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
+        """Yield nothing."""
+        return iter(())
+
+    def batches(self) -> Iterator[list[LocatedItem | Ended]]:
+        """Yield nothing."""
+        return iter(())
+
+    def again(self) -> Places:
+        """Return this reader, which is not repeatable."""
+        return self
+
 
 class ChunkContext(Context):
     """A chunk of a connection, as the tables read a capture.
@@ -57,7 +71,7 @@ class ChunkContext(Context):
     """
 
     def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
-        super().__init__(Places(names))  # type: ignore[arg-type]  # the part of Traffic that tables use
+        super().__init__(Places(names))
         self.names = UnresolvedTopics(facts, sets)
         self._facts = facts
         self.items: list[Located | Ended] = []
@@ -85,7 +99,7 @@ class ChunkContext(Context):
     def learn(self, row: Row) -> None:
         """Record the names that a message states."""
         self._facts.at = row.packet
-        self._learn(row)
+        super().learn(row)
 
     def rows(self, table: str) -> Iterator[Values]:
         """Yield the rows of a table."""
@@ -123,8 +137,9 @@ class ConnectionHistory:
 
 
 def session_exchange(exchange: Exchange, id: int, expanded: ExpandedFetch) -> Exchange:
-    """Make an exchange that restores a fetch session: one that opens it, or one within a session
-    whose start was not captured.
+    """Make an exchange that restores a fetch session.
+
+    It opens the session, or is one within a session whose start was not captured.
     """
     topics: list[FetchTopic] = []
     for partition in expanded.partitions:

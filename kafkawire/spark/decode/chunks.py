@@ -17,18 +17,17 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ...capture.engine import located
 from ...capture.exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES, Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import RawFrame
-from ...capture.frames.serialised import LocatedItem, SerialisedFrames, pack, unpack
+from ...capture.frames.serialised import LocatedItem, SerialisedFrames, located, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
 from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
-from .decoding import BucketContext, Traffic, without_bodies
+from .decoding import BucketContext, BucketTraffic, without_bodies
 
 CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
 """Tables whose rows are made of single messages or exchanges, and cost more than finding these:
@@ -38,6 +37,7 @@ CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
 
 class Chunk(NamedTuple):
     """Items of connections: frames, and the connections that ended, by index among all items.
+
     requests: open requests from before; sessions: exchanges that restore fetch sessions.
     """
 
@@ -169,7 +169,7 @@ class ChunkCutter:
         return row
 
 
-def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
+def cut(context: BucketContext, traffic: BucketTraffic, size: int) -> Iterator[bytes]:
     """Cut the items of a bucket into pickled chunks of about `size` bytes; names are recorded."""
     cutter = ChunkCutter(context, traffic.facts)
     located_items: list[LocatedItem] = []

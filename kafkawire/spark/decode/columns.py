@@ -16,9 +16,11 @@ from ...capture.tables.columns import Columns, batches
 from ...capture.tables.redaction import REDACTED
 from ..errors import BadOption
 from ..options import Options
-from ..write.finishing import TOPIC_COLUMNS
 
 Row = tuple[Any, ...]
+
+TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
+"""Columns that contain topics."""
 
 WIDE: Final = frozenset({"messages", "records"})
 """Tables whose rows may be large."""
@@ -83,8 +85,9 @@ def _by_api(names: list[str], apis: frozenset[str], table: str) -> Callable[[Row
 
 
 def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
-    """Filter by the time of the row, or from the first to the last packet of a connection. Rows
-    without a time pass.
+    """Filter by the time of the row, or from the first to the last packet of a connection.
+
+    Rows without a time pass.
     """
     first = names.index("time_ns" if "time_ns" in names else "first_time_ns")
     last = names.index("last_time_ns") if "last_time_ns" in names else first

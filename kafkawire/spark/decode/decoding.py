@@ -9,7 +9,6 @@ go through the same engine and the same table as in a single process, and use as
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Final
@@ -17,21 +16,20 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from ...capture.engine import Engine, Located, located
-from ...capture.exchanges.conversation import Conversation
+from ...capture.engine import Engine
 from ...capture.exchanges.exchanges import Ended
 from ...capture.files.blocks import Ints
-from ...capture.frames.serialised import LocatedItem
+from ...capture.frames.serialised import LocatedItem, located
 from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
 from ...capture.packets.parser import Segments
-from ...capture.rows import Row
+from ...capture.rows import Located
 from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
 from ..errors import OutOfOrder, Unreadable
 from ..options import Options
 from ..plan.facts import END, Facts, UnresolvedTopics
 from ..plan.parts import FileProblems
-from .packets import Kind, concatenated, segments_in, take
+from ..shuffle.packets import Kind, concatenated, segments_in, take
 
 MIN_SEGMENTS: Final = 1 << 14
 MIN_BYTES: Final = 4 << 20
@@ -43,27 +41,18 @@ MAX_SEGMENTS: Final = 1 << 15
 _IN_FILE: Final = (1 << FILE_BITS) - 1
 
 
-class FirstPacketEngine(Engine):
-    """An engine that identifies connections by their first packets, too.
-
-    firsts: number in this engine -> first packet.
-    """
-
-    def __init__(self, options: Options, on_end: Callable[[Connection, int], None]) -> None:
-        super().__init__(
-            options.ports,
-            reassembly=options.reassembly,
-            on_end=on_end,
-            brokers=options.brokers,
-        )
-        self.firsts: dict[int, int] = {}
-
-    def _new_conversation(self, connection: Connection) -> Conversation:
-        self.firsts[connection.id] = connection.first_packet
-        return super()._new_conversation(connection)
+def new_engine(options: Options, on_end: Callable[[Connection, int], None]) -> Engine:
+    """Make an engine that identifies connections by their first packets."""
+    return Engine(
+        options.ports,
+        reassembly=options.reassembly,
+        on_end=on_end,
+        brokers=options.brokers,
+        by_packet=True,
+    )
 
 
-class Traffic:
+class BucketTraffic:
     """The connections of a bucket, as the tables read a capture. It can be iterated once.
 
     segments: in packet order; file_problems is complete when they are exhausted. names, sets: of
@@ -86,8 +75,12 @@ class Traffic:
         self._names = names
         self._sets = np.array(sets, np.int64)
         self._options = options
-        self._engine = self._new_engine()
+        self._engine = new_engine(options, self.facts.endings.end)
         self._base = 0
+
+    def again(self) -> BucketTraffic:
+        """Return this reader, which is not repeatable."""
+        return self
 
     def place(self, packet: int) -> tuple[str, int]:
         """Return the file of a packet and its number there."""
@@ -112,28 +105,18 @@ class Traffic:
             for set, of_set in by_set(segments, self._sets):
                 if set != current and current is not None:
                     yield from self._feed(None)
-                    self._engine = self._new_engine()
+                    self._engine = new_engine(self._options, self.facts.endings.end)
                 current = set
                 self.facts.sums["captured_bytes"] += int(of_set.captured.sum())
                 yield from self._feed(of_set)
         yield from self._feed(None)
         yield [*self._file_problems.items(self._options, self.place)]
 
-    def _new_engine(self) -> Engine:
-        options = self._options
-        return Engine(
-            options.ports,
-            reassembly=options.reassembly,
-            on_end=self.facts.endings.end,
-            brokers=options.brokers,
-            by_packet=True,
-        )
-
     def _feed(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
         """Feed the engine; None ends it."""
         facts = self.facts
         self._base = END if segments is None else 0
-        for batch in self._engine.batches(segments):
+        for batch in self._engine.handle(segments):
             yield from self._drain_ended()
             facts.items(batch)
             facts.at = self._base + batch[0].known_at
@@ -152,8 +135,8 @@ class BucketContext(Context):
     bare: the table does not need decoded bodies once their names are recorded.
     """
 
-    def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
-        super().__init__(traffic)  # type: ignore[arg-type]  # the part of Traffic that tables use
+    def __init__(self, traffic: BucketTraffic, sets: Sequence[int], *, bare: bool = False) -> None:
+        super().__init__(traffic)
         self.names = UnresolvedTopics(traffic.facts, sets)
         self._bare = bare
 
@@ -162,10 +145,6 @@ class BucketContext(Context):
         found = super().located()
         return without_bodies(found) if self._bare else found
 
-    def learn(self, row: Row) -> None:
-        """Record the names that a message states."""
-        self._learn(row)
-
 
 def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
     """Remove decoded messages from rows."""
@@ -173,15 +152,6 @@ def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended
         if isinstance(item, Located):
             item = item._replace(row=item.row._replace(message=None))
         yield item
-
-
-def tune() -> None:
-    """Tune the cyclic GC of a worker: run it less often, since decoded messages have no cycles, and
-    freeze what is loaded, since Spark collects after each task.
-    """
-    gc.set_threshold(1 << 18, 4, 2)
-    if not gc.get_freeze_count():
-        gc.freeze()
 
 
 # -- rows of packets, in order
@@ -202,8 +172,9 @@ def sorted_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, b
 def in_order(
     rows: Iterable[tuple[int, int, bytes]], other: Callable[[int, int, bytes], None]
 ) -> Iterator[Segments]:
-    """Yield the segments of sorted rows in packet order, in batches; other: takes the rows without
-    segments. Raises OutOfOrder.
+    """Yield the segments of sorted rows in packet order, in batches. Raises OutOfOrder.
+
+    other: takes the rows without segments.
     """
     buffered: list[Segments] = []
     last, size, volume = -1, 0, 0
@@ -227,8 +198,9 @@ def in_order(
 
 
 def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
-    """Yield the first `count` segments, which must be after packet `last`; returns their last
-    packet.
+    """Yield the first `count` segments, and return their last packet.
+
+    They must be after packet `last`. Raises OutOfOrder.
     """
     packets = segments.packet[:count]
     falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
@@ -274,8 +246,9 @@ class ProblemCollector:
     def items(
         self, options: Options, place: Callable[[int], tuple[str, int]]
     ) -> Iterator[LocatedItem]:
-        """Yield the problems of files, each at the last packet of its file. Raises Unreadable if
-        `failOnError` is set.
+        """Yield the problems of files, each at the last packet of its file.
+
+        Raises Unreadable if `failOnError` is set.
         """
         for packet, reported in self._by_file.values():
             for text in [*reported.problems, *(reason for _, reason in reported.once)]:

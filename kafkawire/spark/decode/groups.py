@@ -15,17 +15,16 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ...capture.engine import Located
 from ...capture.exchanges.exchanges import Exchange, Exchanges
 from ...capture.multifile import file_and_packet
-from ...capture.rows import Row
+from ...capture.rows import Located, Row
 from ...capture.tables.context import Context
 from ...capture.tables.group_events import COMMITS, Groups, events
 from ...capture.tables.groups.classic import HANDLERS
 from ...capture.tables.groups.heartbeat import PROTOCOLS
 from ...messages.api_key import ApiKey
-from ..write.outputs import OUT
-from .decoding import BucketContext, Traffic
+from .decoding import BucketContext, BucketTraffic
+from .outputs import OUT
 
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
 """API keys of exchanges that change or show groups."""
@@ -45,7 +44,7 @@ ITEM_ROWS: Final = 256
 
 
 def items(
-    context: BucketContext, traffic: Traffic, sets: Sequence[int]
+    context: BucketContext, traffic: BucketTraffic, sets: Sequence[int]
 ) -> Iterator[tuple[str, int, int, bytes]]:
     """Find the group exchanges of the connections of a partition. sets: the set of each file."""
     pairs = Exchanges()

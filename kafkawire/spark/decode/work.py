@@ -30,13 +30,14 @@ from ..options import Options
 from ..plan.facts import Facts
 from ..plan.parts import drain
 from ..plan.planning import Plan
-from ..write.outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
+from ..shuffle.packets import Partitioner
+from ..shuffle.tasks import tune
 from .chunk_rows import ChunkContext
 from .chunks import CHUNKED, chunk_context, columns, cut
 from .columns import MANY_ROWS, ROWS, is_bare, is_plain, to_batches
-from .decoding import BucketContext, ProblemCollector, Traffic, in_order, sorted_rows, tune
+from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
 from .groups import event_rows, item_batches, items
-from .packets import Partitioner
+from .outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
@@ -67,8 +68,10 @@ def batch_rows(batches: Batches) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is made of packets. made: columns; folder: as in `shared_directory.decode`. exact:
-    decode message by message, to know which of them stated the name of a topic first.
+    """What is made of packets.
+
+    made: columns; folder: as in `shared_directory.decode`. exact: decode message by message, to
+    know which of them stated the name of a topic first.
     """
 
     plan: Plan
@@ -88,8 +91,9 @@ class Work:
         return table in COLUMNAR and is_plain(table, self.options) and not self.exact
 
     def decode_regions(self, partitioner: Partitioner) -> Step:
-        """Return the step from indexes of regions to rows or their precursors, facts, and packets
-        for other tasks.
+        """Return the step that decodes regions, given by their indexes.
+
+        Its output is rows or their precursors, facts, and packets for other tasks.
         """
         regions, sets = self.plan.regions, self.plan.sets
 
@@ -105,7 +109,9 @@ class Work:
                 shuffled_rows: list[pa.RecordBatch] = []
                 file_problems = ProblemCollector(Facts())
                 segments = region.segments(partitioner, shuffled_rows.append)
-                traffic = Traffic(segments, file_problems, self.plan.names, sets, self.options)
+                traffic = BucketTraffic(
+                    segments, file_problems, self.plan.names, sets, self.options
+                )
                 context = BucketContext(traffic, sets, bare=is_bare(self.options.table, self.made))
                 for made in self._rows_of(context, traffic):
                     yield from map(packets_row, drain(shuffled_rows))
@@ -190,7 +196,7 @@ class Work:
             self.options.table,
             file_problems.facts,
         )
-        traffic = Traffic(segments, file_problems, plan.names, plan.sets, options)
+        traffic = BucketTraffic(segments, file_problems, plan.names, plan.sets, options)
         context = BucketContext(traffic, plan.sets, bare=is_bare(table, self.made))
         if chunks and table in CHUNKED and not (table == EXCHANGES and self.columnar):
             for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
@@ -202,7 +208,7 @@ class Work:
         yield out_row("facts", "", 0, 0, facts.pack())
         pa.default_memory_pool().release_unused()
 
-    def _rows_of(self, context: BucketContext, traffic: Traffic) -> Batches:
+    def _rows_of(self, context: BucketContext, traffic: BucketTraffic) -> Batches:
         """Make rows, or group items, of connections."""
         if self.options.table == GROUP_EVENTS_TABLE:
             return item_batches(items(context, traffic, self.plan.sets))

@@ -19,8 +19,8 @@ import numpy as np
 
 from ...capture.files.blocks import Ints
 from ...errors import CaptureError
-from ..decode.packets import Hashes, hashes, is_among
-from ..decode.plain import header_hashes
+from ..shuffle.header_hashes import header_hashes
+from ..shuffle.packets import Hashes, hashes, is_among
 from ..splitting import Proof, Split, read
 from .parts import Links, file_problems, note_links, select, split_fragments
 
@@ -41,8 +41,10 @@ DISTRIBUTED_BY_SIZE: Final = 1 << 10
 
 
 class Sharing(NamedTuple):
-    """Decides when a connection is too large for its task. chunk_bytes: bytes of messages in a
-    chunk; buckets: whether the option `partitions` is set, which asks for a shuffle.
+    """Decides when a connection is too large for its task.
+
+    chunk_bytes: bytes of messages in a chunk; buckets: whether the option `partitions` is set,
+    which asks for a shuffle.
     """
 
     cores: int
@@ -54,16 +56,19 @@ class Sharing(NamedTuple):
         return max(total // (2 * self.cores), 2 * self.chunk_bytes)
 
     def too_large(self, total: int) -> int:
-        """Return the number of bytes above which a connection is cut into chunks: its task would
-        take longer than everything else on the other cores.
+        """Return the number of bytes above which a connection is cut into chunks.
+
+        Its task would take longer than everything else on the other cores.
         """
         return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
 class SplitIndex(NamedTuple):
-    """The connections of a split. ids: their hashes, sorted; sizes: the approximate bytes of each;
-    fragments: whether there are IP fragments; links: problems with link types; has_problems:
-    whether there are problems to report for the file.
+    """The connections of a split.
+
+    ids: their hashes, sorted; sizes: the approximate bytes of each; fragments: whether there are IP
+    fragments; links: problems with link types; has_problems: whether there are problems to report
+    for the file.
     """
 
     proof: Proof
@@ -85,8 +90,9 @@ class SplitIndex(NamedTuple):
 
 
 class ConnectionSet(NamedTuple):
-    """Connections (hashes, sorted) that one task decodes by reading the splits that have packets of
-    them. splits: indexes of these splits. size: bytes of the connections.
+    """Connections that one task decodes by reading the splits that have packets of them.
+
+    Connections are hashes, sorted. splits: indexes of these splits. size: bytes of the connections.
     """
 
     ids: Hashes
@@ -184,8 +190,10 @@ def connection_ids(visits: Sequence[HasConnectionIds]) -> Hashes:
 def _choose_visits(
     ids: Hashes, sizes: Ints, sharing: Sharing, splits: Sequence[SplitIndex]
 ) -> list[ConnectionSet]:
-    """Choose the connections that are visited: large ones one by one; the others together, one set
-    for each core, if reading everything once for each set costs less than shuffling.
+    """Choose the connections that are visited.
+
+    Large ones are visited one by one; the others together, one set for each core, if reading
+    everything once for each set costs less than shuffling.
     """
     total = sum(index.bytes for index in splits)
     found = []
@@ -203,8 +211,9 @@ def _choose_visits(
 
 
 def _distribute(sizes: Ints, count: int) -> list[Ints]:
-    """Distribute connections so that each group has about the same number of bytes; returns their
-    indexes, sorted.
+    """Distribute connections so that each group has about the same number of bytes.
+
+    Returns their indexes, sorted.
     """
     order = np.argsort(-sizes, kind="stable")
     member_lists: list[list[int]] = [[] for _ in range(count)]

@@ -1,5 +1,6 @@
-"""Collects what one partition finds out and all others need: first packets of connections, names of
-topics, sums.
+"""Collects what one partition finds out and all others need.
+
+That is first packets of connections, names of topics, and sums.
 
 Law: facts can be added in any order, so partitions may be decoded in any order, or several times.
 
@@ -96,8 +97,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class AllFacts:
-    """The facts of all partitions. firsts: sorted; names: set and topic id -> name; ambiguous:
-    whether messages state different names for one id.
+    """The facts of all partitions.
+
+    firsts: sorted; names: set and topic id -> name; ambiguous: whether messages state different
+    names for one id.
     """
 
     firsts: Ints
@@ -137,8 +140,9 @@ def truncated(row: Row) -> int:
 
 
 class UnresolvedTopics(TopicNames):
-    """Topic names while they are collected: stated names are recorded, none is filled in. sets: the
-    set of each file.
+    """Topic names while they are collected: stated names are recorded, none is filled in.
+
+    sets: the set of each file.
     """
 
     def __init__(self, facts: Facts, sets: Sequence[int]) -> None:

@@ -16,9 +16,10 @@ from .verdicts import FileStatus, SkippedInput, Verdict
 
 
 class OpenedInput(NamedTuple):
-    """An opened file. first_ns: time of the first packet, or NO_TIME; problem: why there is no
-    packet. verdict: OK until more is read, unless the file is refused. A file that cannot be opened
-    has no splits.
+    """An opened file.
+
+    first_ns: time of the first packet, or NO_TIME; problem: why there is no packet. verdict: OK
+    until more is read, unless the file is refused. A file that cannot be opened has no splits.
     """
 
     file: InputFile
@@ -31,9 +32,10 @@ class OpenedInput(NamedTuple):
 def open_input(
     file: InputFile, size: int | None, *, walk: bool, lenient: bool = False
 ) -> OpenedInput:
-    """Open a file and cut it into splits of `size` bytes (None: one split). walk: as in
-    `splitting.plan`, for local files. lenient: a missing file, or one without permission, gets no
-    splits. Raises OSError.
+    """Open a file and cut it into splits of `size` bytes (None: one split).
+
+    walk: as in `splitting.plan`, for local files. lenient: a missing file, or one without
+    permission, gets no splits. Raises OSError.
     """
     try:
         splits = [as_one(file)] if size is None else plan(file, size, walk=None if walk else False)
@@ -66,8 +68,9 @@ def first_packet_time(splits: Sequence[Split]) -> tuple[int, str | None]:
 def choose_files(
     opened: Sequence[OpenedInput], *, lenient: bool
 ) -> tuple[list[OpenedInput], list[SkippedInput]]:
-    """Choose the files to read; lenient: refused files are skipped. A directory whose files are all
-    ignored gets an entry of its own among the skipped inputs.
+    """Choose the files to read; lenient: refused files are skipped.
+
+    A directory whose files are all ignored gets an entry of its own among the skipped inputs.
     """
     readable: list[OpenedInput] = []
     skipped: list[SkippedInput] = []
@@ -88,8 +91,9 @@ def choose_files(
 
 
 def raise_first(readable: Iterable[OpenedInput], skipped: Iterable[SkippedInput]) -> None:
-    """Raise Unreadable for the first refused input, or else for the first damaged file without
-    packets (`failOnError`).
+    """Raise Unreadable for the first refused input (`failOnError`).
+
+    Without one, for the first damaged file without packets.
     """
     for name, verdict, _ in skipped:
         if verdict.refused:

@@ -23,7 +23,9 @@ from ...capture.multifile import file_and_packet, packet_id
 from ...capture.packets.headers import Kind
 from ...capture.packets.parser import PacketParser, Segments
 from ...errors import CaptureError, UnsupportedLinkType
-from ..decode.packets import (
+from ..errors import OutOfOrder
+from ..shuffle.header_hashes import header_hashes
+from ..shuffle.packets import (
     Hashes,
     Partitioner,
     fragment_row,
@@ -34,9 +36,7 @@ from ..decode.packets import (
     segment_rows,
     take,
 )
-from ..decode.packets import Kind as Rows
-from ..decode.plain import header_hashes
-from ..errors import OutOfOrder
+from ..shuffle.packets import Kind as Rows
 from ..splitting import Split, read
 
 T = TypeVar("T")
@@ -76,8 +76,9 @@ class Part:
     def segments(
         self, partitioner: Partitioner, emit: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
-        """Read the segments of the part; everything else is passed to `emit`. Raises OSError if the
-        file cannot be read.
+        """Read the segments of the part; everything else is passed to `emit`.
+
+        Raises OSError if the file cannot be read.
         """
         reading = read(self.split)
         links: Links = {}
@@ -103,8 +104,10 @@ class Part:
             )
 
     def visited(self, ids: Hashes) -> Iterator[Segments]:
-        """Read only the segments of some connections (hashes, sorted). Most other packets are not
-        parsed; the file has no IP fragments. Raises OSError if the file cannot be read.
+        """Read only the segments of some connections (hashes, sorted).
+
+        Most other packets are not parsed; the file has no IP fragments. Raises OSError if the file
+        cannot be read.
         """
         for block in read(self.split):
             plain, numbers = header_hashes(block, self.set)
@@ -129,8 +132,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Connections (hashes, sorted) that are decoded in place by one task, and the parts that have
-    their packets, in order. cut: whether they are too large for one task and are cut into chunks.
+    """Connections (hashes, sorted) that are decoded in place by one task.
+
+    parts: those that have their packets, in order. cut: whether the connections are too large for
+    one task and are cut into chunks.
     """
 
     ids: Hashes
@@ -151,8 +156,10 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Adjacent parts that one task reads. shuffled: connections (hashes, sorted) that also have
-    packets in other regions; None if all packets are shuffled.
+    """Adjacent parts that one task reads.
+
+    shuffled: connections (hashes, sorted) that also have packets in other regions; None if all
+    packets are shuffled.
     """
 
     parts: tuple[Part, ...]
@@ -161,8 +168,9 @@ class Region:
     def segments(
         self, partitioner: Partitioner, emit: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
-        """Read the segments of connections that lie in this region only; everything else is passed
-        to `emit`.
+        """Read the segments of connections that lie in this region only.
+
+        Everything else is passed to `emit`.
         """
         shuffled = self.shuffled
         assert shuffled is not None
@@ -249,8 +257,9 @@ def note_links(block: PacketBlock, links: Links) -> None:
 def reassemble_fragments(
     rows: Iterable[tuple[int, bytes]], sets: Sequence[int], partitioner: Partitioner
 ) -> Iterator[pa.RecordBatch]:
-    """Reassemble the IP datagrams of files. rows: number of the first packet, and body, in packet
-    order. sets: the set of each file.
+    """Reassemble the IP datagrams of files.
+
+    rows: number of the first packet, and body, in packet order. sets: the set of each file.
     """
     parser, file = PacketParser(), -1
     for packet, body in rows:

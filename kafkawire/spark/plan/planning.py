@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...errors import CaptureError, UnsupportedLinkType
-from ..decode.packets import Hashes, Partitioner, is_among
-from ..decode.tasks import begin_workers, on_workers
 from ..errors import NoCaptures
 from ..options import SPLIT_BYTES, Options, unknown
+from ..shuffle.packets import Hashes, Partitioner, is_among
+from ..shuffle.tasks import Run, begin_workers, core_count, on_workers
 from ..splitting import Edge, InputFile, Proof, Split, Stitched, inputs, prove
 from . import verdicts
 from .connection_index import Sharing, SplitIndex, connection_ids, index_split, place_connections
-from .opening import choose_files, open_input, raise_first
+from .opening import OpenedInput, choose_files, open_input, raise_first
 from .parts import Part, Region, Visit
 from .verdicts import FileStatus, SkippedInput, Verdict
 
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class Run(Protocol):
-    """Calls a function for each item; the results have the order of the items."""
-
-    def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
 
 REMOTE_PLANNING_BYTES: Final = 1 << 28
@@ -142,22 +136,13 @@ def make_plan(
         skipped.append(SkippedInput(given, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
 
     files = inputs(paths, options.others, missing=missing if lenient else None)
-    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
+    cores = core_count(spark)
     local = all(file.store.is_local for file in files)
     if local and not to_store:
         for name in options.others:  # no store to pass it to
             unknown(name)
-    on_executors = spark is not None and sum(file.size for file in files) >= (
-        LOCAL_PLANNING_BYTES if local else REMOTE_PLANNING_BYTES
-    )
-    if spark is not None and not on_executors:
-        begin_workers(spark)
+    run = runner(spark, files, local=local)
     size = options.split_bytes or split_bytes(spark, files)
-
-    def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        if on_executors and spark is not None and len(items) > 1:
-            return on_workers(spark, function, items, INDEX_TASKS_PER_CORE * cores)
-        return [function(item) for item in items]
 
     # Indexing proves the starts of splits, too; only without executors are files walked first.
     walk = sum(file.size for file in files) < REMOTE_PLANNING_BYTES
@@ -166,33 +151,57 @@ def make_plan(
     )
     readable, unread = choose_files(inputs_opened, lenient=lenient)
     skipped += unread
+    if options.fail_on_error:
+        raise_first(readable, skipped)
+    cut = cut_plan(readable, skipped, options)
+    sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
+    return cut if whole else with_placement(cut, run, size, sharing)
+
+
+def runner(spark: SparkSession | None, files: Sequence[InputFile], *, local: bool) -> Run:
+    """Return what calls functions for planning: the executors, if there is much to read."""
+    on_executors = spark is not None and sum(file.size for file in files) >= (
+        LOCAL_PLANNING_BYTES if local else REMOTE_PLANNING_BYTES
+    )
+    if spark is not None and not on_executors:
+        begin_workers(spark)
+
+    def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        if on_executors and spark is not None and len(items) > 1:
+            return on_workers(spark, function, items, INDEX_TASKS_PER_CORE * core_count(spark))
+        return [function(item) for item in items]
+
+    return run
+
+
+def cut_plan(
+    readable: Sequence[OpenedInput], skipped: Sequence[SkippedInput], options: Options
+) -> Plan:
+    """Order the files of each set, and list their parts, which are not proven yet."""
     set_of = options.sets.of
     order = sorted(
         readable, key=lambda each: (set_of(each.file.name), each.first_ns, each.file.name)
     )
     keys = [set_of(each.file.name) for each in order]
     places = {name: at for at, name in enumerate(dict.fromkeys(keys))}
-    if options.fail_on_error:
-        raise_first(readable, skipped)
     parts = [
         Part(at, places[key], split)
         for at, (key, each) in enumerate(zip(keys, order, strict=True))
         for split in each.splits
     ]
-    cut = Plan(
+    return Plan(
         tuple(each.file for each in order),
         tuple(places[key] for key in keys),
         (*parts,),
         verdicts=tuple(each.verdict for each in order),
         skipped=(*skipped,),
     )
-    sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
-    return cut if whole else with_placement(cut, run, size, sharing)
 
 
 def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
-    """Prove the parts of a plan, and find out what can be decoded in place. run: calls a function
-    for each item, on any machine; size: bytes that a task reads.
+    """Prove the parts of a plan, and find out what can be decoded in place.
+
+    run: calls a function for each item, on any machine; size: bytes that a task reads.
     """
     places = {part.split.file: part for part in cut.parts}
     known: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
@@ -213,14 +222,7 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     parts = [
         replace(places[split.file], split=split, packets=packets[split.file]) for split in proven
     ]
-    bounds = [0]
-    range_bytes = 0
-    for at, index in enumerate(split_indexes, 1):
-        range_bytes += index.bytes
-        if 4 * range_bytes >= 3 * size or at == len(split_indexes):  # file headers are not counted
-            bounds.append(at)
-            range_bytes = 0
-    ranges = list(pairwise(bounds))
+    ranges = task_ranges(split_indexes, size)
     total = sum(index.bytes for index in split_indexes)
     placement = place_connections([split_indexes[start:end] for start, end in ranges], sharing)
     visited = connection_ids(placement.visits)  # a region with visited connections only is not read
@@ -248,6 +250,18 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     )
 
 
+def task_ranges(split_indexes: Sequence[SplitIndex], size: int) -> list[tuple[int, int]]:
+    """Group adjacent splits into ranges of about `size` bytes: what one task reads."""
+    bounds = [0]
+    range_bytes = 0
+    for at, index in enumerate(split_indexes, 1):
+        range_bytes += index.bytes
+        if 4 * range_bytes >= 3 * size or at == len(split_indexes):  # file headers are not counted
+            bounds.append(at)
+            range_bytes = 0
+    return list(pairwise(bounds))
+
+
 def judge_files(
     cut: Plan, stitched: Stitched, split_indexes: Iterable[SplitIndex]
 ) -> tuple[Verdict, ...]:
@@ -270,7 +284,7 @@ def judge_files(
 
 def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
     """Return the split size: small enough for two splits per core if there is little to read."""
-    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
+    cores = core_count(spark)
     total = sum(file.size for file in files)
     return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-total // (2 * cores))))
 
@@ -286,10 +300,3 @@ def input_warnings(plan: Plan) -> list[str]:
     """Return a line for each input that was not read as a whole, with the reason."""
     read = (SkippedInput(*each) for each in zip(plan.names, plan.verdicts, strict=True))
     return [str(one) for one in (*read, *plan.skipped) if one.verdict.status is not FileStatus.OK]
-
-
-def number_frame(spark: SparkSession, count: int, tasks: int | None = None) -> Any:
-    """Make a frame of the numbers below `count`, in `tasks` partitions (default: one for each
-    number).
-    """
-    return spark.range(0, count, 1, max(1, min(count, tasks or count)))

@@ -52,8 +52,10 @@ BY_PROBLEM: Final[tuple[tuple[type[CaptureError], FileStatus], ...]] = (
 
 
 class Verdict(NamedTuple):
-    """The verdict of a file. reason, offset: of the problem that decides; offset: byte of the
-    uncompressed file, or None. problems: how many there are.
+    """The verdict of a file.
+
+    reason, offset: of the problem that decides; offset: byte of the uncompressed file, or None.
+    problems: how many there are.
     """
 
     status: FileStatus = FileStatus.OK
@@ -105,8 +107,9 @@ def of_problems(problems: Sequence[CaptureError]) -> Verdict:
 
 
 def of_head(file: InputFile) -> Verdict:
-    """Return the verdict of a file without packets from its first bytes. Raises OSError if it
-    cannot be read.
+    """Return the verdict of a file without packets from its first bytes.
+
+    Raises OSError if it cannot be read.
     """
     with opened(file) as reader:
         head = reader.read(0, HEAD)

@@ -1,5 +1,6 @@
-"""Cuts captures into splits that are read independently, and proves that together they give what
-one reader would have read.
+"""Cuts captures into splits that are read independently.
+
+It proves that together they give what one reader would have read.
 
 Law: for every file and every `split_bytes`, the packets of the splits, concatenated, are the
 packets of `read_capture`: bytes, times, links, numbers; and the problems are its problems. What a

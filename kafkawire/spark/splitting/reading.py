@@ -171,7 +171,7 @@ def probe(split: Split) -> Proof:
 
 
 def _blocks(decoder: Resumed, pieces: Iterator[Piece]) -> Iterator[PacketBlock]:
-    for data, decoder.ends_chunk in pieces:
+    for data, decoder.may_search in pieces:
         yield from decoder.feed(data)
     yield from decoder.finish()
 

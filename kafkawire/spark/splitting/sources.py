@@ -1,5 +1,6 @@
-"""Reads the uncompressed bytes of a file from any offset on, in pieces that respect the chunks of
-the serial reader.
+"""Reads the uncompressed bytes of a file from any offset on.
+
+They come in pieces that respect the chunks of the serial reader.
 
 Law: a piece never extends beyond the end of a chunk of the serial reader. If a compressed member
 differs from the index, it and everything after it are read as the serial reader reads them.
@@ -34,8 +35,10 @@ class Piece(NamedTuple):
 
 
 class Source(Protocol):
-    """problem: why the bytes ended early. confirmed: the bytes of the next split start where the
-    index says. astray: they do not; the reader reads to the end of the file.
+    """problem: why the bytes ended early.
+
+    confirmed: the bytes of the next split start where the index says. astray: they do not; the
+    reader reads to the end of the file.
     """
 
     problem: CaptureError | None

@@ -38,8 +38,10 @@ FLAGS: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A filesystem as a value: the scheme of its URIs ("" for local files), the host if it belongs
-    to the filesystem (hdfs), its options.
+    """A filesystem as a value.
+
+    It has the scheme of its URIs ("" for local files), the host if it belongs to the filesystem
+    (hdfs), and its options.
     """
 
     scheme: str = ""

@@ -1,5 +1,4 @@
-"""Runs one batch: decodes packets with the state of their connections, writes rows and state,
-commits.
+"""Runs one batch: decodes packets after the state of their connections, writes, commits.
 
     packets --.                                 .--> rows --------------------.
               +-- shuffle by key --> decode_batch --> items --> group events --+--> write --> commit
@@ -10,14 +9,12 @@ Law: a batch is a function of its files and of the state before; repeated, it wr
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -25,23 +22,23 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ...capture.files.blocks import NO_TIME
 from ..decode.groups import ITEMS
-from ..decode.packets import SCHEMA, Kind, Partitioner, key_hashes, row_of
+from ..decode.outputs import OUT
 from ..errors import ascii_safe, plural
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.opening import first_packet_time
-from ..plan.planning import Plan, input_warnings, make_plan, number_frame
+from ..plan.planning import Plan, input_warnings, make_plan
 from ..plan.verdicts import Verdict
 from ..reading import map_in_arrow, packet_rows, partitions
+from ..shuffle.packets import SCHEMA, Kind, Partitioner, key_hashes, row_of
+from ..shuffle.tasks import number_frame
 from ..splitting import InputFile, Split
-from ..write.outputs import OUT
-from .commit_log import Commit, CommitLog, CommittedFile, write
+from .checkpoint import Checkpoint, read_checkpoint
+from .commit_log import Commit, CommitLog, CommittedFile
 from .connections import CONNECTIONS, GROUPS, BatchSettings
 from .groups import group_event_batches
 from .state import BatchFacts, decode_batch
-from .writing import WRITTEN, ConnectionNumbers, write_rows
-
-CHECKPOINT: Final = "known.json"
+from .writing import WRITTEN, write_rows
 
 Log = Callable[[str], None]
 
@@ -82,8 +79,7 @@ def run(
     late: decode the files on their own, and close all connections after them; closing: no more
     files come.
     """
-    last = commit_log.last
-    number = last.batch + 1 if last else 0
+    number = commit_log.next_batch
     plan, taken = planned(spark, commit_log, work.options, files)
     log(f"batch {number}: {plural(len(taken), 'file')}, {plan.bytes / 1e6:.1f} MB")
     for line in input_warnings(plan):
@@ -91,18 +87,10 @@ def run(
     before = read_checkpoint(commit_log.state)
     if late:
         before = before.without_connections()
-    newest_ns = last.newest_ns if last else NO_TIME
-    settings = BatchSettings(
-        work.tables,
-        work.options,
-        (*commit_log.names, *plan.names),
-        newest_ns if newest_ns == NO_TIME else newest_ns - work.idle_ns,
-        work.state_bytes,
-        closing or late,
-    )
+    settings = settings_of(commit_log, work, plan, closing=closing or late)
     decoded_rows, summary = decoded(spark, plan, settings, before.states)
     log(f"batch {number}: decoded")
-    checkpoint = before.updated(summary, last.connections if last else 0)
+    checkpoint = before.updated(summary.opened, summary.all.names, commit_log.connections)
     folder = commit_log.stage(number)
     written = write_all(spark, decoded_rows, settings, checkpoint, folder, plan)
     commit_log.ready(folder, {row["file"]: row["table"] for row in written if row["table"]})
@@ -114,28 +102,56 @@ def run(
     rows = Counter[str](dict.fromkeys(work.tables, 0))
     for row in written:
         rows.update({row["table"]: row["rows"]} if row["table"] else {})
-    made = Commit(
-        batch=number,
+    made = commit_of(commit_log, summary, taken, rows, folder.name, late=late, closed=closing)
+    commit_log.commit(made)
+    log(f"batch {number}: committed")
+    commit_log.publish()
+    log(f"batch {number}: " + ", ".join(f"{n} {table}" for table, n in made.tables.items()))
+    return made
+
+
+def settings_of(commit_log: CommitLog, work: Work, plan: Plan, *, closing: bool) -> BatchSettings:
+    """Return the settings of the next batch."""
+    newest_ns = commit_log.newest_ns
+    return BatchSettings(
+        work.tables,
+        work.options,
+        (*commit_log.names, *plan.names),
+        newest_ns if newest_ns == NO_TIME else newest_ns - work.idle_ns,
+        work.state_bytes,
+        closing,
+    )
+
+
+def commit_of(
+    commit_log: CommitLog,
+    summary: BatchSummary,
+    taken: Sequence[CommittedFile],
+    rows: Mapping[str, int],
+    token: str,
+    *,
+    late: bool,
+    closed: bool,
+) -> Commit:
+    """Make the commit of a batch. rows: of each table; token: the folder in which it is staged."""
+    last = commit_log.last
+    return Commit(
+        batch=commit_log.next_batch,
         late=late,
         files=tuple(taken),
         tables=dict(rows),
-        token=folder.name,
-        state=(last.state if last else "") if late else folder.name,
-        connections=(last.connections if last else 0) + len(summary.opened),
-        newest_ns=max(summary.newest_ns, newest_ns),
+        token=token,
+        state=(last.state if last else "") if late else token,
+        connections=commit_log.connections + len(summary.opened),
+        newest_ns=max(summary.newest_ns, commit_log.newest_ns),
         reached=max([(NO_TIME, ""), *([last.reached] if last else []), *map(_sort_key, taken)]),
         counts={
             "messages": summary.all.sums["messages"],
             "captured_bytes": summary.all.sums["captured_bytes"],
             "connections_given_up": summary.given_up,
         },
-        closed=closing,
+        closed=closed,
     )
-    commit_log.commit(made)
-    log(f"batch {number}: committed")
-    commit_log.publish()
-    log(f"batch {number}: " + ", ".join(f"{n} {table}" for table, n in made.tables.items()))
-    return made
 
 
 def planned(
@@ -171,9 +187,6 @@ def _taken(file: InputFile, first_ns: int, verdict: Verdict) -> CommittedFile:
 
 def _sort_key(file: CommittedFile) -> tuple[int, str]:
     return file.first_ns, file.name
-
-
-# -- Spark
 
 
 def decoded(
@@ -283,46 +296,3 @@ def write_all(
         return map_in_arrow(frame, step, WRITTEN).collect()
     finally:
         decoded_rows.unpersist()
-
-
-# -- the checkpoint
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """What a batch starts from: numbers of connections, names of topics, and state files."""
-
-    numbers: ConnectionNumbers
-    states: list[Path]
-
-    def without_connections(self) -> Checkpoint:
-        """Return only the names."""
-        return Checkpoint(ConnectionNumbers({}, self.numbers.names), [])
-
-    def updated(self, summary: BatchSummary, count: int) -> Checkpoint:
-        """Number new connections from `count` on; names that are already known win."""
-        new = {first: count + at for at, first in enumerate(summary.opened)}
-        named = {id: name for (_, id), name in summary.all.names.items()}
-        numbers = {**self.numbers.numbers, **new}
-        return Checkpoint(ConnectionNumbers(numbers, {**named, **self.numbers.names}), self.states)
-
-    def save(self, folder: Path, live: Iterable[int], states: list[str]) -> None:
-        """Write it for the next batch, with the numbers of live connections and the state files."""
-        decoded_rows = {
-            "numbers": {first: self.numbers.numbers[first] for first in live},
-            "names": {id.hex(): name for id, name in self.numbers.names.items()},
-            "states": states,
-        }
-        write(folder / CHECKPOINT, json.dumps(decoded_rows).encode())
-
-
-def read_checkpoint(folder: Path | None) -> Checkpoint:
-    """Read the checkpoint of an earlier batch."""
-    if folder is None:
-        return Checkpoint(ConnectionNumbers({}, {}), [])
-    found = json.loads((folder / CHECKPOINT).read_text())
-    names = {bytes.fromhex(id): name for id, name in found["names"].items()}
-    numbers = {int(first): number for first, number in found["numbers"].items()}
-    return Checkpoint(
-        ConnectionNumbers(numbers, names), [folder / name for name in found["states"]]
-    )

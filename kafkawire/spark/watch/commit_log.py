@@ -19,14 +19,16 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ...capture.files.blocks import NO_TIME
+from ...capture.snapshot import STATE_VERSION
 from ..errors import SparkError
-from .snapshot import digest
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Of commits and of the states that this package writes; `STATE_VERSION` is that of the engine."""
 
 
 class WatchError(SparkError):
@@ -35,8 +37,10 @@ class WatchError(SparkError):
 
 @dataclass(frozen=True, slots=True)
 class CommittedFile:
-    """A file that was taken. first_ns: time of its first packet. status, reason, offset: its
-    verdict (`kafkawire.spark.plan.verdicts`).
+    """A file that was taken.
+
+    first_ns: time of its first packet. status, reason, offset: its verdict
+    (`kafkawire.spark.plan.verdicts`).
     """
 
     name: str
@@ -70,7 +74,7 @@ class Commit:
     reached: tuple[int, str]
     counts: Mapping[str, int]
     closed: bool = False
-    classes: str = field(default_factory=digest)
+    state_version: int = STATE_VERSION
     format: int = FORMAT
 
 
@@ -78,8 +82,9 @@ class CommitLog:
     """The commits under an output directory; only one process may add to them."""
 
     def __init__(self, output: Path, tables: tuple[str, ...]) -> None:
-        """Open the log. Raises WatchError if another process has it open, or another version wrote
-        the state.
+        """Open the log.
+
+        Raises WatchError if another process has it open, or another version wrote the state.
         """
         self.output = output
         self.root = output / "_watch"
@@ -110,6 +115,21 @@ class CommitLog:
     def last(self) -> Commit | None:
         """The last committed batch."""
         return self.commits[-1] if self.commits else None
+
+    @property
+    def next_batch(self) -> int:
+        """The number of the next batch."""
+        return self.last.batch + 1 if self.last else 0
+
+    @property
+    def connections(self) -> int:
+        """The number of connections so far."""
+        return self.last.connections if self.last else 0
+
+    @property
+    def newest_ns(self) -> int:
+        """The time of the newest packet so far."""
+        return self.last.newest_ns if self.last else NO_TIME
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -178,7 +198,7 @@ class CommitLog:
             raise WatchError(
                 f"{self.output}: this watch writes the tables {', '.join(sorted(last.tables))}"
             )
-        if not last.closed and (last.format, last.classes) != (FORMAT, digest()):
+        if not last.closed and (last.format, last.state_version) != (FORMAT, STATE_VERSION):
             raise WatchError(
                 f"{self.output}: the state was written by another version of kafkawire; end the "
                 "watch with that version (`--end`) before continuing with this one"
@@ -208,4 +228,6 @@ def _sync(folder: Path) -> None:
 def _read(path: Path) -> Commit:
     found: dict[str, Any] = json.loads(path.read_text())
     files = tuple(CommittedFile(**each) for each in found.pop("files"))
+    if found.pop("classes", None):  # format 1
+        found["state_version"] = 0
     return Commit(**{**found, "files": files, "reached": tuple(found["reached"])})

@@ -10,16 +10,15 @@ Law: one engine decodes them, however many batches they span; its pending data i
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from ...capture.engine import Located
 from ...capture.exchanges.endings import as_ended
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
+from ...capture.frames.serialised import located
 from ...capture.packets.parser import Segments
-from ...capture.rows import Row
+from ...capture.rows import Located, Row
 from ...capture.tcp.connection import Connection
 from ..decode.chunk_rows import (
     ChunkContext,
@@ -28,13 +27,12 @@ from ..decode.chunk_rows import (
     restore_requests,
     restore_sessions,
 )
-from ..decode.decoding import FirstPacketEngine
+from ..decode.decoding import new_engine
 from ..decode.groups import APIS, CAUSES
+from ..decode.outputs import Output
 from ..options import Options
 from ..plan.facts import END, Facts
-from ..write.outputs import Output
 from .connection_rows import merged
-from .snapshot import dump, load
 
 GROUPS: Final = "group_events"
 CONNECTIONS: Final = "connections"
@@ -60,8 +58,10 @@ class BatchSettings:
 
 
 class PairSnapshot(NamedTuple):
-    """The state of the connections of a pair of endpoints. opened: those that began in this batch;
-    open: those that are still open; live: those that may still get rows.
+    """The state of the connections of a pair of endpoints.
+
+    opened: those that began in this batch; open: those that are still open; live: those that may
+    still get rows.
     """
 
     opened: list[int]
@@ -84,23 +84,20 @@ class PairDecoder:
         self._histories: dict[int, ConnectionHistory] = {}
         self._pairs = Exchanges()
         self._sessions = FetchSessions(context.names)
-        self._engine = FirstPacketEngine(settings.options, self.end)
+        self._engine = new_engine(settings.options, self.end)
+        self._seen: set[int] = set()
         self._ended: list[Ended] = []
         self._closed: set[int] = set()
         self._items: list[Located | Ended] = []
         self._exchanges: list[Exchange] = []
         self._reminders: list[Exchange] = []
-        self._bytes = self._n = self._base = 0
+        self._bytes = self._n = self._base = self._known_at = 0
 
     def restore(self, known: list[int], state: bytes) -> None:
         """Restore the state of an earlier batch. known: connections that were open then."""
-        self._engine, self._histories, requests = load(state, owner=self)
+        engine_state, self._known_at, self._histories, requests = pickle.loads(state)
+        self._engine.restore(engine_state)
         self._known = set(known)
-        firsts = self._engine.firsts
-        last = max(firsts, default=-1)
-        self._engine.firsts = {
-            id: first for id, first in firsts.items() if first in self._known or id == last
-        }
         restore_requests(self._pairs, requests)
         self._restore_exchanges()
         restore_sessions(self._reminders, self._sessions)
@@ -108,7 +105,7 @@ class PairDecoder:
     def feed(self, segments: Segments) -> None:
         """Decode packets."""
         self._facts.sums["captured_bytes"] += int(segments.captured.sum())
-        self._take(self._engine.feed(segments))
+        self._take(segments)
 
     def end(self, connection: Connection, client: int) -> None:
         """Handle the end of a connection (called by the engine)."""
@@ -118,40 +115,56 @@ class PairDecoder:
         self._ended.append(ended)
 
     def close(self, reason: str = "") -> list[int]:
-        """Close the connections and flush pending data; returns the connections that began in this
-        batch.
+        """Close the connections and flush pending data.
+
+        Returns the connections that began in this batch. reason: why they are given up.
         """
         self._base = END
-        self._take(_with_reason(self._engine.finish(), reason))
+        self._take(None, reason)
         self.flush()
         return sorted(self._closed - self._known)
 
     def snapshot(self) -> PairSnapshot:
         """Return the state; the decoder can still be closed."""
         self.flush()
-        state = dump((self._engine, self._histories, open_requests(self._pairs)), owner=self)
-        probe = _OpenConnections()
-        for _ in load(state, owner=probe)[0].finish():
-            pass
-        live = {*self._engine.firsts.values(), *probe.open}
-        opened = (self._closed | probe.open) - self._known
-        return PairSnapshot(sorted(opened), sorted(probe.open), sorted(live), state)
+        state = pickle.dumps(
+            (
+                self._engine.snapshot(),
+                self._known_at,
+                self._histories,
+                open_requests(self._pairs),
+            )
+        )
+        tracked = self._engine.connections
+        open = {each.first_packet for each in tracked if not each.closed}
+        # rows of late packets refer to closed connections, causes of rebalances to all of the batch
+        live = {*self._seen, *self._known, *(each.first_packet for each in tracked)}
+        opened = (self._closed | open) - self._known
+        return PairSnapshot(sorted(opened), sorted(open), sorted(live), state)
 
     # -- items
 
-    def _take(self, rows: Iterable[Located]) -> None:
-        for found in rows:
+    def _take(self, segments: Segments | None, reason: str = "") -> None:
+        for batch in self._engine.handle(segments):
+            self._known_at = batch[0].known_at
             self._drain()
-            assert found.connection is not None
-            self._facts.row(found.row)
-            self._context.learn(found.row)
-            self._item(found._replace(connection=self._engine.firsts[found.connection]))
+            for item in batch:
+                found = located(item)
+                if reason:
+                    found = _with_reason(found, reason)
+                assert found.connection is not None
+                self._seen.add(found.connection)
+                self._known_at = item.known_at
+                self._facts.row(found.row)
+                self._context.learn(found.row)
+                self._item(found)
         self._drain()
 
     def _drain(self) -> None:
         while self._ended:
             ended = self._ended.pop(0)
             self._closed.add(ended.connection)
+            self._seen.add(ended.connection)
             self._item(ended)
 
     def _item(self, item: Located | Ended) -> None:
@@ -184,7 +197,7 @@ class PairDecoder:
             group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
             self._n += 1
             self._out.other(
-                "item", group_id, self._base + self._engine.known_at, self._n, pickle.dumps(value)
+                "item", group_id, self._base + self._known_at, self._n, pickle.dumps(value)
             )
 
     # -- chunks
@@ -232,20 +245,9 @@ class PairDecoder:
                 self._out.rows(CONNECTIONS, [history.row])
 
 
-class _OpenConnections:
-    """Collects the open connections of an engine."""
-
-    def __init__(self) -> None:
-        self.open: set[int] = set()
-
-    def end(self, connection: Connection, _client: int) -> None:
-        self.open.add(connection.first_packet)
-
-
-def _with_reason(rows: Iterable[Located], reason: str) -> Iterator[Located]:
-    """Add the reason why a connection was given up to the rows of its pending bytes."""
-    for found in rows:
-        row = found.row
-        if reason and not row.is_message:
-            row = row._replace(error=f"{row.error}; {reason}" if row.error else reason)
-        yield found._replace(row=row)
+def _with_reason(found: Located, reason: str) -> Located:
+    """Add the reason why a connection was given up to a row of its pending bytes."""
+    row = found.row
+    if row.is_message:
+        return found
+    return found._replace(row=row._replace(error=f"{row.error}; {reason}" if row.error else reason))

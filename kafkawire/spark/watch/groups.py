@@ -18,11 +18,10 @@ from ...capture.files.blocks import NO_TIME
 from ...capture.tables.group_events import Groups, events
 from ..decode.chunk_rows import ChunkContext
 from ..decode.groups import ITEMS
+from ..decode.outputs import Output, serialise
 from ..errors import ascii_safe
 from ..plan.facts import Facts
-from ..write.outputs import Output, serialise
 from .connections import GROUPS, BatchSettings
-from .snapshot import dump, load
 from .state import BEFORE
 
 FORGOTTEN_NS: Final = 86_400_000_000_000
@@ -33,8 +32,9 @@ FORGOTTEN_NS: Final = 86_400_000_000_000
 def group_event_batches(
     batches: Iterable[pa.RecordBatch], settings: BatchSettings
 ) -> Iterator[pa.RecordBatch]:
-    """Make the events of the groups of a partition; states and items are sorted by group and in
-    order.
+    """Make the events of the groups of a partition.
+
+    States and items are sorted by group and in order.
     """
     out = Output(settings.options)
     context = ChunkContext(settings.names, [0] * len(settings.names), Facts())
@@ -53,12 +53,11 @@ def _decode_group(
     out: Output,
 ) -> None:
     groups, state, last_ns = None, b"", NO_TIME
-    external = {"context": context, "names": context.names}
     for row in rows:
         if row["at"] == BEFORE:
             last_ns, state = row["n"], row["item"]
             continue
-        groups = groups or (load(state, **external) if state else Groups(context))
+        groups = groups or (Groups.restore(context, state) if state else Groups(context))
         item = pickle.loads(row["item"])
         if isinstance(item, Exchange):
             out.rows(GROUPS, events(groups.handle(item), context))
@@ -68,7 +67,7 @@ def _decode_group(
             last_ns = max(last_ns, item.row.time_ns)
     forgotten = NO_TIME < last_ns < settings.silent_ns - FORGOTTEN_NS
     if not settings.closing and not forgotten:
-        state = state if groups is None else dump(groups, **external)
+        state = state if groups is None else groups.snapshot()
         values = (group_id, BEFORE, last_ns, state)
         arrays = [pa.array([value], f.type) for value, f in zip(values, ITEMS, strict=True)]
         body = serialise(pa.RecordBatch.from_arrays(arrays, schema=ITEMS))

@@ -15,14 +15,15 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ...capture.engine import located
 from ...capture.files.blocks import NO_TIME
+from ...capture.frames.serialised import located
 from ..decode.chunk_rows import ChunkContext, Places
-from ..decode.decoding import ProblemCollector, in_order, sorted_rows, tune
-from ..decode.packets import Kind, by_connection
+from ..decode.decoding import ProblemCollector, in_order, sorted_rows
+from ..decode.outputs import Output, serialise
 from ..errors import ascii_safe
 from ..plan.facts import Facts
-from ..write.outputs import Output, serialise
+from ..shuffle.packets import Kind, by_connection
+from ..shuffle.tasks import tune
 from .connections import CONNECTIONS, GROUPS, BatchSettings, PairDecoder
 
 BEFORE: Final = -1

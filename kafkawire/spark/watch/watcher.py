@@ -47,8 +47,9 @@ class Mode(StrEnum):
 
 
 class Watcher:
-    """Takes files into the tables under an output directory, each once. Close it to release the
-    directory.
+    """Takes files into the tables under an output directory, each once.
+
+    Close it to release the directory.
 
     refused: names of the files so far that are not captures or cannot be opened; findings: rows of
     `problems` written so far. Raises WatchError if another process watches into the directory, or
@@ -93,8 +94,9 @@ class Watcher:
     def take(
         self, files: Iterable[InputFile], *, closing: bool = False, stop: Callable[[], bool] = bool
     ) -> list[Commit]:
-        """Take the files that were not taken yet, in as many batches as needed. closing: no more
-        files come after them. stop: called between batches.
+        """Take the files that were not taken yet, in as many batches as needed.
+
+        closing: no more files come after them. stop: called between batches.
         """
         found = [file for file in self._untaken(files) if self._examine(file)]
         fresh = sorted((self._first_packet_ns[file.name], file.name, file) for file in found)
@@ -145,9 +147,11 @@ class Watcher:
                 self._changed.add(taken.name)
 
     def _examine(self, file: InputFile) -> bool:
-        """Find the time of the first packet of a file. Returns False for a file that is not taken:
-        neither name nor content are those of a capture, or it cannot be opened. That is reported
-        once; unreadable files are tried again at the next poll.
+        """Find the time of the first packet of a file.
+
+        Returns False for a file that is not taken: neither name nor content are those of a capture,
+        or it cannot be opened. That is reported once; unreadable files are tried again at the next
+        poll.
         """
         if file.name in self._ignored:
             return False
@@ -179,7 +183,7 @@ class Watcher:
             yield chunk
 
 
-def watch(
+def watch(  # noqa: PLR0913 - the arguments are the options of a command
     spark: SparkSession,
     directory: str | Path,
     output: str | Path,
@@ -194,9 +198,9 @@ def watch(
     stop: Callable[[], bool] = bool,
     log: Log = lambda _: None,
 ) -> int:
-    """Take captures as they arrive in a directory, until `stop` returns true or `mode` ends the
-    watch. Returns the exit code: 2 if a file was refused, 1 if `strict` and there are rows of
-    `problems`.
+    """Take captures as they arrive in a directory, until `stop` returns true or `mode` ends it.
+
+    Returns the exit code: 2 if a file was refused, 1 if `strict` and there are rows of `problems`.
 
     clock: monotonic seconds. sleep: waits for at most so many seconds. log: called with a line for
     each step. Raises what Watcher does; OSError if the directory cannot be read.

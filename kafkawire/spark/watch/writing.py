@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from ...capture.tables import TABLES
+from ..decode.outputs import deserialise
 from ..errors import ascii_safe
 from ..plan.facts import AllFacts
 from ..write.finishing import Finish, topic_filter
-from ..write.outputs import deserialise
 
 WRITTEN: Final = pa.schema(
     [pa.field("table", pa.string()), pa.field("file", pa.string()), pa.field("rows", pa.int64())]

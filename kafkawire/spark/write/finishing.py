@@ -10,7 +10,7 @@ Law: everything is done column by column, and gives the rows of a single process
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ...capture.files.blocks import Ints
 from ...capture.multifile import FILE_BITS
 from ...protocol.json_form import uuid_text
+from ..decode.columns import TOPIC_COLUMNS
 from ..plan.facts import AllFacts
 
 
@@ -110,10 +111,6 @@ class Finish:
             return named
         lists = named.to_pylist()
         return pa.array([v and list(dict.fromkeys(v)) for v in lists], column.type)
-
-
-TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
-"""Columns that contain topics."""
 
 
 def topic_filter(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:

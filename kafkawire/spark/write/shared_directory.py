@@ -1,5 +1,6 @@
-"""Decodes a table through a directory that all workers see: large values are spilled there, and
-Spark distributes little more than indexes.
+"""Decodes a table through a directory that all workers see.
+
+Large values are spilled there, and Spark distributes little more than indexes.
 
 Law: rows and steps are those of `reading`; only the transport between two steps differs.
 
@@ -25,14 +26,14 @@ from pyspark.sql import SparkSession
 
 from ...capture.tables import TABLES
 from ..decode.columns import needed
-from ..decode.packets import Kind, Partitioner, row_of
-from ..decode.tasks import on_workers
+from ..decode.outputs import read_file_batches
 from ..decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Work
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.planning import Plan
+from ..shuffle.packets import Kind, Partitioner, row_of
+from ..shuffle.tasks import on_workers
 from .finishing import Finish
-from .outputs import read_file_batches
 from .writing import TableDirectory
 
 MAX_PAIRS: Final = 1 << 14
@@ -53,8 +54,10 @@ class StoredPackets(NamedTuple):
 
 @dataclass(slots=True)
 class TaskOutput:
-    """The output of a task. rows: spill files, with the number of rows in each; chunks: a file for
-    each; shuffled: bucket -> rows of packets.
+    """The output of a task.
+
+    rows: spill files, with the number of rows in each; chunks: a file for each; shuffled: bucket ->
+    rows of packets.
     """
 
     rows: list[tuple[str, int]] = field(default_factory=list)
@@ -76,6 +79,7 @@ class TaskOutput:
 @dataclass(frozen=True, slots=True)
 class SpilledTable:
     """A decoded table: spill files with the number of rows in each, and what finishes the rows.
+
     folder: where the files are.
     """
 
@@ -201,8 +205,9 @@ def _read_range(file: str, at: int, size: int) -> bytes:
 
 
 def distribute(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
-    """Distribute spill files over at most `count` tasks, in order, with about the same number of
-    rows each.
+    """Distribute spill files over at most `count` tasks, in order.
+
+    Each task gets about the same number of rows.
     """
     total_rows = max(1, sum(rows for _, rows in files))
     runs: list[list[str]] = [[] for _ in range(count)]

@@ -150,8 +150,9 @@ class TableDirectory:
 
 
 class PartitionFile:
-    """The file of a task in a partition. staging: its path while it is written; path: when it is
-    complete. bytes: of buffered rows.
+    """The file of a task in a partition.
+
+    staging: its path while it is written; path: when it is complete. bytes: of buffered rows.
     """
 
     def __init__(self, file: str, staging: str, path: str, store: fs.FileSystem) -> None:

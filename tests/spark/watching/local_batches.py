@@ -13,7 +13,11 @@ import pyarrow as pa
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.groups import ITEMS
-from kafkawire.spark.decode.packets import (
+from kafkawire.spark.decode.outputs import deserialise
+from kafkawire.spark.options import Options, parse
+from kafkawire.spark.plan.facts import sum_up
+from kafkawire.spark.plan.planning import make_plan
+from kafkawire.spark.shuffle.packets import (
     SCHEMA,
     Kind,
     Partitioner,
@@ -21,15 +25,11 @@ from kafkawire.spark.decode.packets import (
     segments_in,
     take,
 )
-from kafkawire.spark.options import Options, parse
-from kafkawire.spark.plan.facts import sum_up
-from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.watch.batch import state_rows
 from kafkawire.spark.watch.connections import BatchSettings
 from kafkawire.spark.watch.groups import group_event_batches
 from kafkawire.spark.watch.state import BatchFacts, decode_batch
 from kafkawire.spark.watch.writing import ConnectionNumbers, TableFinisher
-from kafkawire.spark.write.outputs import deserialise
 
 ALL: Final = Partitioner(1)
 IN_ORDER: Final = [("kind", "ascending"), ("packet", "ascending")]

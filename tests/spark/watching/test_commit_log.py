@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkawire.capture.snapshot import STATE_VERSION
 from kafkawire.spark.watch.commit_log import Commit, CommitLog, CommittedFile, WatchError
 
 TABLES = ("exchanges", "records")
@@ -85,9 +86,25 @@ def test_incompatible_state_is_refused(tmp_path: Path) -> None:
         CommitLog(tmp_path, ("exchanges",))
     path = tmp_path / "_watch" / "commits" / "00000000.json"
     commit = json.loads(path.read_text())
-    path.write_text(json.dumps({**commit, "classes": "of another version"}))
+    path.write_text(json.dumps({**commit, "state_version": STATE_VERSION + 1}))
     with pytest.raises(WatchError, match="another version"):
         CommitLog(tmp_path, TABLES)
-    path.write_text(json.dumps({**commit, "classes": "of another version", "closed": True}))
+    path.write_text(json.dumps({**commit, "state_version": STATE_VERSION + 1, "closed": True}))
     with CommitLog(tmp_path, TABLES) as commit_log:
-        assert commit_log.last == replace(last, classes="of another version", closed=True)
+        assert commit_log.last == replace(last, state_version=STATE_VERSION + 1, closed=True)
+
+
+def test_a_state_of_the_first_format_is_refused(tmp_path: Path) -> None:
+    """Its commits had a digest of source text instead of a version number."""
+    with CommitLog(tmp_path, TABLES) as commit_log:
+        batch(commit_log, [], 99, "first")
+    path = tmp_path / "_watch" / "commits" / "00000000.json"
+    commit = json.loads(path.read_text())
+    del commit["state_version"]
+    path.write_text(json.dumps({**commit, "classes": "0123456789abcdef", "format": 1}))
+    with pytest.raises(WatchError, match="another version"):
+        CommitLog(tmp_path, TABLES)
+    path.write_text(json.dumps({**commit, "classes": "0123", "format": 1, "closed": True}))
+    with CommitLog(tmp_path, TABLES) as commit_log:
+        assert commit_log.last is not None
+        assert commit_log.last.closed

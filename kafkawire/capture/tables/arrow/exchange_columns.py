@@ -14,10 +14,10 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES
-from ...exchanges.fetch_sessions import MAX_SESSIONS, Sessions
+from ...exchanges.fetch_sessions import MAX_SESSIONS, Key, Sessions
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
-from ...multifile import FILE_BITS, Traffic
+from ...multifile import FILE_BITS, PacketPositions
 from ..extraction.body_facts import NO_GROUPS, NONE, OK, BodyFacts, Groups, Session
 from ..extraction.messages import ExtractedMessage
 from .buffers import Lists, Numbers
@@ -88,8 +88,8 @@ class ExchangeValues:
 class ExchangeColumns:
     """Collects the exchanges of a capture as column values. filled: rows not returned yet."""
 
-    def __init__(self, traffic: Traffic) -> None:
-        self.traffic: Traffic = traffic
+    def __init__(self, traffic: PacketPositions) -> None:
+        self.traffic: PacketPositions = traffic
         self.open: dict[int, PendingRequests] = {}
         self.sessions: Sessions[tuple[Topic, int]] = Sessions()
         self.by_session: dict[tuple[int, int], SessionPartitions] = {}
@@ -276,7 +276,7 @@ class ExchangeColumns:
         return partitions, complete
 
 
-def grouped_by_topic(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> SessionPartitions:
+def grouped_by_topic(wanted: dict[Key, tuple[Topic, int]]) -> SessionPartitions:
     """Group partitions by topic."""
     found: dict[object, tuple[Topic, list[int]]] = {}
     for (key, number), (topic, _) in wanted.items():

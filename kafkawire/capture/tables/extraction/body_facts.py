@@ -15,7 +15,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from ....messages.fetch_request import FetchRequest
 from ....messages.fetch_response import FetchResponse
-from ...exchanges.fetch_sessions import forgotten_by, listed_by
+from ...exchanges.fetch_sessions import Key, forgotten_by, listed_by
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row, Status
 from ..columns import partitions_of
@@ -52,8 +52,8 @@ class Session:
         self.id: int = id
         self.epoch: int = epoch
         self.error_code: int = error_code
-        self.listed: dict[tuple[object, int], tuple[Topic, int]] = {}
-        self.forgotten: set[tuple[object, int]] = set()
+        self.listed: dict[Key, tuple[Topic, int]] = {}
+        self.forgotten: set[Key] = set()
 
 
 @final

@@ -14,7 +14,7 @@ from typing import final
 from mypy_extensions import i64
 
 from ...exchanges.fetch_sessions import FINAL_EPOCH
-from ...exchanges.topic_ids import ZERO, Topic, TopicNames
+from ...exchanges.topic_ids import ZERO, Topic, TopicKey, TopicNames
 from .body_facts import NO_FIELDS, NONE, OK, BodyFacts, Session
 from .body_values import BodyValues, NeedsDecoder
 from .layouts import (
@@ -61,7 +61,7 @@ class Reader(BodyValues):
         self.transactional_ids: dict[str, None] = {}
         self.error_codes: dict[int, None] = {}
         self.throttle_time_ms: i64 = NONE
-        self.partitions: dict[object, tuple[Topic, list[int]]] = {}
+        self.partitions: dict[TopicKey, tuple[Topic, list[int]]] = {}
         self.session_id: i64 = 0
         self.session_epoch: i64 = FINAL_EPOCH
         self.fetch_error: i64 = 0

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
-from ...engine import Located
 from ...exchanges.exchanges import Exchange
+from ...rows import Located
 from ..extraction.group_event import EventType, GroupEvent
 
 Key = tuple[int, int, int | None]

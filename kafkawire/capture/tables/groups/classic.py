@@ -16,10 +16,9 @@ from ....messages.api_key import ApiKey
 from ....protocol.embedded import ASSIGNMENT, embedded_payloads
 from ....protocol.error_code import ErrorCode
 from ....protocol.kinds import read_payload
-from ...engine import Located
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
-from ...rows import Row
+from ...rows import Located, Row
 from ..context import Context
 from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen

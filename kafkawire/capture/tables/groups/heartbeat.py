@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ....messages.api_key import ApiKey
-from ...engine import Located
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
+from ...rows import Located
 from ..context import Context
 from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import Causes, cause_of, started, started_unseen

@@ -10,25 +10,18 @@ import json
 import sys
 from pathlib import Path
 
+from kafkawire.capture.engine import Engine
 from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.frames.serialised import located
 from kafkawire.capture.packets.parser import PacketParser, Segments
 from kafkawire.capture.tcp import flow as flows
-from kafkawire.spark.decode.decoding import FirstPacketEngine
-from kafkawire.spark.options import parse
-from kafkawire.spark.watch.snapshot import dump, load
 
 BLOCK = 100
 """Packets of a block."""
 
 
-class External:
-    """The object that the engine calls."""
-
-    def __init__(self) -> None:
-        self.ended = 0
-
-    def end(self, *_: object) -> None:
-        self.ended += 1
+def new_engine(ended: list[object]) -> Engine:
+    return Engine(on_end=lambda *end: ended.append(end), by_packet=True)
 
 
 def blocks(capture: str) -> list[Segments]:
@@ -42,28 +35,33 @@ def blocks(capture: str) -> list[Segments]:
 
 def begin(capture: str) -> tuple[bytes, list[str]]:
     """Read the first half: the state, and the rows of the other half without interruption."""
-    external = External()
-    engine = FirstPacketEngine(parse({}), external.end)
+    engine = new_engine([])
     every = blocks(capture)
     half = len(every) // 2
     for block in every[:half]:
-        list(engine.feed(block))
-    state = dump(engine, external=external)
+        list(engine.handle(block))
+    state = engine.snapshot()
     return state, rest(engine, every[half:])
 
 
 def end(capture: str, state: bytes) -> list[str]:
     """Continue from the state."""
-    external = External()
+    ended: list[object] = []
+    engine = new_engine(ended)
+    engine.restore(state)
     every = blocks(capture)
-    rows = rest(load(state, external=external), every[len(every) // 2 :])
-    assert external.ended
+    rows = rest(engine, every[len(every) // 2 :])
+    assert ended
     return rows
 
 
-def rest(engine: FirstPacketEngine, every: list[Segments]) -> list[str]:
-    rows = [repr(row) for block in every for row in engine.feed(block)]
-    return rows + [repr(row) for row in engine.finish()]
+def rest(engine: Engine, every: list[Segments]) -> list[str]:
+    return [
+        repr(located(item))
+        for block in [*every, None]
+        for batch in engine.handle(block)
+        for item in batch
+    ]
 
 
 def main(what: str, capture: str, state: str, rows: str) -> None:

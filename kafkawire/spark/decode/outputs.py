@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from ...capture.tables import TABLES
-from ..decode.columns import to_batches
 from ..options import Options
+from .columns import to_batches
 
 OUT: Final = pa.schema(
     [
@@ -112,8 +112,9 @@ def serialise(batch: pa.RecordBatch) -> bytes:
 
 
 def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write batches to files that all workers see, and yield an output row with the name of each
-    file. After each batch an empty batch is yielded, so that the task goes on.
+    """Write batches to files that all workers see, and yield a row with the name of each file.
+
+    After each batch an empty batch is yielded, so that the task goes on.
     """
     rest = iter(batches)
     while (first := next(rest, None)) is not None:
@@ -134,8 +135,9 @@ def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
 
 def spill(folder: str | None, body: bytes) -> tuple[str, bytes]:
-    """Write a large value to a file that all workers see, if there is a folder; returns name and
-    body of an output row from which `read_spilled` gets it back.
+    """Write a large value to a file that all workers see, if there is a folder.
+
+    Returns name and body of an output row from which `read_spilled` gets it back.
     """
     if folder is None:
         return "", body

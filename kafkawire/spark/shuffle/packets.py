@@ -1,5 +1,4 @@
-"""Rows of captured packets that are shuffled to the task of their connection, many packets to a
-row.
+"""Rows of packets, many to a row, that are shuffled to the task of their connection.
 
 Law: the segments of a bucket, sorted by packet, are exactly those that the parser made of its
 connections. Spark shuffles few large values and does not look into them.
@@ -73,8 +72,10 @@ NOT_SHUFFLED: Final = -1
 
 
 class Partitioner(NamedTuple):
-    """Maps connections to buckets. hot: connections (hashes) with a bucket of their own. visited:
-    connections (hashes, sorted) that are decoded in place.
+    """Maps connections to buckets.
+
+    hot: connections (hashes) with a bucket of their own. visited: connections (hashes, sorted) that
+    are decoded in place.
     """
 
     total: int

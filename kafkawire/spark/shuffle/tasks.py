@@ -8,17 +8,34 @@ or frames (`reading`), never through here.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..errors import ascii_safe
-from .decoding import tune
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class Run(Protocol):
+    """Calls a function for each item; the results have the order of the items."""
+
+    def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
+
+
+def tune() -> None:
+    """Tune the cyclic GC of a worker.
+
+    It runs less often, since decoded messages have no cycles; what is loaded is frozen, since Spark
+    collects after each task.
+    """
+    gc.set_threshold(1 << 18, 4, 2)
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 def on_workers(
@@ -49,6 +66,19 @@ def on_workers(
 
 def begin_workers(spark: SparkSession) -> None:
     """Start a worker for each core without waiting, while the driver does other work."""
-    cores = spark.sparkContext.defaultParallelism
+    cores = core_count(spark)
     numbers: Any = spark.sparkContext.parallelize(range(cores), cores).mapPartitions(iter)
     numbers._jrdd.countAsync()
+
+
+def core_count(spark: SparkSession | None) -> int:
+    """Return the number of cores of a session; without one, one."""
+    return 1 if spark is None else spark.sparkContext.defaultParallelism
+
+
+def number_frame(spark: SparkSession, count: int, tasks: int | None = None) -> Any:
+    """Make a frame of the numbers below `count`.
+
+    tasks: its partitions; by default one for each number.
+    """
+    return spark.range(0, count, 1, max(1, min(count, tasks or count)))

@@ -1,0 +1,34 @@
+"""Recognises the protocols other than Kafka that may be on the same ports.
+
+Law: a protocol is named by the first bytes of a stream that no Kafka request begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SIGNATURES: Final = (
+    ("TLS", re.compile(rb"\x16\x03[\x00-\x04]")),
+    ("HTTP", re.compile(rb"(?:GET|PUT|POST|HEADER|DELETE|OPTIONS|PATCH|CONNECT|TRACE) |HTTP/[12]")),
+    ("HTTP/2", re.compile(rb"PRI \* HTTP/2")),
+    ("SSH", re.compile(rb"SSH-[12]\.")),
+    (
+        "PostgreSQL",
+        re.compile(rb"\x00\x00\x00\x08\x04\xd2\x16\x2f|\x00\x00..\x00\x03\x00\x00", re.DOTALL),
+    ),
+    ("Redis", re.compile(rb"[*$][0-9]+\r\n|\+PONG\r\n|\+OK\r\n")),
+    (
+        "ZooKeeper",
+        re.compile(rb"\x00\x00\x00[\x28-\x31]\x00\x00\x00\x00\x00\x00\x00\x00", re.DOTALL),
+    ),
+    ("DNS", re.compile(rb"..[^\x00]..[\x01\x81][\x00-\x83]\x00\x01", re.DOTALL)),
+)
+
+
+def signature(data: bytes) -> str | None:
+    """Return the name of another known protocol that a stream begins with."""
+    for name, pattern in _SIGNATURES:
+        if pattern.match(data):
+            return name
+    return None

@@ -1,0 +1,1 @@
+"""What tasks exchange: rows of packets, by the hashes of their connections; calls on workers."""

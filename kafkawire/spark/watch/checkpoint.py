@@ -1,0 +1,62 @@
+"""What a batch of a watch starts from: numbers of connections, names of topics, state files.
+
+Law: it is written with the state of a batch, and read by the next batch only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .commit_log import write
+from .writing import ConnectionNumbers
+
+CHECKPOINT: Final = "known.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a batch starts from: numbers of connections, names of topics, and state files."""
+
+    numbers: ConnectionNumbers
+    states: list[Path]
+
+    def without_connections(self) -> Checkpoint:
+        """Return only the names."""
+        return Checkpoint(ConnectionNumbers({}, self.numbers.names), [])
+
+    def updated(
+        self, opened: Sequence[int], names: Mapping[tuple[int, bytes], str], count: int
+    ) -> Checkpoint:
+        """Number new connections from `count` on; names that are already known win.
+
+        opened: their first packets, sorted. names: by set and topic id.
+        """
+        new = {first: count + at for at, first in enumerate(opened)}
+        named = {id: name for (_, id), name in names.items()}
+        numbers = {**self.numbers.numbers, **new}
+        return Checkpoint(ConnectionNumbers(numbers, {**named, **self.numbers.names}), self.states)
+
+    def save(self, folder: Path, live: Iterable[int], states: list[str]) -> None:
+        """Write it for the next batch, with the numbers of live connections and the state files."""
+        decoded_rows = {
+            "numbers": {first: self.numbers.numbers[first] for first in live},
+            "names": {id.hex(): name for id, name in self.numbers.names.items()},
+            "states": states,
+        }
+        write(folder / CHECKPOINT, json.dumps(decoded_rows).encode())
+
+
+def read_checkpoint(folder: Path | None) -> Checkpoint:
+    """Read the checkpoint of an earlier batch."""
+    if folder is None:
+        return Checkpoint(ConnectionNumbers({}, {}), [])
+    found = json.loads((folder / CHECKPOINT).read_text())
+    names = {bytes.fromhex(id): name for id, name in found["names"].items()}
+    numbers = {int(first): number for first, number in found["numbers"].items()}
+    return Checkpoint(
+        ConnectionNumbers(numbers, names), [folder / name for name in found["states"]]
+    )

@@ -1,0 +1,155 @@
+"""Compiled and interpreted builds read the state of each other."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkawire.capture.engine import Engine
+from kafkawire.capture.snapshot import (
+    STATE,
+    STATE_VERSION,
+    StateVersionError,
+    attributes,
+    dump,
+    load,
+)
+from tests.conftest import ROOT, shared
+
+from . import engine_halves
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package without native modules."""
+    folder = tmp_path_factory.mktemp("interpreted")
+    without = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(ROOT / "kafkawire", folder / "kafkawire", ignore=without)
+    return folder
+
+
+def elsewhere(package: Path, *arguments: str) -> None:
+    completed = subprocess.run(
+        [sys.executable, str(Path(engine_halves.__file__)), *arguments],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == ".py\n"
+
+
+def test_builds_read_each_others_state(interpreted: Path, tmp_path: Path) -> None:
+    capture = str(shared("captures/live/mixed-a.pcap"))
+    state, rows = str(tmp_path / "state"), str(tmp_path / "rows")
+    elsewhere(interpreted, "begin", capture, state, rows)
+    theirs = json.loads(Path(rows).read_text())
+    ours, expected = engine_halves.begin(capture)
+    assert theirs == expected
+    assert len(expected) > 1000
+    assert engine_halves.end(capture, Path(state).read_bytes()) == expected
+    assert engine_halves.end(capture, ours) == expected
+    Path(state).write_bytes(ours)
+    elsewhere(interpreted, "end", capture, state, rows)
+    assert json.loads(Path(rows).read_text()) == expected
+
+
+class Owner:
+    def called(self) -> str:
+        return "back"
+
+
+def test_external_objects_are_named_and_not_written() -> None:
+    owner = Owner()
+    there = Owner()
+    written = dump({"call": owner.called, "owner": owner}, owner=owner)
+    made = load(written, owner=there)
+    assert made["owner"] is there
+    assert made["call"].__self__ is there
+    with pytest.raises(KeyError):
+        load(written)
+
+
+def test_a_state_of_another_version_is_refused() -> None:
+    state = Engine().snapshot()
+    Engine().restore(state)
+    assert state.startswith(b"%d\n" % STATE_VERSION)
+    other = b"%d\n" % (STATE_VERSION + 1) + state.partition(b"\n")[2]
+    for refused in (other, b"", b"garbage"):
+        with pytest.raises(StateVersionError, match=f"not {STATE_VERSION}"):
+            Engine().restore(refused)
+
+
+LAYOUT = {
+    "Budget": "held holding remembered",
+    "ClientDetection": "_limits _retry_at _searched _streams _walked",
+    "Connection": (
+        "captured_bytes client closed first_ns first_packet id key last_ns last_packet "
+        "out_of_window repeated_bytes reset reset_ns syn_seen totals"
+    ),
+    "ConnectionTable": "_max_bytes _removed budget flows limits opened",
+    "Conversation": (
+        "_detection _heads _inference _pairing _sasl_tokens _streams client detected limits other"
+    ),
+    "DeliveredBytes": "_chunks _gaps _limit position stored",
+    "Flow": (
+        "_budget _delivered _gap_policy _limits _out_of_order _peer_ack acked connection "
+        "fin_acked fin_at initial next_seq origin peer position side totals waiting"
+    ),
+    "GapPolicy": "_acks _limits _since",
+    "Inference": "_layouts _limits _searches _seen _undecoded _undecoded_bytes",
+    "Mark": "end packet time_ns",
+    "OutOfOrderSegments": "_cuts _held bytes",
+    "Pairing": "_in_flight _limits _waiting _waiting_bytes",
+    "Reassembler": "_table",
+    "RequestHeads": "_client_bytes _client_id",
+    "Stream": "_at _data _marks _more held in_sync last need position skip skipped",
+    "Totals": "conflicting delivered discarded duplicate keep_alive missing",
+    "WaitingResponse": "correlation_id frame mark",
+}
+"""The attributes of a state of version 1. Whoever changes them increases STATE_VERSION: a watch
+then refuses older states instead of misreading them.
+"""
+
+
+def test_another_layout_needs_another_version() -> None:
+    assert STATE_VERSION == 1
+    found = {cls.__name__: " ".join(sorted(attributes(cls(*made)))) for cls, made in STATE.items()}
+    assert found == LAYOUT
+
+
+class Names(pickle.Unpickler):
+    """Collects the classes and functions of this package that a state names."""
+
+    def __init__(self, state: bytes) -> None:
+        super().__init__(io.BytesIO(state.partition(b"\n")[2]))
+        self.found: set[str] = set()
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("kafkawire."):
+            self.found.add(name)
+        return super().find_class(module, name)
+
+
+def test_a_state_has_no_other_classes_of_ours() -> None:
+    names = Names(engine_halves.begin(str(shared("captures/live/mixed-a.pcap")))[0])
+    names.load()
+    listed = {cls.__name__ for cls in STATE}
+    assert len(names.found & listed) > 8
+    assert names.found - listed <= PICKLED
+
+
+PICKLED = {
+    *("_blank", "_fill"),
+    *("GapReason", "Held", "InFlightRequest", "Layout", "RawFrame"),
+    *("Limits", "ReassemblyLimits"),
+}
+"""Functions, and classes whose values are pickled."""
