@@ -18,10 +18,38 @@ MODULE_LINES: Final = 300
 FUNCTION_LINES: Final = 40
 """Without its docstring."""
 FOLDER_MODULES: Final = 20
-LONG_MODULES: Final[dict[str, str]] = {}
-LONG_FUNCTIONS: Final[dict[str, str]] = {}
+LONG_MODULES: Final = {
+    "benchmarks/varied/clients.py": "all simulated clients, short functions side by side",
+    "codegen/hatch_build.py": "the build hook: hatchling loads one file",
+    "kafkawire/capture/exchanges/conversation.py": "one state machine over both directions",
+    "kafkawire/capture/frames/detection.py": "the rules of protocol detection and their costs",
+    "kafkawire/capture/jsonl/rows.py": "one native class with its caches, hot",
+    "kafkawire/capture/tables/extraction/body_reader.py": "one native class, one hot loop",
+    "kafkawire/capture/tcp/flow.py": "one state machine, reassembly of a direction, hot",
+    "kafkawire/client/consumer/consumer.py": "the one place that routes between all components",
+    "kafkawire/client/consumer/fetch/fetcher.py": "one machine, requests and responses of Fetch",
+    "kafkawire/client/consumer/group/membership.py": "one state machine, all handlers of its table",
+    "kafkawire/client/consumer/offsets/positions.py": "all transitions of a partition's state",
+    "kafkawire/client/network/connection.py": "one machine; setup and requests share its state",
+    "kafkawire/client/network/network.py": "one machine, routing of every request",
+    "kafkawire/client/producer/producer.py": "where accumulator, sender and reports meet",
+    "kafkawire/primitives/reader.py": "one native class that generated code calls, hot",
+    "kafkawire/records/batch.py": "one native class, header and records of a batch",
+    "kafkawire/spark/plan/planning.py": "one plan, each step a short function",
+}
+LONG_FUNCTIONS: Final = {
+    "kafkawire/broker/cluster.py::__init__": "composition: a line per part",
+    "kafkawire/broker/request_handler.py::_request": "one request from bytes to outcome",
+    "kafkawire/capture/frames/decoding.py::_response": "hot path, one response",
+    "kafkawire/capture/tables/extraction/body_reader.py::struct": "hot loop over field kinds",
+    "kafkawire/capture/tables/extraction/messages.py::extract": "a line per column, hot",
+    "kafkawire/records/builder.py::__init__": "declares the attributes of a native class",
+    "kafkawire/spark/plan/planning.py::with_placement": "the decision in one place",
+}
 LARGE_FOLDERS: Final = {
+    "benchmarks": "a module per suite and its helpers",
     "kafkawire/broker/handlers": "a module per API key",
+    "kafkawire/records": "a module per codec and format, each with its C twin",
 }
 
 
