@@ -29,16 +29,16 @@ demo: $(READY)
 	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist loadgroup $(TESTS)
+	$(BIN)/python -m pytest -n 4 --dist loadgroup $(TESTS)
 
 # tests that need neither Java, Spark nor other implementations, and are not slow (tests/markers.py): run it after each edit
 quick: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not java and not peers and not slow and not spark" $(TESTS)
+	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not java and not peers and not slow and not spark" $(TESTS)
 
 # every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan
 SOAK ?= 50
 soak: $(READY)
-	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 3 --dist loadgroup -m fuzz $(TESTS)
+	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m fuzz $(TESTS)
 	$(BIN)/python -m tests.sanitizers
 
 # the documentation site with the Python API, in build/site; checks links, and opens a page in headless Chromium

@@ -1,13 +1,16 @@
 """The interoperability table: scenarios by client and broker, shown in docs/broker.md.
 
 Law: a cell begins with `SAME` only if `test_matrix` runs the scenario with the same results as
-Java's client at Apache Kafka; cells that are not run say why.
+Java's client at Apache Kafka; cells that are not run say why. That client at that broker has
+nothing of ours in it: it runs in `make soak`, and holds the scenarios themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+from tests.fuzzing import SOAK
 
 SAME: Final = "same"
 OURS: Final = "kafkawire"
@@ -86,7 +89,9 @@ def cases() -> Iterator[Case]:
     """The scenarios that are run."""
     for scenario in SCENARIOS:
         for client, cluster in pairs():
-            if (scenario, client) not in DIFFERENT:
+            if (scenario, client) in DIFFERENT:
+                continue
+            if SOAK > 1 or (client, cluster) != (JAVA, KAFKA):
                 yield Case(scenario, client, cluster)
     for client in CLIENTS[1:]:
         if (MIXED, client) not in DIFFERENT:

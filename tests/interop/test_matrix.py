@@ -362,6 +362,7 @@ RUNNERS: Final[dict[str, Callable[[Implementation, TargetCluster], None]]] = {
 ONE_BROKER: Final = pytest.mark.xdist_group("kafka")
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize(
     ("scenario", "client", "cluster"),
     [
