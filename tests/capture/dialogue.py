@@ -61,11 +61,11 @@ def hello(acked: bool = True, **fields: object) -> list[Sent]:
     ][: 3 if acked else 2]
 
 
-def packets(story: Sequence[Sent]) -> list[Packet]:
+def packets(scenario: Sequence[Sent]) -> list[Packet]:
     """Build the packets of a list of sent segments."""
     now = START_NS
     out = []
-    for sent in story:
+    for sent in scenario:
         now += int(sent.after_ms * MILLISECOND)
         mine, theirs = sent.isns[sent.side], sent.isns[1 - sent.side]
         flags = sent.flags

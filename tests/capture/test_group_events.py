@@ -18,7 +18,7 @@ from kafkawire.protocol import encode_versioned
 from kafkawire.protocol.json_form import uuid_text
 from tests.conftest import FIXTURES
 
-from .written import CLIENT, Story, request
+from .written import CLIENT, Scenario, request
 
 ORDERS = uuid_text(bytes(range(16)))
 REBALANCING = int(kafkawire.ErrorCode.REBALANCE_IN_PROGRESS)
@@ -43,42 +43,42 @@ def assignment(*partitions: int) -> str:
     return base64.b64encode(encode_versioned(value, 0)).decode()
 
 
-def join(story: Story, member: str, generation: int, *members: str) -> Story:
+def join(scenario: Scenario, member: str, generation: int, *members: str) -> Scenario:
     """Let a member join; with members, it is the leader."""
-    story.asks(
+    scenario.request(
         "JoinGroup", 5, groupId="g", memberId=member, protocolType="consumer",
         protocols=[{"name": "range"}],
     )  # fmt: skip
-    return story.answers(
+    return scenario.respond(
         "JoinGroup", 5, generationId=generation, memberId=member, protocolName="range",
         leader=member, members=[{"memberId": one} for one in members],
     )  # fmt: skip
 
 
-def sync(story: Story, member: str, generation: int, *partitions: int) -> Story:
-    story.asks("SyncGroup", 3, groupId="g", memberId=member, generationId=generation)
-    return story.answers("SyncGroup", 3, assignment=assignment(*partitions))
+def sync(scenario: Scenario, member: str, generation: int, *partitions: int) -> Scenario:
+    scenario.request("SyncGroup", 3, groupId="g", memberId=member, generationId=generation)
+    return scenario.respond("SyncGroup", 3, assignment=assignment(*partitions))
 
 
-def heartbeat(story: Story, member: str, generation: int, error: int = 0) -> Story:
-    story.asks("Heartbeat", 3, groupId="g", memberId=member, generationId=generation)
-    return story.answers("Heartbeat", 3, errorCode=error)
+def heartbeat(scenario: Scenario, member: str, generation: int, error: int = 0) -> Scenario:
+    scenario.request("Heartbeat", 3, groupId="g", memberId=member, generationId=generation)
+    return scenario.respond("Heartbeat", 3, errorCode=error)
 
 
 def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> None:
-    story = Story()
-    join(story, "a", 1, "a")  # packets 3, 4
-    sync(story, "a", 1, 0, 1)  # 5, 6
-    heartbeat(story, "a", 1)
-    heartbeat(story, "a", 1, REBALANCING)  # 9, 10
-    join(story, "a", 2, "a", "b")  # 11, 12
-    join(story, "b", 2)  # 13, 14
-    sync(story, "a", 2, 0)  # 15, 16
-    sync(story, "b", 2, 1)  # 17, 18
-    story.asks("LeaveGroup", 5, groupId="g", members=[{"memberId": "b", "reason": "bye"}])
-    story.answers("LeaveGroup", 5, members=[{"memberId": "b"}])  # 19, 20
-    heartbeat(story, "a", 2, UNKNOWN_MEMBER)  # 21, 22
-    found = events(story.save(tmp_path / "group.pcap"))
+    scenario = Scenario()
+    join(scenario, "a", 1, "a")  # packets 3, 4
+    sync(scenario, "a", 1, 0, 1)  # 5, 6
+    heartbeat(scenario, "a", 1)
+    heartbeat(scenario, "a", 1, REBALANCING)  # 9, 10
+    join(scenario, "a", 2, "a", "b")  # 11, 12
+    join(scenario, "b", 2)  # 13, 14
+    sync(scenario, "a", 2, 0)  # 15, 16
+    sync(scenario, "b", 2, 1)  # 17, 18
+    scenario.request("LeaveGroup", 5, groupId="g", members=[{"memberId": "b", "reason": "bye"}])
+    scenario.respond("LeaveGroup", 5, members=[{"memberId": "b"}])  # 19, 20
+    heartbeat(scenario, "a", 2, UNKNOWN_MEMBER)  # 21, 22
+    found = events(scenario.save(tmp_path / "group.pcap"))
     names = ("packet", "event", "member_id", "generation", "duration_ns")
     assert columns(found, *names) == [
         (3, "rebalance_started", "a", 1, None),
@@ -111,39 +111,39 @@ def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> No
 
 
 def test_a_member_that_is_not_in_the_new_generation_is_removed(tmp_path: Path) -> None:
-    story = Story()
-    join(story, "a", 1, "a", "b")
-    join(story, "a", 2, "a")
-    found = events(story.save(tmp_path / "removed.pcap"))
+    scenario = Scenario()
+    join(scenario, "a", 1, "a", "b")
+    join(scenario, "a", 2, "a")
+    found = events(scenario.save(tmp_path / "removed.pcap"))
     (removed,) = [row for row in found if row["event"] == "removed"]
     assert columns([removed], "member_id", "reason") == [("b", "not in generation 2")]
 
 
 def test_a_join_without_a_member_id_is_not_an_event(tmp_path: Path) -> None:
-    story = Story()
-    story.asks("JoinGroup", 5, groupId="g", protocolType="consumer")
-    story.answers("JoinGroup", 5, errorCode=MEMBER_ID_REQUIRED, memberId="a")
-    assert events(story.save(tmp_path / "none.pcap")) == []
+    scenario = Scenario()
+    scenario.request("JoinGroup", 5, groupId="g", protocolType="consumer")
+    scenario.respond("JoinGroup", 5, errorCode=MEMBER_ID_REQUIRED, memberId="a")
+    assert events(scenario.save(tmp_path / "none.pcap")) == []
 
 
 def test_a_request_without_a_response_is_not_an_event(tmp_path: Path) -> None:
-    story = Story().sends(CLIENT, request("LeaveGroup", 4, 1, groupId="g"))
-    assert events(story.save(tmp_path / "none.pcap")) == []
+    scenario = Scenario().send(CLIENT, request("LeaveGroup", 4, 1, groupId="g"))
+    assert events(scenario.save(tmp_path / "none.pcap")) == []
 
 
 def test_commits(tmp_path: Path) -> None:
-    story = Story()
+    scenario = Scenario()
     partitions = [
         {"partitionIndex": 0, "committedOffset": 5},
         {"partitionIndex": 1, "committedOffset": 6},
     ]
-    story.asks(
+    scenario.request(
         "OffsetCommit", 7, groupId="g", memberId="a", generationIdOrMemberEpoch=3,
         topics=[{"name": "orders", "partitions": partitions}],
     )  # fmt: skip
     answered = [{"partitionIndex": 0}, {"partitionIndex": 1, "errorCode": 25}]
-    story.answers("OffsetCommit", 7, topics=[{"name": "orders", "partitions": answered}])
-    (row,) = events(story.save(tmp_path / "commit.pcap"))
+    scenario.respond("OffsetCommit", 7, topics=[{"name": "orders", "partitions": answered}])
+    (row,) = events(scenario.save(tmp_path / "commit.pcap"))
     assert (row["event"], row["generation"], row["error_code"]) == ("committed", 3, 25)
     orders = {"topic": "orders", "topic_id": None}
     assert row["offsets"] == [
@@ -159,12 +159,12 @@ def test_commits(tmp_path: Path) -> None:
 def test_a_group_with_a_heartbeat_protocol(
     tmp_path: Path, api: str, version: int, protocol: str
 ) -> None:
-    story = Story()
+    scenario = Scenario()
 
     def beat(member: str, asked: int, answered: int, *partitions: int, error: int = 0) -> None:
-        story.asks(api, version, groupId="g", memberId=member, memberEpoch=asked)
+        scenario.request(api, version, groupId="g", memberId=member, memberEpoch=asked)
         given = {"topicPartitions": [{"topicId": ORDERS, "partitions": list(partitions)}]}
-        story.answers(
+        scenario.respond(
             api, version, memberId=member, memberEpoch=answered, errorCode=error,
             assignment=given if partitions else None,
         )  # fmt: skip
@@ -175,7 +175,7 @@ def test_a_group_with_a_heartbeat_protocol(
     beat("a", 1, 2, 0)  # 9, 10
     beat("b", -1, -1)  # 11, 12
     beat("a", 2, 0, error=25)  # 13, 14
-    found = events(story.save(tmp_path / "group.pcap"))
+    found = events(scenario.save(tmp_path / "group.pcap"))
     names = ("packet", "event", "member_id", "generation", "duration_ns")
     assert columns(found, *names) == [
         (3, "rebalance_started", "a", 1, None),
@@ -193,11 +193,11 @@ def test_a_group_with_a_heartbeat_protocol(
 
 
 def test_a_group_that_began_before_the_capture_does_not_rebalance(tmp_path: Path) -> None:
-    story = Story()
+    scenario = Scenario()
     for asked, answered in ((5, 5), (5, 5), (5, 6)):
-        story.asks("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=asked)
-        story.answers("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=answered)
-    found = events(story.save(tmp_path / "group.pcap"))
+        scenario.request("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=asked)
+        scenario.respond("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=answered)
+    found = events(scenario.save(tmp_path / "group.pcap"))
     assert columns(found, "packet", "event", "generation") == [
         (7, "rebalance_started", 6),
         (8, "rebalance_ended", 6),
@@ -210,7 +210,7 @@ A, B, C = 0, 1, 2
 """The connections of three members."""
 
 
-class Group(Story):
+class Group(Scenario):
     """A classic group: requests by name, responses when they come, on any connection."""
 
     def __init__(self) -> None:
@@ -219,13 +219,13 @@ class Group(Story):
 
     def sent(self, who: int, name: str, version: int, **fields: Any) -> int:
         """Send a request; return its packet."""
-        self.asks(name, version, who, groupId="g", **fields)
+        self.request(name, version, who, groupId="g", **fields)
         self.open[who] = self._last
         return len(self.packets)
 
     def responded(self, who: int, name: str, version: int, **fields: Any) -> None:
         self._last = self.open.pop(who)
-        self.answers(name, version, who, **fields)
+        self.respond(name, version, who, **fields)
 
     def join(self, who: int, member: str, **fields: Any) -> int:
         version = fields.pop("version", 5)
@@ -420,23 +420,23 @@ def test_a_coordinator_that_moves(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat"])
 def test_a_leave_raises_the_epoch_of_other_members(api: str, tmp_path: Path) -> None:
-    story = Story()
+    scenario = Scenario()
     left = 0
     for member, sent, epoch in (("a", 0, 1), ("b", 0, 2), ("a", 1, 2), ("b", -1, -1), ("a", 2, 3)):
-        story.asks(api, 0, groupId="g", memberId=member, memberEpoch=sent)
-        left = len(story.packets) if sent < 0 else left
-        story.answers(api, 0, memberId=member, memberEpoch=epoch)
-    found = events(story.save(tmp_path / "group.pcap"))
+        scenario.request(api, 0, groupId="g", memberId=member, memberEpoch=sent)
+        left = len(scenario.packets) if sent < 0 else left
+        scenario.respond(api, 0, memberId=member, memberEpoch=epoch)
+    found = events(scenario.save(tmp_path / "group.pcap"))
     *_, last = [row for row in found if row["event"] == "rebalance_started"]
     assert columns([last], *CAUSE) == [(left, "b", "a member leaves")]
 
 
 def test_a_raised_epoch_without_a_captured_cause(tmp_path: Path) -> None:
-    story = Story()
+    scenario = Scenario()
     for sent, epoch in ((0, 1), (1, 1), (1, 2)):
-        story.asks("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=sent)
-        story.answers("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=epoch)
-    found = events(story.save(tmp_path / "group.pcap"))
+        scenario.request("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=sent)
+        scenario.respond("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=epoch)
+    found = events(scenario.save(tmp_path / "group.pcap"))
     *_, last = [row for row in found if row["event"] == "rebalance_started"]
     assert (last["member_id"], last["reason"]) == (None, "the cause is not in the capture")
 

@@ -32,8 +32,8 @@ QUICK = replace(
 ConnectionEvents = list[tuple[Any, ...]]
 
 
-def parsed(story: list[Sent]) -> Segments:
-    (block,) = read(pcap(packets(story), magic=0xA1B23C4D))[0]
+def parsed(scenario: list[Sent]) -> Segments:
+    (block,) = read(pcap(packets(scenario), magic=0xA1B23C4D))[0]
     return PacketParser().parse(block)
 
 
@@ -85,7 +85,7 @@ def events_by_connection(
 def a_story(rng: random.Random) -> list[Sent]:
     """Interleaved connections with loss, disorder, resets and port reuse."""
     at = {(port, side): 0 for port in PORTS for side in (0, 1)}
-    story: list[Sent] = []
+    scenario: list[Sent] = []
     order = rng.random() < 0.5
     for _ in range(rng.randint(1, 150)):
         port, side = rng.choice(PORTS), rng.randrange(2)
@@ -103,11 +103,11 @@ def a_story(rng: random.Random) -> list[Sent]:
             at[mine] += len(payload)
         if rng.random() < 0.1 and not order:
             continue
-        story.append(Sent(side, where, payload, acked, flags, after, ports=(port, 9092)))
+        scenario.append(Sent(side, where, payload, acked, flags, after, ports=(port, 9092)))
     if not order and rng.random() < 0.3:
-        places = sorted(range(len(story)), key=lambda i: i + rng.random() * 4)
-        story = [story[i] for i in places]
-    return story or [Sent(0, 0, b"x", ports=(PORTS[0], 9092))]
+        places = sorted(range(len(scenario)), key=lambda i: i + rng.random() * 4)
+        scenario = [scenario[i] for i in places]
+    return scenario or [Sent(0, 0, b"x", ports=(PORTS[0], 9092))]
 
 
 @settings(max_examples=300)

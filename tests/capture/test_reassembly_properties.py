@@ -45,7 +45,7 @@ FAULTS = st.builds(
 BLOCKS = st.sampled_from([1, 2, 7, 50, 1 << 15])
 
 
-def story(faults: Faults) -> tuple[list[Sent], list[Sent]]:
+def scenario(faults: Faults) -> tuple[list[Sent], list[Sent]]:
     """Return the sent packets (without the handshake), and the captured ones."""
     rng = random.Random(faults.seed)
     size = 100 * min(faults.largest, 40)
@@ -103,7 +103,7 @@ def check_totals(result: ReassembledEvents, seen: list[Sent]) -> None:
 @settings(max_examples=80, deadline=None)
 @given(FAULTS, BLOCKS)
 def test_the_right_bytes_or_a_gap(faults: Faults, step: int) -> None:
-    _, seen = story(faults)
+    _, seen = scenario(faults)
     result = reassemble(packets([*hello(), *seen]), step=step)
     check_bytes(result)
     check_totals(result, seen)
@@ -136,7 +136,7 @@ def late_bytes(result: ReassembledEvents, side: int) -> set[int]:
 @settings(max_examples=50, deadline=None)
 @given(FAULTS, st.integers(1, 60))
 def test_blocks_do_not_matter(faults: Faults, step: int) -> None:
-    _, seen = story(faults)
+    _, seen = scenario(faults)
     altered = packets([*hello(), *seen])
     slow, fast = reassemble(altered, step=1), reassemble(altered, step=step)
     for side in (0, 1):
@@ -159,7 +159,7 @@ def test_tight_limits_lose_nothing_silently(
         gap_timeout_ns=5_000_000,
         reorder_ns=1_000_000,
     )
-    _, seen = story(faults)
+    _, seen = scenario(faults)
     result = reassemble(packets([*hello(), *seen]), limits, step)
     check_bytes(result)
     check_totals(result, seen)
@@ -168,7 +168,7 @@ def test_tight_limits_lose_nothing_silently(
 @settings(max_examples=50, deadline=None)
 @given(FAULTS, st.integers(0, 200), BLOCKS)
 def test_a_capture_that_begins_in_the_middle(faults: Faults, skipped: int, step: int) -> None:
-    _, seen = story(faults)
+    _, seen = scenario(faults)
     seen = seen[skipped:]
     result = reassemble(packets(seen), step=step)
     for connection in result.connections:
@@ -188,7 +188,7 @@ def test_a_capture_that_begins_in_the_middle(faults: Faults, skipped: int, step:
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 1 << 32).map(random.Random), BLOCKS)
 def test_random_segments_break_nothing(rng: random.Random, step: int) -> None:
-    story = []
+    scenario = []
     for _ in range(rng.randint(1, 120)):
         near = rng.random() < 0.8
         at = rng.randint(-200, 4000) if near else rng.randint(-(1 << 31), 1 << 31)
@@ -198,9 +198,9 @@ def test_random_segments_break_nothing(rng: random.Random, step: int) -> None:
         cut = rng.randint(0, len(payload)) if rng.random() < 0.1 else None
         after = rng.choice([0, 1, 1, 100, 100_000, 1_000_000])
         ports = (rng.choice([1, 2]), 9092)
-        story.append(Sent(rng.randrange(2), at, payload, acked, flags, after, cut, ports=ports))
-    result = reassemble(packets(story), step=step)
-    there = sum(len(one.payload) if one.captured is None else one.captured for one in story)
+        scenario.append(Sent(rng.randrange(2), at, payload, acked, flags, after, cut, ports=ports))
+    result = reassemble(packets(scenario), step=step)
+    there = sum(len(one.payload) if one.captured is None else one.captured for one in scenario)
     sides = [side for connection in result.connections for side in connection.totals]
     assert sum(side.captured for side in sides) == there
     assert sorted(number for number, _ in result.closed) == list(range(len(result.connections)))

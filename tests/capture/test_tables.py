@@ -125,8 +125,8 @@ def assert_same_records(ours: Rows, wanted: dict[str, Any]) -> None:
             f"{row['offset']}|{base64_of(row['key'])}|{base64_of(row['value'])}" for row in ours
         ]
         assert hashlib.sha1("\n".join(lines).encode()).hexdigest() == wanted["sha1"]
-    told = wanted.get("records") or [row for row in [wanted.get("first")] if row]
-    for mine, theirs in zip(ours, told, strict=False):
+    expected_records = wanted.get("records") or [row for row in [wanted.get("first")] if row]
+    for mine, theirs in zip(ours, expected_records, strict=False):
         assert mine["offset"] == theirs["o"]
         assert mine["timestamp_ms"] == (-1 if theirs["ts"] is None else theirs["ts"])
         assert (base64_of(mine["key"]), base64_of(mine["value"])) == (theirs["k"], theirs["v"])

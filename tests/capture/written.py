@@ -31,7 +31,7 @@ def response(name: str, version: int, correlation_id: int, **fields: Any) -> byt
     return kafkawire.encode_frame(made, version, correlation_id)
 
 
-class Story:
+class Scenario:
     """Writes a capture; each call is one packet, a millisecond after the last.
 
     Connection n goes from port 50000 + n to 9092, and opens with a SYN where `opened`.
@@ -42,7 +42,7 @@ class Story:
         self.packets: list[Packet] = []
         self._next: dict[tuple[int, int], int] = {}
 
-    def sends(self, side: int, data: bytes, connection: int = 0) -> Story:
+    def send(self, side: int, data: bytes, connection: int = 0) -> Scenario:
         """Send bytes on a connection, which opens with its first ones."""
         if (connection, CLIENT) not in self._next:
             self._next[connection, CLIENT], self._next[connection, BROKER] = 1000, 5000
@@ -51,22 +51,22 @@ class Story:
                 self._packet(connection, BROKER, SYN | ACK, b"")
         return self._packet(connection, side, PSH | ACK, data)
 
-    def closes(self, connection: int = 0) -> Story:
+    def close(self, connection: int = 0) -> Scenario:
         """Close a connection from both sides."""
         self._packet(connection, CLIENT, FIN | ACK, b"")
         return self._packet(connection, BROKER, FIN | ACK, b"")
 
-    def asks(self, name: str, version: int, connection: int = 0, **fields: Any) -> Story:
+    def request(self, name: str, version: int, connection: int = 0, **fields: Any) -> Scenario:
         """Send a request; its correlation id is the number of packets before it."""
         made = request(name, version, len(self.packets), **fields)
         self._last = len(self.packets)
-        return self.sends(CLIENT, made, connection)
+        return self.send(CLIENT, made, connection)
 
-    def answers(self, name: str, version: int, connection: int = 0, **fields: Any) -> Story:
+    def respond(self, name: str, version: int, connection: int = 0, **fields: Any) -> Scenario:
         """Send the response to the last request."""
-        return self.sends(BROKER, response(name, version, self._last, **fields), connection)
+        return self.send(BROKER, response(name, version, self._last, **fields), connection)
 
-    def _packet(self, connection: int, side: int, flags: int, data: bytes) -> Story:
+    def _packet(self, connection: int, side: int, flags: int, data: bytes) -> Scenario:
         at, back = self._next[connection, side], self._next[connection, 1 - side]
         self._next[connection, side] = at + len(data) + (1 if flags & (SYN | FIN) else 0)
         ports = 50000 + connection, 9092

@@ -20,7 +20,7 @@ from kafkawire.reports.problems import Payload
 from kafkawire.reports.reading import Reading
 from kafkawire_cli.input.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
-from tests.capture.written import BROKER, Story
+from tests.capture.written import BROKER, Scenario
 from tests.conftest import FIXTURES, shared
 from tests.fuzzing import mutate, replayable, seeds
 
@@ -94,10 +94,10 @@ def test_bytes_of_a_rotated_set() -> None:
 
 
 def test_bytes_after_the_end_of_a_connection(tmp_path: Path) -> None:
-    story = Story().asks("Metadata", 1).answers("Metadata", 1).closes()
-    story._packet(0, 0, 0x10, b"")  # the last acknowledgment
-    story.sends(BROKER, b"after the end").asks("Metadata", 1, 1)
-    path = story.save(tmp_path / "a.pcap")
+    scenario = Scenario().request("Metadata", 1).respond("Metadata", 1).close()
+    scenario._packet(0, 0, 0x10, b"")  # the last acknowledgment
+    scenario.send(BROKER, b"after the end").request("Metadata", 1, 1)
+    path = scenario.save(tmp_path / "a.pcap")
     check(path)
     assert payload(path).kinds()["discarded"] == len(b"after the end")
 

@@ -13,7 +13,7 @@ import pytest
 
 import kafkawire
 from tests.capture import wire
-from tests.capture.written import Story
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES
 
 from .reports import COMMAND, run
@@ -288,8 +288,10 @@ def test_a_broker_may_be_named(tmp_path: Path) -> None:
 def test_every_verb_takes_a_broker(verb: list[str]) -> None:
     plain = run(*verb, CAPTURES / "ck-offsets-v6.pcap")
     for options in (["--broker", "[::1]:9092"], ["--broker", "localhost:9092"], ["--port", "9092"]):
-        told = run(*verb, CAPTURES / "ck-offsets-v6.pcap", *options)
-        assert (told.exit_code, told.stdout) == (plain.exit_code, plain.stdout), told.stderr
+        plain_result = run(*verb, CAPTURES / "ck-offsets-v6.pcap", *options)
+        assert (plain_result.exit_code, plain_result.stdout) == (plain.exit_code, plain.stdout), (
+            plain_result.stderr
+        )
 
 
 @pytest.mark.parametrize(
@@ -302,7 +304,7 @@ def test_invalid_broker_addresses_are_refused(broker: str) -> None:
 
 
 def test_reports_without_content_say_nothing_found(tmp_path: Path) -> None:
-    path = Story().asks("ApiVersions", 0).answers("ApiVersions", 0).save(tmp_path / "a.pcap")
+    path = Scenario().request("ApiVersions", 0).respond("ApiVersions", 0).save(tmp_path / "a.pcap")
     assert run("groups", path).stdout == "  Nothing found.\n"
     made = json.loads(run("groups", path, "--format", "json").stdout)
     assert made == {"groups": [], "left_out": 0}

@@ -20,7 +20,7 @@ from kafkawire_cli.input import cluster as live
 from kafkawire_cli.render.consumed_records import Form, writer
 from kafkawire_cli.render.messages import Shape
 from kafkawire_cli.verbs import produce, serve
-from tests.capture.written import BROKER, Story
+from tests.capture.written import BROKER, Scenario
 from tests.cli.reports import run
 
 HOSTILE = (
@@ -83,34 +83,34 @@ def test_formulas_in_csv_are_escaped(text: str, cell: str) -> None:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture in which every name is hostile, in a file whose name is."""
-    story = Story()
+    scenario = Scenario()
     made = kafkawire.from_json("ApiVersionsRequest", 3, {
         "clientSoftwareName": HOSTILE, "clientSoftwareVersion": HOSTILE,
     })  # fmt: skip
-    story.sends(0, kafkawire.encode_frame(made, 3, 1, client_id=HOSTILE))
-    story._last = 1
-    story.answers("ApiVersions", 0, errorCode=35)
-    story.asks("Metadata", 4, topics=[{"name": HOSTILE}], allowAutoTopicCreation=True)
-    story.answers("Metadata", 4, brokers=[{"nodeId": 1, "host": HOSTILE, "port": 9092}],
+    scenario.send(0, kafkawire.encode_frame(made, 3, 1, client_id=HOSTILE))
+    scenario._last = 1
+    scenario.respond("ApiVersions", 0, errorCode=35)
+    scenario.request("Metadata", 4, topics=[{"name": HOSTILE}], allowAutoTopicCreation=True)
+    scenario.respond("Metadata", 4, brokers=[{"nodeId": 1, "host": HOSTILE, "port": 9092}],
                   clusterId=HOSTILE, topics=[{"name": HOSTILE, "errorCode": 3}])  # fmt: skip
-    story.asks("JoinGroup", 5, groupId=HOSTILE, memberId=HOSTILE, groupInstanceId=HOSTILE,
+    scenario.request("JoinGroup", 5, groupId=HOSTILE, memberId=HOSTILE, groupInstanceId=HOSTILE,
                protocolType=HOSTILE, protocols=[{"name": HOSTILE, "metadata": "AAAA"}])  # fmt: skip
-    story.answers("JoinGroup", 5, memberId=HOSTILE, leader=HOSTILE, protocolName=HOSTILE,
+    scenario.respond("JoinGroup", 5, memberId=HOSTILE, leader=HOSTILE, protocolName=HOSTILE,
                   members=[{"memberId": HOSTILE, "metadata": "AAAA"}])  # fmt: skip
-    story.asks("OffsetCommit", 7, groupId=HOSTILE, memberId=HOSTILE, topics=[
+    scenario.request("OffsetCommit", 7, groupId=HOSTILE, memberId=HOSTILE, topics=[
         {"name": HOSTILE, "partitions": [
             {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": HOSTILE},
         ]}])  # fmt: skip
-    story.answers("OffsetCommit", 7, topics=[
+    scenario.respond("OffsetCommit", 7, topics=[
         {"name": HOSTILE, "partitions": [{"partitionIndex": 0, "errorCode": 3}]}])  # fmt: skip
-    story.asks("CreateTopics", 1, topics=[{"name": HOSTILE, "numPartitions": 1,
+    scenario.request("CreateTopics", 1, topics=[{"name": HOSTILE, "numPartitions": 1,
                "configs": [{"name": "cleanup.policy", "value": HOSTILE}]}])  # fmt: skip
-    story.answers("CreateTopics", 1, topics=[
+    scenario.respond("CreateTopics", 1, topics=[
         {"name": HOSTILE, "errorCode": 17, "errorMessage": HOSTILE}])  # fmt: skip
-    story.asks("InitProducerId", 1, transactionalId=HOSTILE)
-    story.sends(BROKER, b"\0\0\0\5\xff\x1b[31", 0)
+    scenario.request("InitProducerId", 1, transactionalId=HOSTILE)
+    scenario.send(BROKER, b"\0\0\0\5\xff\x1b[31", 0)
     folder = tmp_path_factory.mktemp("hostile")
-    return story.save(folder / "c\x1b[31m\u202e\n00:00:00 forged.pcap")
+    return scenario.save(folder / "c\x1b[31m\u202e\n00:00:00 forged.pcap")
 
 
 @pytest.mark.parametrize("form", [*Shape])
@@ -153,14 +153,14 @@ def test_csv(hostile: Path, tmp_path: Path) -> None:
 
 
 def test_numbers_in_csv_stay_numbers(tmp_path: Path) -> None:
-    story = Story()
-    story.sends(
+    scenario = Scenario()
+    scenario.send(
         0,
         kafkawire.encode_frame(
             kafkawire.from_json("HeartbeatRequest", 0, {"groupId": "g"}), 0, -7, client_id="-7"
         ),
     )
-    path, out = story.save(tmp_path / "c.pcap"), tmp_path / "m.csv"
+    path, out = scenario.save(tmp_path / "c.pcap"), tmp_path / "m.csv"
     assert run("decode", path, *PORT, "--table", "messages", "-o", out).exit_code == 0
     with out.open(newline="") as file:
         row = next(csv.DictReader(file))

@@ -10,7 +10,7 @@ import pytest
 
 from kafkawire.reports import group as group_life
 from tests.capture import truth
-from tests.capture.written import Story
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES, shared
 
 from . import outside
@@ -204,14 +204,16 @@ def test_members_of_a_consumer_group_continue_during_a_rebalance() -> None:
     assert "unavailable" not in made
 
 
-# -- made up stories
+# -- made up scenarios
 
 
-def joined(story: Story, member: str, generation: int, members: list[str], **more: Any) -> Story:
+def joined(
+    scenario: Scenario, member: str, generation: int, members: list[str], **more: Any
+) -> Scenario:
     """Let a member join a new generation, and be assigned nothing."""
     assignor = more.pop("assignor", "range")
-    story.asks("JoinGroup", 6, groupId="g", memberId=member, protocolType="consumer", **more)
-    story.answers(
+    scenario.request("JoinGroup", 6, groupId="g", memberId=member, protocolType="consumer", **more)
+    scenario.respond(
         "JoinGroup",
         6,
         generationId=generation,
@@ -220,45 +222,45 @@ def joined(story: Story, member: str, generation: int, members: list[str], **mor
         leader=members[0],
         members=[{"memberId": one} for one in members] if member == members[0] else [],
     )
-    story.asks("SyncGroup", 3, groupId="g", memberId=member, generationId=generation)
-    return story.answers("SyncGroup", 3)
+    scenario.request("SyncGroup", 3, groupId="g", memberId=member, generationId=generation)
+    return scenario.respond("SyncGroup", 3)
 
 
-def told(path: Path) -> Any:
+def group_report(path: Path) -> Any:
     (life,) = report("groups", path)["groups"]
     return life
 
 
 def test_a_cooperative_rebalance_stops_nobody(tmp_path: Path) -> None:
-    story = joined(Story(), "m1", 1, ["m1"], assignor="cooperative-sticky")
-    life = told(story.save(tmp_path / "a.pcap"))
+    scenario = joined(Scenario(), "m1", 1, ["m1"], assignor="cooperative-sticky")
+    life = group_report(scenario.save(tmp_path / "a.pcap"))
     assert [one["stops_consumption"] for one in life["rebalances"]] == [False]
     assert life["stopped_ns"] == 0 < life["rebalances"][0]["duration_ns"]
 
 
 def test_a_member_missing_in_the_next_generation_is_removed(tmp_path: Path) -> None:
-    story = joined(Story(), "m1", 1, ["m1", "m2"])
-    story = joined(story, "m1", 2, ["m1"])
-    path = story.save(tmp_path / "a.pcap")
+    scenario = joined(Scenario(), "m1", 1, ["m1", "m2"])
+    scenario = joined(scenario, "m1", 2, ["m1"])
+    path = scenario.save(tmp_path / "a.pcap")
     assert "is removed: not in generation 2" in text("groups", path)
-    assert "m2" not in {one["member_id"] for one in told(path)["members"]}
+    assert "m2" not in {one["member_id"] for one in group_report(path)["members"]}
 
 
 def test_an_unfinished_rebalance_is_reported(tmp_path: Path) -> None:
-    story = joined(Story(), "m1", 1, ["m1"])
-    story.asks("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
-    story.answers("Heartbeat", 3, errorCode=27)
-    path = story.save(tmp_path / "a.pcap")
-    assert told(path)["rebalances"][-1]["ended"] is None
+    scenario = joined(Scenario(), "m1", 1, ["m1"])
+    scenario.request("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
+    scenario.respond("Heartbeat", 3, errorCode=27)
+    path = scenario.save(tmp_path / "a.pcap")
+    assert group_report(path)["rebalances"][-1]["ended"] is None
     assert "the last is unfinished at the end of the capture" in text("groups", path)
 
 
 def test_a_member_from_before_the_capture_is_known_by_its_heartbeat(tmp_path: Path) -> None:
-    story = Story(opened=False)
+    scenario = Scenario(opened=False)
     for _ in range(2):
-        story.asks("Heartbeat", 3, groupId="g", memberId="m7", generationId=41)
-        story.answers("Heartbeat", 3)
-    life = told(story.save(tmp_path / "a.pcap"))
+        scenario.request("Heartbeat", 3, groupId="g", memberId="m7", generationId=41)
+        scenario.respond("Heartbeat", 3)
+    life = group_report(scenario.save(tmp_path / "a.pcap"))
     (member,) = life["members"]
     assert (member["member_id"], member["joined"]) == ("m7", None)
     assert (life["first_generation"], life["last_generation"]) == (41, 41)
@@ -266,42 +268,42 @@ def test_a_member_from_before_the_capture_is_known_by_its_heartbeat(tmp_path: Pa
 
 
 def test_an_error_response_does_not_make_a_member(tmp_path: Path) -> None:
-    story = Story().asks("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
-    story.answers("Heartbeat", 3, errorCode=22)
-    path = story.save(tmp_path / "a.pcap")
-    life = told(path)
+    scenario = Scenario().request("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
+    scenario.respond("Heartbeat", 3, errorCode=22)
+    path = scenario.save(tmp_path / "a.pcap")
+    life = group_report(path)
     assert life["members"] == []
     assert life["errors"] == {"ILLEGAL_GENERATION": 1}
     assert "tester  gets an error: Heartbeat failed with ILLEGAL_GENERATION" in text("groups", path)
 
 
 def test_members_with_the_same_client_id_have_unique_labels(tmp_path: Path) -> None:
-    story = joined(Story(), "one-11112222", 1, ["one-11112222"], groupInstanceId="static-1")
-    story = joined(story, "two-33334444", 2, ["two-33334444"])
-    made = text("groups", story.save(tmp_path / "a.pcap"))
+    scenario = joined(Scenario(), "one-11112222", 1, ["one-11112222"], groupInstanceId="static-1")
+    scenario = joined(scenario, "two-33334444", 2, ["two-33334444"])
+    made = text("groups", scenario.save(tmp_path / "a.pcap"))
     assert "tester (33334444)  is assigned" in made
     assert "tester (static-1)  is assigned" in made
 
 
-def committed(story: Story) -> Story:
+def committed(scenario: Scenario) -> Scenario:
     """Fetch a topic by id, then commit it by name."""
     topic_id = "AAAAAAAAAAAAAAAAAAAAKg"
     there = {"partitionIndex": 0, "highWatermark": 100}
-    story.asks("Fetch", 13, topics=[{"topicId": topic_id, "partitions": [{"partition": 0}]}])
-    story.answers("Fetch", 13, responses=[{"topicId": topic_id, "partitions": [there]}])
+    scenario.request("Fetch", 13, topics=[{"topicId": topic_id, "partitions": [{"partition": 0}]}])
+    scenario.respond("Fetch", 13, responses=[{"topicId": topic_id, "partitions": [there]}])
     for offset in (40, 70):
         one = {"partitionIndex": 0, "committedOffset": offset}
         topic = {"name": "orders", "partitions": [one]}
-        story.asks("OffsetCommit", 7, groupId="g", memberId="m", topics=[topic])
+        scenario.request("OffsetCommit", 7, groupId="g", memberId="m", topics=[topic])
         one = {"partitionIndex": 0}
-        story.answers("OffsetCommit", 7, topics=[{"name": "orders", "partitions": [one]}])
-    story.asks("Metadata", 12, topics=[{"name": "orders"}])
-    return story.answers("Metadata", 12, topics=[{"name": "orders", "topicId": topic_id}])
+        scenario.respond("OffsetCommit", 7, topics=[{"name": "orders", "partitions": [one]}])
+    scenario.request("Metadata", 12, topics=[{"name": "orders"}])
+    return scenario.respond("Metadata", 12, topics=[{"name": "orders", "topicId": topic_id}])
 
 
 def test_lag_uses_topic_names_that_appear_after_the_commit(tmp_path: Path) -> None:
-    path = committed(Story()).save(tmp_path / "a.pcap")
-    (entry,) = told(path)["timeline"]
+    path = committed(Scenario()).save(tmp_path / "a.pcap")
+    (entry,) = group_report(path)["timeline"]
     assert (entry["commits"], entry["lag"], entry["max_lag"]) == (2, 30, 60)
     assert "commits 2 times until" in text("groups", path)
     assert "orders 0, lag 30 (maximum 60)" in text("groups", path)
@@ -314,10 +316,10 @@ def test_of_a_long_life_the_middle_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_life, "MAX_ENTRIES", 3)
-    story = Story()
+    scenario = Scenario()
     for generation in range(1, 8):
-        joined(story, "m1", generation, ["m1"])
-    life = told(story.save(tmp_path / "a.pcap"))
+        joined(scenario, "m1", generation, ["m1"])
+    life = group_report(scenario.save(tmp_path / "a.pcap"))
     assert len(life["timeline"]) == 6
     assert life["left_out"] == 4 * 7 - 6
     assert life["timeline"][-1]["generation"] == 7

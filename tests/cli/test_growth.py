@@ -39,7 +39,7 @@ from kafkawire_cli.verbs import (
     readiness,
     summary,
 )
-from tests.capture.written import BROKER, Story, response
+from tests.capture.written import BROKER, Scenario, response
 
 from .reports import report, run, text
 
@@ -51,131 +51,137 @@ MARGIN = 1.1
 # -- captures of so many of one thing
 
 
-def many_connections(n: int, story: Story) -> None:
+def many_connections(n: int, scenario: Scenario) -> None:
     for at in range(n):
-        story.asks("Metadata", 1, at).answers("Metadata", 1, at).closes(at)
+        scenario.request("Metadata", 1, at).respond("Metadata", 1, at).close(at)
 
 
-def many_clients(n: int, story: Story) -> None:
+def many_clients(n: int, scenario: Scenario) -> None:
     """Each with software, and on a second connection without."""
     for at in range(n):
         named = {"clientSoftwareName": f"s{at}", "clientSoftwareVersion": "1"}
-        story.asks("ApiVersions", 3, 2 * at, client_id=f"c{at}", **named)
-        story.answers("ApiVersions", 3, 2 * at).closes(2 * at)
-        story.asks("Metadata", 1, 2 * at + 1, client_id=f"c{at}").answers("Metadata", 1, 2 * at + 1)
+        scenario.request("ApiVersions", 3, 2 * at, client_id=f"c{at}", **named)
+        scenario.respond("ApiVersions", 3, 2 * at).close(2 * at)
+        scenario.request("Metadata", 1, 2 * at + 1, client_id=f"c{at}").respond(
+            "Metadata", 1, 2 * at + 1
+        )
 
 
-def many_software(n: int, story: Story) -> None:
+def many_software(n: int, scenario: Scenario) -> None:
     """One client id with ever another software."""
     for at in range(n):
         named = {"clientSoftwareName": f"s{at}", "clientSoftwareVersion": "1"}
-        story.asks("ApiVersions", 3, at, **named).answers("ApiVersions", 3, at)
+        scenario.request("ApiVersions", 3, at, **named).respond("ApiVersions", 3, at)
 
 
-def many_brokers(n: int, story: Story) -> None:
+def many_brokers(n: int, scenario: Scenario) -> None:
     """One client whose connections each make another call of ever more versions."""
     for at in range(n):
-        story.asks("Metadata", at % 12, at).answers("Metadata", at % 12, at)
+        scenario.request("Metadata", at % 12, at).respond("Metadata", at % 12, at)
 
 
-def many_unread(n: int, story: Story) -> None:
+def many_unread(n: int, scenario: Scenario) -> None:
     for at in range(n):
-        story.sends(BROKER, response("Metadata", 1, 7), at).closes(at)
+        scenario.send(BROKER, response("Metadata", 1, 7), at).close(at)
 
 
-def many_groups(n: int, story: Story) -> None:
+def many_groups(n: int, scenario: Scenario) -> None:
     for at in range(n):
-        joined(story, f"g{at}", "m", 1, ["m"])
+        joined(scenario, f"g{at}", "m", 1, ["m"])
 
 
-def many_members(n: int, story: Story) -> None:
+def many_members(n: int, scenario: Scenario) -> None:
     """All join, one waiting for the other; then the leader is told of all of them."""
     members = [f"m{at}" for at in range(n)]
     for at, member in enumerate(members):
-        joined(story, "g", member, 1, members if not at else [], at)
+        joined(scenario, "g", member, 1, members if not at else [], at)
     for at, member in enumerate(members):
-        story.asks("Heartbeat", 3, at, groupId="g", memberId=member, generationId=1)
-        story.answers("Heartbeat", 3, at, errorCode=27)
+        scenario.request("Heartbeat", 3, at, groupId="g", memberId=member, generationId=1)
+        scenario.respond("Heartbeat", 3, at, errorCode=27)
 
 
-def many_rebalances(n: int, story: Story) -> None:
+def many_rebalances(n: int, scenario: Scenario) -> None:
     """Of a group whose other members never get a response."""
     for at in range(n):
-        story.asks("JoinGroup", 5, at + 1, groupId="g", protocolType="consumer", memberId=f"w{at}")
-        joined(story, "g", "m", at + 1, ["m"])
+        scenario.request(
+            "JoinGroup", 5, at + 1, groupId="g", protocolType="consumer", memberId=f"w{at}"
+        )
+        joined(scenario, "g", "m", at + 1, ["m"])
 
 
-def many_leaves(n: int, story: Story) -> None:
+def many_leaves(n: int, scenario: Scenario) -> None:
     for at in range(n):
-        joined(story, "g", f"m{at}", at + 1, [f"m{at}"], at)
-        story.asks("LeaveGroup", 1, at, groupId="g", memberId=f"m{at}")
-        story.answers("LeaveGroup", 1, at)
+        joined(scenario, "g", f"m{at}", at + 1, [f"m{at}"], at)
+        scenario.request("LeaveGroup", 1, at, groupId="g", memberId=f"m{at}")
+        scenario.respond("LeaveGroup", 1, at)
 
 
-def many_epochs(n: int, story: Story) -> None:
+def many_epochs(n: int, scenario: Scenario) -> None:
     """Each member that joins raises the epoch of all."""
     for at in range(n):
         name = "ConsumerGroupHeartbeat"
-        story.asks(name, 0, at, groupId="g", memberId=f"m{at}", memberEpoch=0)
-        story.answers(name, 0, at, memberId=f"m{at}", memberEpoch=at + 1)
+        scenario.request(name, 0, at, groupId="g", memberId=f"m{at}", memberEpoch=0)
+        scenario.respond(name, 0, at, memberId=f"m{at}", memberEpoch=at + 1)
 
 
-def many_commits(n: int, story: Story) -> None:
+def many_commits(n: int, scenario: Scenario) -> None:
     """Each of another partition, by one member."""
     for at in range(n):
-        committed(story, "t", at)
+        committed(scenario, "t", at)
 
 
-def many_topics(n: int, story: Story) -> None:
+def many_topics(n: int, scenario: Scenario) -> None:
     """Fetched by id, committed by name, named only at the end."""
     for at in range(n):
         topic_id = uuid_text(bytes([1, *at.to_bytes(15, "big")]))
         there = {"partitionIndex": 0, "highWatermark": 100, "errorCode": 0}
-        story.asks("Fetch", 13, topics=[{"topicId": topic_id, "partitions": [{"partition": 0}]}])
-        story.answers("Fetch", 13, responses=[{"topicId": topic_id, "partitions": [there]}])
-        committed(story, f"t{at}", 0)
+        scenario.request(
+            "Fetch", 13, topics=[{"topicId": topic_id, "partitions": [{"partition": 0}]}]
+        )
+        scenario.respond("Fetch", 13, responses=[{"topicId": topic_id, "partitions": [there]}])
+        committed(scenario, f"t{at}", 0)
     for at in range(n):
         topic_id = uuid_text(bytes([1, *at.to_bytes(15, "big")]))
-        story.asks("Metadata", 12)
-        story.answers("Metadata", 12, topics=[{"name": f"t{at}", "topicId": topic_id}])
+        scenario.request("Metadata", 12)
+        scenario.respond("Metadata", 12, topics=[{"name": f"t{at}", "topicId": topic_id}])
 
 
-def many_partitions(n: int, story: Story) -> None:
+def many_partitions(n: int, scenario: Scenario) -> None:
     """Refused, so that each partition counts."""
     refused = [{"index": at, "errorCode": 3} for at in range(n)]
     sent = [{"index": at} for at in range(n)]
-    story.asks("Produce", 8, acks=1, topicData=[{"name": "t", "partitionData": sent}])
-    story.answers("Produce", 8, responses=[{"name": "t", "partitionResponses": refused}])
+    scenario.request("Produce", 8, acks=1, topicData=[{"name": "t", "partitionData": sent}])
+    scenario.respond("Produce", 8, responses=[{"name": "t", "partitionResponses": refused}])
 
 
-def many_errors(n: int, story: Story) -> None:
+def many_errors(n: int, scenario: Scenario) -> None:
     for at in range(n):
-        story.asks("Heartbeat", 3, groupId="g", memberId="m", generationId=1)
-        story.answers("Heartbeat", 3, errorCode=200 + at)
+        scenario.request("Heartbeat", 3, groupId="g", memberId="m", generationId=1)
+        scenario.respond("Heartbeat", 3, errorCode=200 + at)
 
 
 def joined(
-    story: Story, group: str, member: str, generation: int, members: list[str], at: int = 0
+    scenario: Scenario, group: str, member: str, generation: int, members: list[str], at: int = 0
 ) -> None:
-    story.asks("JoinGroup", 5, at, groupId=group, memberId=member, protocolType="consumer")
-    story.answers(
+    scenario.request("JoinGroup", 5, at, groupId=group, memberId=member, protocolType="consumer")
+    scenario.respond(
         "JoinGroup", 5, at, generationId=generation, memberId=member, protocolName="range",
         leader=member, members=[{"memberId": one} for one in members],
     )  # fmt: skip
-    story.asks("SyncGroup", 3, at, groupId=group, memberId=member, generationId=generation)
-    story.answers("SyncGroup", 3, at)
+    scenario.request("SyncGroup", 3, at, groupId=group, memberId=member, generationId=generation)
+    scenario.respond("SyncGroup", 3, at)
 
 
-def committed(story: Story, topic: str, partition: int) -> None:
+def committed(scenario: Scenario, topic: str, partition: int) -> None:
     one = {"partitionIndex": partition, "committedOffset": 5}
     topics = [{"name": topic, "partitions": [one]}]
-    story.asks("OffsetCommit", 7, groupId="g", memberId="m", topics=topics)
-    story.answers(
+    scenario.request("OffsetCommit", 7, groupId="g", memberId="m", topics=topics)
+    scenario.respond(
         "OffsetCommit", 7, topics=[{"name": topic, "partitions": [{"partitionIndex": partition}]}]
     )
 
 
-DIMENSIONS: dict[str, Callable[[int, Story], None]] = {
+DIMENSIONS: dict[str, Callable[[int, Scenario], None]] = {
     name.removeprefix("many_"): made
     for name, made in list(globals().items())
     if name.startswith("many_")
@@ -198,9 +204,9 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], P
     def made(dimension: str, n: int) -> Path:
         path = folder / f"{dimension}-{n}.pcap"
         if not path.exists():
-            story = Story()
-            DIMENSIONS[dimension](n, story)
-            story.save(path)
+            scenario = Scenario()
+            DIMENSIONS[dimension](n, scenario)
+            scenario.save(path)
         return path
 
     return made

@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.records import BatchBuilder
 from kafkawire_cli.input.progress import MIN_BYTES
-from tests.capture.written import Story
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES
 
 from .reports import COMMAND, on_a_terminal, read_terminal, run, terminal
@@ -29,14 +29,16 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder.append(b"key", bytes(60_000), 1)
     records = b64encode(builder.build()).decode()
     partition = {"index": 0, "records": records}
-    story = Story()
+    scenario = Scenario()
     for _ in range(MIN_BYTES // 60_000 + 1):
         topic = {"name": "large", "partitionData": [partition]}
-        story.asks("Produce", 8, acks=1, timeoutMs=1000, topicData=[topic])
+        scenario.request("Produce", 8, acks=1, timeoutMs=1000, topicData=[topic])
         answer = {"name": "large", "partitionResponses": [{"index": 0}]}
-        story.answers("Produce", 8, responses=[answer])
-    story.asks("Heartbeat", 3, groupId="g", memberId="m", generationId=1).answers("Heartbeat", 3)
-    path = story.closes().save(tmp_path_factory.mktemp("large") / "large.pcap")
+        scenario.respond("Produce", 8, responses=[answer])
+    scenario.request("Heartbeat", 3, groupId="g", memberId="m", generationId=1).respond(
+        "Heartbeat", 3
+    )
+    path = scenario.close().save(tmp_path_factory.mktemp("large") / "large.pcap")
     assert path.stat().st_size >= MIN_BYTES
     return path
 

@@ -11,7 +11,7 @@ import pytest
 
 import kafkawire
 from tests.capture import truth
-from tests.capture.written import BROKER, CLIENT, Story
+from tests.capture.written import BROKER, CLIENT, Scenario
 from tests.conftest import FIXTURES, ROOT
 
 from . import outside
@@ -74,16 +74,18 @@ def test_software_and_address_are_shown() -> None:
     assert {one["address"] for one in made["ready_clients"]} == {"127.0.0.1"}
 
 
-# -- made up stories
+# -- made up scenarios
 
 
-def request(story: Story, name: str, version: int, connection: int = 0, **fields: Any) -> Story:
-    return story.asks(name, version, connection, **fields).answers(name, version, connection)
+def request(
+    scenario: Scenario, name: str, version: int, connection: int = 0, **fields: Any
+) -> Scenario:
+    return scenario.request(name, version, connection, **fields).respond(name, version, connection)
 
 
-def told(story: Story, path: Path) -> dict[str, list[str]]:
+def judge(scenario: Scenario, path: Path) -> dict[str, list[str]]:
     """Say for each kind of verdict who got it, and why not judged."""
-    capture = story.save(path / "a.pcap")
+    capture = scenario.save(path / "a.pcap")
     result = run("readiness", capture, "--target", "4.0", "--format", "json")
     made = json.loads(result.stdout)
     assert result.exit_code == (1 if made["not_ready"] else 0)
@@ -96,18 +98,18 @@ def told(story: Story, path: Path) -> dict[str, list[str]]:
 
 def test_an_api_that_the_release_does_not_have(tmp_path: Path) -> None:
     """StopReplica is a broker's; nobody else's call went away so far."""
-    story = request(Story(), "StopReplica", 3, controllerId=1)
-    assert told(story, tmp_path)["not_judged"] == ["a broker or controller, upgraded itself"]
+    scenario = request(Scenario(), "StopReplica", 3, controllerId=1)
+    assert judge(scenario, tmp_path)["not_judged"] == ["a broker or controller, upgraded itself"]
 
 
 def test_a_version_newer_than_the_release_is_not_a_finding(tmp_path: Path) -> None:
-    assert told(request(Story(), "Metadata", 13), tmp_path)["ready"] == ["tester"]
-    capture = request(Story(), "Metadata", 13).save(tmp_path / "b.pcap")
+    assert judge(request(Scenario(), "Metadata", 13), tmp_path)["ready"] == ["tester"]
+    capture = request(Scenario(), "Metadata", 13).save(tmp_path / "b.pcap")
     assert readiness("2.2", capture, code=0)["ready"] is True
 
 
 def test_who_only_says_hello_cannot_be_judged(tmp_path: Path) -> None:
-    assert told(request(Story(), "ApiVersions", 0), tmp_path) == {
+    assert judge(request(Scenario(), "ApiVersions", 0), tmp_path) == {
         "not_ready": [],
         "ready": [],
         "not_judged": ["only ApiVersions requests captured"],
@@ -116,11 +118,11 @@ def test_who_only_says_hello_cannot_be_judged(tmp_path: Path) -> None:
 
 def test_encrypted_or_silent_clients_are_not_checked(tmp_path: Path) -> None:
     tls = bytes.fromhex("160301020001000000") + bytes(200)
-    story = Story().sends(CLIENT, tls, 1).sends(BROKER, tls, 1)
+    scenario = Scenario().send(CLIENT, tls, 1).send(BROKER, tls, 1)
     answer = kafkawire.from_json("MetadataResponse", 12, {"clusterId": "c", "controllerId": 1})
     for _ in range(3):
-        story.sends(BROKER, kafkawire.encode_frame(answer, 12, 7), 2)
-    made = told(story, tmp_path)["not_judged"]
+        scenario.send(BROKER, kafkawire.encode_frame(answer, 12, 7), 2)
+    made = judge(scenario, tmp_path)["not_judged"]
     assert "1 connection to 10.0.0.2:9092: protocol is TLS" in made
     assert len(made) == 2
     assert "10.0.0.1" in text("clients", tmp_path / "a.pcap")
@@ -128,14 +130,16 @@ def test_encrypted_or_silent_clients_are_not_checked(tmp_path: Path) -> None:
 
 def test_versions_of_the_current_broker_are_shown(tmp_path: Path) -> None:
     """A client that may know better, and a broker that does not."""
-    story = Story().asks("ApiVersions", 3, clientSoftwareName="new", clientSoftwareVersion="9")
+    scenario = Scenario().request(
+        "ApiVersions", 3, clientSoftwareName="new", clientSoftwareVersion="9"
+    )
     offered = [
         {"apiKey": 0, "minVersion": 0, "maxVersion": 2},
         {"apiKey": 2, "minVersion": 0, "maxVersion": 5},
     ]
-    story.answers("ApiVersions", 3, apiKeys=offered)
-    request(request(story, "Produce", 2, acks=1), "ListOffsets", 0)
-    path = story.save(tmp_path / "a.pcap")
+    scenario.respond("ApiVersions", 3, apiKeys=offered)
+    request(request(scenario, "Produce", 2, acks=1), "ListOffsets", 0)
+    path = scenario.save(tmp_path / "a.pcap")
     (client,) = readiness("4.0", path, code=1)["not_ready"]
     assert (client["software_name"], client["software_version"]) == ("new", "9")
     assert [(call["api_name"], call["broker_max"]) for call in client["calls"]] == [

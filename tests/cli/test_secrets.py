@@ -21,7 +21,7 @@ from kafkawire_cli.input.inputs import Entry
 from kafkawire_cli.render.messages import Shape, View, text
 from tests import fuzzing
 from tests.capture.machine import feed, finish
-from tests.capture.written import BROKER, CLIENT, Story, request, response
+from tests.capture.written import BROKER, CLIENT, Scenario, request, response
 from tests.cli.reports import run
 from tests.cli.secrets import Hidden, forms, hidden_messages, metadata_records, new_secret
 
@@ -131,40 +131,40 @@ def test_damaged_messages(seed: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def secret_capture(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A capture of all of them, each on a connection of its own, and a raw PLAIN token."""
     rng = random.Random(3)
     secret = new_secret(rng)
-    story = Story()
+    scenario = Scenario()
     for number, one in enumerate(hidden_messages(secret, rng)):
         asked, answered = frames(one, number)
-        story.sends(CLIENT, asked, number).sends(BROKER, answered, number)
+        scenario.send(CLIENT, asked, number).send(BROKER, answered, number)
     last = number + 1
-    story.asks("SaslHandshake", 0, last, mechanism="PLAIN")
-    story.answers("SaslHandshake", 0, last, errorCode=0, mechanisms=["PLAIN"])
+    scenario.request("SaslHandshake", 0, last, mechanism="PLAIN")
+    scenario.respond("SaslHandshake", 0, last, errorCode=0, mechanisms=["PLAIN"])
     token = f"\0alice\0{secret}".encode()
-    story.sends(CLIENT, len(token).to_bytes(4, "big") + token, last)
-    return secret, story.save(tmp_path_factory.mktemp("secrets") / "c.pcap")
+    scenario.send(CLIENT, len(token).to_bytes(4, "big") + token, last)
+    return secret, scenario.save(tmp_path_factory.mktemp("secrets") / "c.pcap")
 
 
 @pytest.mark.parametrize("options", [(), ("--records",), ("--redact",), ("--jobs", "2")])
 @pytest.mark.parametrize("form", ["jsonl", "tree", "table"])
-def test_decode(told: tuple[str, Path], form: str, options: tuple[str, ...]) -> None:
-    secret, path = told
+def test_decode(secret_capture: tuple[str, Path], form: str, options: tuple[str, ...]) -> None:
+    secret, path = secret_capture
     result = run("decode", path, "--format", form, *options)
     assert result.exit_code == 0
     assert_hidden(secret, iter([result.output]), form)
 
 
-def test_decode_shows_secrets_on_request(told: tuple[str, Path]) -> None:
-    secret, path = told
+def test_decode_shows_secrets_on_request(secret_capture: tuple[str, Path]) -> None:
+    secret, path = secret_capture
     assert clearly_shown(secret, run("decode", path, "--format", "jsonl", "--show-secrets").output)
 
 
-def test_tables(told: tuple[str, Path], tmp_path: Path) -> None:
+def test_tables(secret_capture: tuple[str, Path], tmp_path: Path) -> None:
     from kafkawire.capture.tables import TABLES
 
-    secret, path = told
+    secret, path = secret_capture
     names = [word for name in TABLES for word in ("--table", name)]
     for ending in ("jsonl", "csv"):
         for more in ((), ("--redact",)):
@@ -175,8 +175,8 @@ def test_tables(told: tuple[str, Path], tmp_path: Path) -> None:
             assert_hidden(secret, (one.read_text() for one in written), ending)
 
 
-def test_files_with_secrets_are_private(told: tuple[str, Path], tmp_path: Path) -> None:
-    secret, path = told
+def test_files_with_secrets_are_private(secret_capture: tuple[str, Path], tmp_path: Path) -> None:
+    secret, path = secret_capture
     out = tmp_path / "m.jsonl"
     out.touch(0o644)
     run("decode", path, "--table", "messages", "-o", out, "--show-secrets")
@@ -185,8 +185,8 @@ def test_files_with_secrets_are_private(told: tuple[str, Path], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups"])
-def test_reports(told: tuple[str, Path], verb: str) -> None:
-    secret, path = told
+def test_reports(secret_capture: tuple[str, Path], verb: str) -> None:
+    secret, path = secret_capture
     for form in ("table", "json"):
         assert_hidden(secret, iter([run(verb, path, "--format", form).output]), verb)
 

@@ -13,7 +13,7 @@ import pytest
 from kafkawire.protocol.error_code import ErrorCode
 from tests.capture import truth
 from tests.capture.recordings import segments
-from tests.capture.written import Story
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES, ROOT, shared
 
 from . import outside
@@ -90,14 +90,14 @@ def test_topics_have_the_records_that_another_implementation_reads(path: Path) -
 @every
 def test_clients_are_who_they_say(path: Path) -> None:
     """Their requests, by client id and software, in each version."""
-    told = outside.software(path)
+    output = outside.software(path)
     wanted: dict[tuple[Any, Any], Counter[tuple[int, int]]] = defaultdict(Counter)
     known: dict[Any, set[Any]] = defaultdict(set)
     requests = [row for row in outside.rows(path) if row["dir"] == "req"]
     for row in requests:
-        known[row["client_id"]].add(told.get(row["stream"]))
+        known[row["client_id"]].add(output.get(row["stream"]))
     for row in requests:
-        software, others = told.get(row["stream"]), known[row["client_id"]] - {None}
+        software, others = output.get(row["stream"]), known[row["client_id"]] - {None}
         if software is None and len(others) == 1:
             software = next(iter(others))
         wanted[row["client_id"], software][row["api_key"], row["api_version"]] += 1
@@ -213,8 +213,8 @@ def test_requests_are_grouped(by: str) -> None:
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups"])
 def test_lines_fit_the_terminal(verb: str, columns: int) -> None:
     path = shared("captures/live/mixed-a.pcap")
-    told = on_a_terminal(verb, path, columns=columns, NO_COLOR="1")
-    lines = told.replace("\r\n", "\n").splitlines()
+    output = on_a_terminal(verb, path, columns=columns, NO_COLOR="1")
+    lines = output.replace("\r\n", "\n").splitlines()
     plain = (re.sub(r"\x1b\[[012]*m", "", line) for line in lines)  # bold and dim are no colours
     assert 60 < max(map(len, plain)) <= columns
 
@@ -234,10 +234,10 @@ def test_in_a_pipe_nothing_is_folded() -> None:
 
 def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     evil = "\x1b]0;gotcha\x07"
-    story = Story().asks("Metadata", 1, topics=[{"name": evil}]).answers("Metadata", 1)
-    story.asks("JoinGroup", 5, groupId=evil, memberId=evil, protocolType="consumer")
-    story.answers("JoinGroup", 5, memberId=evil, generationId=1).closes()
-    path = story.save(tmp_path / "evil.pcap")
+    scenario = Scenario().request("Metadata", 1, topics=[{"name": evil}]).respond("Metadata", 1)
+    scenario.request("JoinGroup", 5, groupId=evil, memberId=evil, protocolType="consumer")
+    scenario.respond("JoinGroup", 5, memberId=evil, generationId=1).close()
+    path = scenario.save(tmp_path / "evil.pcap")
     for verb in ("summary", "groups", "clients", "topics", "latency"):
         assert "\x1b" not in text(verb, path)
     assert "\\x1b]0;gotcha\\x07" in text("groups", path)

@@ -22,9 +22,9 @@ from kafkawire.broker.log.producer_state import Producers
 from kafkawire.broker.replication.appending import Appender
 
 from ..conftest import ROOT
-from .test_client_meets_broker_in_groups import Story as Group
+from .test_client_meets_broker_in_groups import Scenario as Group
 from .test_client_meets_broker_producing import HASTE
-from .test_client_meets_broker_producing import Story as Producing
+from .test_client_meets_broker_producing import Scenario as Producing
 
 SEEDS = 60
 Patch = pytest.MonkeyPatch
@@ -35,12 +35,12 @@ def produce(seed: int) -> Producing:
     return Producing(seed, {**HASTE, "linger.ms": 0})
 
 
-def finish(story: Producing | Group) -> None:
-    story.play()
-    if isinstance(story, Producing):
-        story.account(idempotent=True)
+def finish(scenario: Producing | Group) -> None:
+    scenario.play()
+    if isinstance(scenario, Producing):
+        scenario.account(idempotent=True)
     else:
-        story.account()
+        scenario.account()
 
 
 def changed(patch: Patch, change: Callable[[list[Any]], list[Any]]) -> None:
@@ -130,11 +130,11 @@ BREACHES: list[tuple[Callable[[Patch], None], Play, str]] = [
 
 def failure(play: Play, seed: int) -> tuple[str, str] | None:
     """How a seed fails, and what had happened until then; None if it does not."""
-    story = play(seed)
+    scenario = play(seed)
     try:
-        finish(story)
+        finish(scenario)
     except (AssertionError, KeyError) as error:
-        return str(error), story.world.digest
+        return str(error), scenario.world.digest
     return None
 
 

@@ -62,7 +62,7 @@ TROUBLE_S = 18.0
 SETTLED_S = 120.0
 
 
-class Story:
+class Scenario:
     """One run: members come and go while records are written and things go wrong; then calm."""
 
     def __init__(self, seed: int, release: str | None = None) -> None:
@@ -280,25 +280,25 @@ class Story:
 def test_a_group_reads_everything_in_order(part: int) -> None:
     for seed in chunk(part, CHUNKS):
         with replayable(seed):
-            story = Story(seed)
-            story.play()
-            story.account()
+            scenario = Scenario(seed)
+            scenario.play()
+            scenario.account()
 
 
 @pytest.mark.parametrize("release", ["2.8", "3.9"])
 def test_older_brokers_too(release: str) -> None:
     for seed in SEEDS[: max(len(SEEDS) // 20, 3)]:
         with replayable(seed):
-            story = Story(seed, release)
-            story.play()
-            story.account()
+            scenario = Scenario(seed, release)
+            scenario.play()
+            scenario.account()
 
 
 def test_a_seed_replays_to_the_byte() -> None:
     def digest(seed: int) -> str:
-        story = Story(seed)
-        story.play()
-        return story.world.digest
+        scenario = Scenario(seed)
+        scenario.play()
+        return scenario.world.digest
 
     for seed in range(7, 17):
         assert digest(seed) == digest(seed)

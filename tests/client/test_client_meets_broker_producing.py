@@ -40,7 +40,7 @@ RETRIABLE = (
 RELEASES = (None, "2.8", "3.9")
 
 
-class Story:
+class Scenario:
     """One run: records with keys sent while things go wrong; then calm, and an account."""
 
     def __init__(self, seed: int, config: dict[str, Setting], trouble: float = 1.0) -> None:
@@ -194,10 +194,10 @@ HASTE: dict[str, Setting] = {
 def test_nothing_acknowledged_is_lost_doubled_or_out_of_order(part: int) -> None:
     for seed in chunk(part, CHUNKS):
         with replayable(seed):
-            story = Story(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})
-            story.play()
-            story.account(idempotent=True)
-            lost = [each for each in story.results.values() if isinstance(each, Failed)]
+            scenario = Scenario(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})
+            scenario.play()
+            scenario.account(idempotent=True)
+            lost = [each for each in scenario.results.values() if isinstance(each, Failed)]
             assert not lost, f"the cluster came back, yet {lost[0]}"
 
 
@@ -207,16 +207,16 @@ def test_without_idempotence_each_record_has_one_result_in_order(acks: str) -> N
     for seed in chunk(0, CHUNKS):
         config = {**HASTE, **CONFIGS[seed % len(CONFIGS)]}
         with replayable(seed):
-            story = Story(seed, {**config, "acks": acks, "enable.idempotence": False})
-            story.play()
-            story.account(idempotent=False, ordered=acks != "0")
+            scenario = Scenario(seed, {**config, "acks": acks, "enable.idempotence": False})
+            scenario.play()
+            scenario.account(idempotent=False, ordered=acks != "0")
 
 
 def test_a_seed_replays_to_the_byte() -> None:
     for seed in range(3, 33):
         runs = []
         for _ in range(2):
-            story = Story(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})
-            story.play()
-            runs.append((story.world.digest, story.world.now))
+            scenario = Scenario(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})
+            scenario.play()
+            runs.append((scenario.world.digest, scenario.world.now))
         assert runs[0] == runs[1]

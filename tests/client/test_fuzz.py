@@ -20,7 +20,7 @@ from kafkawire.protocol import encode_frame
 from ..broker.requests import varied
 from ..fuzzing import mutate, replayable, seeds
 from . import witness
-from .consumer.test_stories import config, world, write
+from .consumer.test_scenarios import config, world, write
 from .consumer.users import User
 from .made import producer_client
 from .weather import Weather

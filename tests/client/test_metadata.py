@@ -24,7 +24,7 @@ ORDERS = frozenset({"orders"})
 FIRST, SECOND = b"1" * 16, b"2" * 16
 
 
-def told(
+def response_of(
     leaders: Mapping[int, tuple[int, int]],
     topic_id: bytes = FIRST,
     error: int = ErrorCode.NONE,
@@ -56,24 +56,24 @@ def test_the_newest_leader_epoch_stands_whatever_comes_when(news: list[tuple[int
     metadata = Metadata()
     newest = news[0]
     for leader, epoch in news:
-        metadata.update(told({0: (leader, epoch)}), NEWEST, ORDERS)
+        metadata.update(response_of({0: (leader, epoch)}), NEWEST, ORDERS)
         newest = (leader, epoch) if epoch >= newest[1] else newest
         assert led(metadata) == newest
 
 
 def test_an_old_brokers_epochs_are_not_believed() -> None:
     metadata = Metadata()
-    metadata.update(told({0: (1, 7)}), RELIABLE_EPOCHS_FROM - 1, ORDERS)
+    metadata.update(response_of({0: (1, 7)}), RELIABLE_EPOCHS_FROM - 1, ORDERS)
     assert led(metadata) == (1, -1)
-    metadata.update(told({0: (2, 3)}), RELIABLE_EPOCHS_FROM - 1, ORDERS)
+    metadata.update(response_of({0: (2, 3)}), RELIABLE_EPOCHS_FROM - 1, ORDERS)
     assert led(metadata) == (2, -1), "without epochs the last word stands"
 
 
 def test_another_topic_by_the_same_name_begins_anew() -> None:
     metadata = Metadata()
-    metadata.update(told({0: (1, 9), 1: (1, 9)}), NEWEST, ORDERS)
+    metadata.update(response_of({0: (1, 9), 1: (1, 9)}), NEWEST, ORDERS)
     assert metadata.topic_name(FIRST) == "orders"
-    assert metadata.update(told({0: (2, 0)}, SECOND), NEWEST, ORDERS) == ORDERS
+    assert metadata.update(response_of({0: (2, 0)}, SECOND), NEWEST, ORDERS) == ORDERS
     assert led(metadata) == (2, 0)
     assert metadata.partition("orders", 1) is None
     assert (metadata.topic_name(FIRST), metadata.topic_name(SECOND)) == (None, "orders")
@@ -81,22 +81,22 @@ def test_another_topic_by_the_same_name_begins_anew() -> None:
 
 def test_a_version_without_ids_makes_no_other_topic() -> None:
     metadata = Metadata()
-    metadata.update(told({0: (1, 9)}), NEWEST, ORDERS)
-    metadata.update(told({0: (2, 8)}, bytes(16)), TOPIC_IDS_FROM - 1, ORDERS)
+    metadata.update(response_of({0: (1, 9)}), NEWEST, ORDERS)
+    metadata.update(response_of({0: (2, 8)}, bytes(16)), TOPIC_IDS_FROM - 1, ORDERS)
     assert led(metadata) == (1, 9)
 
 
 def test_a_leader_that_is_missing_for_a_moment_takes_nothing_else_along() -> None:
     metadata = Metadata()
-    metadata.update(told({0: (1, 9)}), NEWEST, ORDERS)
-    metadata.update(told({}, error=ErrorCode.LEADER_NOT_AVAILABLE), NEWEST, ORDERS)
+    metadata.update(response_of({0: (1, 9)}), NEWEST, ORDERS)
+    metadata.update(response_of({}, error=ErrorCode.LEADER_NOT_AVAILABLE), NEWEST, ORDERS)
     assert led(metadata) == (1, 9)
 
 
 def test_what_was_asked_about_and_not_told_is_gone() -> None:
     metadata = Metadata()
-    metadata.update(told({0: (1, 9)}), NEWEST, ORDERS)
-    nothing = MetadataResponse(brokers=told({}).brokers)
+    metadata.update(response_of({0: (1, 9)}), NEWEST, ORDERS)
+    nothing = MetadataResponse(brokers=response_of({}).brokers)
     assert metadata.update(nothing, NEWEST, frozenset({"others"})) == frozenset()
     assert led(metadata) == (1, 9)
     assert metadata.update(nothing, NEWEST, None) == ORDERS
@@ -117,7 +117,7 @@ def test_a_hint_is_taken_if_it_is_newer_and_leads_somewhere(
     leader: int, epoch: int, endpoints: tuple[Broker, ...], expected: tuple[int, int]
 ) -> None:
     metadata = Metadata()
-    metadata.update(told({0: (1, 9), 1: (1, 4)}), NEWEST, ORDERS)
+    metadata.update(response_of({0: (1, 9), 1: (1, 4)}), NEWEST, ORDERS)
     news = UpdateLeader("orders", 0, leader, epoch, endpoints)
     assert metadata.update_leader(news) == (expected != (1, 9))
     assert led(metadata) == expected

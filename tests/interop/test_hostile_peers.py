@@ -104,7 +104,7 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
         for nth in (1, 2)
     ]
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with asyncio.timeout(400):
             await asyncio.gather(produce(here, VICTIM, "a"), produce(here, "bystander", "b"))
             ours, others = await asyncio.gather(
@@ -118,7 +118,7 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
             ]
             assert mine == expected
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert sum(fault.hit for fault in faults) >= len(apis)
 
 
@@ -202,7 +202,7 @@ def test_a_peer_that_is_no_broker_is_left_for_one_that_is(
 ) -> None:
     with hostile(behave) as (where, clients):
 
-        async def story() -> None:
+        async def scenario() -> None:
             async with asyncio.timeout(400):
                 for number in range(100):  # the first broker is chosen at random
                     await produce_one(f"{where},{kafka_broker.bootstrap}", number)
@@ -211,7 +211,7 @@ def test_a_peer_that_is_no_broker_is_left_for_one_that_is(
                 both = f"{where},{kafka_broker.bootstrap}"
                 assert len(await consume(both, VICTIM, number + 1)) == number + 1
 
-        asyncio.run(story())
+        asyncio.run(scenario())
     assert clients
 
 
@@ -232,14 +232,14 @@ def test_where_there_is_no_other_that_is_said_in_time_and_costs_little(behave: P
                         await producer.deliver("t", b"v")
                 return str(failed.value)
 
-            async def story() -> None:
+            async def scenario() -> None:
                 if where not in await said(1500) and behave not in SLOW:
                     assert where in await said(20_000), "on a machine that was busy"
                 async with Consumer(config(where, VICTIM, group_id="g")) as consumer:
                     consumer.assign([TopicPartition("t", 0)])
                     assert await consumer.poll(1.5) == []
 
-            asyncio.run(asyncio.wait_for(story(), 400))
+            asyncio.run(asyncio.wait_for(scenario(), 400))
             until(lambda: len(clients) >= 2)
         assert tracemalloc.get_traced_memory()[1] < BOUND
     finally:
@@ -261,7 +261,7 @@ def test_a_broker_that_stops_reading_holds_up_one_client_within_its_memory(
         delivery_timeout_ms=3000,
     )
 
-    async def story() -> tuple[int, int]:
+    async def scenario() -> tuple[int, int]:
         async with Producer(given) as producer:
             futures = [await producer.send("t", bytes(50_000), partition=0) for _ in range(40)]
             assert sum(future.done() for future in futures) >= 40 - most // 50_000
@@ -270,5 +270,5 @@ def test_a_broker_that_stops_reading_holds_up_one_client_within_its_memory(
         failed = sum(isinstance(each, RequestFailed) for each in results)
         return failed, len(results)
 
-    failed, sent = asyncio.run(asyncio.wait_for(story(), 400))
+    failed, sent = asyncio.run(asyncio.wait_for(scenario(), 400))
     assert failed == sent

@@ -100,15 +100,15 @@ def test_one_changed_byte_is_an_error_or_another_message(name: str) -> None:
 def agree(cls: Any, name: str, version: int, data: bytes, lenient: bool) -> None:
     """Check that both codecs make the same of any bytes, and write and read it again."""
     slow = reference.parse(name, version, data, lenient=lenient)
-    story = f"{name} v{version} lenient={lenient} {data.hex()}"
+    scenario = f"{name} v{version} lenient={lenient} {data.hex()}"
     with fast_alone():
         fast = verdict(name, version, data, lenient=lenient)
-    assert fast is (None if slow.error is None else type(slow.error)), story
+    assert fast is (None if slow.error is None else type(slow.error)), scenario
     if fast is not None:
         return
     message = cls.decode(data, version, lenient=lenient)
-    assert same(reference.values_of(message), slow.values), story
-    assert message.bent == slow.bent, story
+    assert same(reference.values_of(message), slow.values), scenario
+    assert message.bent == slow.bent, scenario
     if any(
         "unknown_tags" in flaw.path for flaw in slow.flaws
     ):  # twice, or no tag: read, not written
@@ -116,8 +116,8 @@ def agree(cls: Any, name: str, version: int, data: bytes, lenient: bool) -> None
             message.encode(version, lenient=lenient)
         return
     written = message.encode(version, lenient=lenient)
-    assert written == reference.encode(name, version, message, lenient=lenient), story
-    assert same(cls.decode(written, version, lenient=lenient), message), story
+    assert written == reference.encode(name, version, message, lenient=lenient), scenario
+    assert same(cls.decode(written, version, lenient=lenient), message), scenario
 
 
 MOST_FIELDS: Final = 12

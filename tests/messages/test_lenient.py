@@ -30,7 +30,7 @@ SIZED_WRONG: Final = Bent(wrong_sizes=1, trailing=b"\xff")
 
 def check(name: str, version: int, data: bytes) -> Any:
     """Check the law for some bytes; None where they are refused."""
-    story = f"{name} v{version} {data.hex()}"
+    scenario = f"{name} v{version} {data.hex()}"
     try:
         message = REGISTRY.load(name).decode(data, version, lenient=True)
     except DecodeError:
@@ -38,14 +38,14 @@ def check(name: str, version: int, data: bytes) -> Any:
     bent = message.bent
     written = message.encode(version, lenient=True)
     again = REGISTRY.load(name).decode(written, version, lenient=True)
-    assert same(again, message), story
+    assert same(again, message), scenario
     if bent is None:
-        assert message.encode(version) == data, story
+        assert message.encode(version) == data, scenario
     elif bent.is_lossless:
-        assert written == data, story
-    assert bent is None or str(bent), story
-    assert bent == reference.parse(name, version, data, lenient=True).bent, story
-    assert written == reference.encode(name, version, message, lenient=True), story
+        assert written == data, scenario
+    assert bent is None or str(bent), scenario
+    assert bent == reference.parse(name, version, data, lenient=True).bent, scenario
+    assert written == reference.encode(name, version, message, lenient=True), scenario
     return message
 
 

@@ -77,17 +77,17 @@ def refused(message: Any, version: int, slot: Slot, value: Any, kind: type[Encod
     """Set a field, expect the refusal, set it back."""
     before = getattr(slot.owner, slot.field.attribute)
     setattr(slot.owner, slot.field.attribute, value)
-    story = f"{slot.path} v{version} = {value!r:.40}"
+    scenario = f"{slot.path} v{version} = {value!r:.40}"
     try:
         with pytest.raises(EncodeError) as caught:
             message.encode(version)
         with fast_alone():
-            assert encoding_verdict(message, version) is kind, story
+            assert encoding_verdict(message, version) is kind, scenario
     finally:
         setattr(slot.owner, slot.field.attribute, before)
-    assert type(caught.value) is kind, story
-    assert caught.value.path == slot.path, story
-    assert caught.value.offset is None, story
+    assert type(caught.value) is kind, scenario
+    assert caught.value.path == slot.path, scenario
+    assert caught.value.offset is None, scenario
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -87,15 +87,15 @@ def newest(name: str) -> tuple[int, Message] | None:
 def refuse(message: Message, version: int, slot: Slot, value: Any) -> None:
     """Expect that a message with a wrong value is refused by name."""
     before = getattr(slot.owner, slot.field.attribute)
-    story = f"{slot.path} v{version} = {value!r:.40}"
+    scenario = f"{slot.path} v{version} = {value!r:.40}"
     try:
         setattr(slot.owner, slot.field.attribute, value)
     except TypeError:
         return
     error = refusal(message, version)
     setattr(slot.owner, slot.field.attribute, before)
-    assert error is not None, f"{story} was encoded"
-    assert error.path.startswith(slot.path), f"{story}: {error}"
+    assert error is not None, f"{scenario} was encoded"
+    assert error.path.startswith(slot.path), f"{scenario}: {error}"
 
 
 def refusal(message: Message, version: int) -> EncodeError | None:

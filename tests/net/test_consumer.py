@@ -41,14 +41,14 @@ async def write(broker: ServerThread, number: int) -> None:
 def test_a_client_closed_at_once_waits_for_nothing(kafka_broker: ServerThread) -> None:
     """Its connection attempt is cancelled before it has begun."""
 
-    async def story() -> float:
+    async def scenario() -> float:
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with consumer(kafka_broker) as reader:
             reader.subscribe(["t"])
         return loop.time() - began
 
-    assert asyncio.run(story()) < 2
+    assert asyncio.run(scenario()) < 2
 
 
 class Listener:
@@ -73,7 +73,7 @@ class Listener:
 
 
 def test_nothing_is_returned_before_the_listener_has(kafka_broker: ServerThread) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await write(kafka_broker, 3)
         listener = Listener()
         async with consumer(kafka_broker) as it:
@@ -89,13 +89,13 @@ def test_nothing_is_returned_before_the_listener_has(kafka_broker: ServerThread)
             assert [each.value for each in await polling] == [b"0", b"1", b"2"]
         assert listener.told == [("assigned", 1), ("revoked", 1)]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_a_listener_raises_the_poll_raises_and_the_next_goes_on(
     kafka_broker: ServerThread,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await write(kafka_broker, 1)
         listener = Listener()
         listener.refuses = True
@@ -106,11 +106,11 @@ def test_what_a_listener_raises_the_poll_raises_and_the_next_goes_on(
                 await it.poll()
             assert [each.value for each in await it.poll()] == [b"0"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_poll_continues_while_another_task_commits(kafka_broker: ServerThread) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await write(kafka_broker, 2)
         async with consumer(kafka_broker, enable_auto_commit=False) as it:
             it.subscribe(["t"])
@@ -126,11 +126,11 @@ def test_a_poll_continues_while_another_task_commits(kafka_broker: ServerThread)
             await write(kafka_broker, 1)
             assert [each.offset for each in await polling] == [2]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_pending_calls_fail_on_close(kafka_broker: ServerThread) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         it = consumer(kafka_broker)
         await it.start()
         kafka_broker.fault("OffsetFetch", action="drop")
@@ -148,12 +148,12 @@ def test_pending_calls_fail_on_close(kafka_broker: ServerThread) -> None:
         with pytest.raises(ClientClosed):
             it.assignment()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     until(lambda: not kafka_broker.server.connections)
 
 
 def test_a_close_that_is_cancelled_leaves_nothing_open(kafka_broker: ServerThread) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await write(kafka_broker, 1)
         it = consumer(kafka_broker)
         await it.start()
@@ -169,5 +169,5 @@ def test_a_close_that_is_cancelled_leaves_nothing_open(kafka_broker: ServerThrea
         with pytest.raises(ClientClosed):
             await it.poll()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     until(lambda: not kafka_broker.server.connections)

@@ -18,28 +18,28 @@ SMALL: dict[str, Setting] = {"batch.size": 200, "linger.ms": 0}
 def test_answers_are_heard_by_who_never_waits(kafka_broker: ServerThread) -> None:
     """Nothing that it awaits makes it wait, and yet the loop has its turns."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
             first = await producer.send("t", b"first")
             while not first.done():
                 await producer.send("t", bytes(100))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_records_of_many_tasks_keep_the_order_of_the_tasks(kafka_broker: ServerThread) -> None:
-    async def story() -> list[int]:
+    async def scenario() -> list[int]:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
             await producer.deliver("t", b"the topic is known")
             sends = (producer.send("t", b"%d" % at * 10) for at in range(MANY))
             futures = await asyncio.gather(*sends)
             return [each.offset for each in await asyncio.gather(*futures)]
 
-    assert asyncio.run(story()) == list(range(1, MANY + 1))
+    assert asyncio.run(scenario()) == list(range(1, MANY + 1))
 
 
 def test_a_send_that_is_cancelled_before_its_turn_is_never_sent(kafka_broker: ServerThread) -> None:
-    async def story() -> int:
+    async def scenario() -> int:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
             await producer.deliver("t", b"the topic is known")
             tasks = [asyncio.ensure_future(producer.send("t", bytes(150))) for _ in range(MANY)]
@@ -53,7 +53,7 @@ def test_a_send_that_is_cancelled_before_its_turn_is_never_sent(kafka_broker: Se
             end = await producer.deliver("t", b"after them")
         return end.offset - (len(tasks) - len(waiting))
 
-    assert asyncio.run(story()) == 1
+    assert asyncio.run(scenario()) == 1
 
 
 def test_results_and_what_is_called_with_them_come_in_order(kafka_broker: ServerThread) -> None:
@@ -62,7 +62,7 @@ def test_results_and_what_is_called_with_them_come_in_order(kafka_broker: Server
         kafka_broker.fault("Produce", nth=nth, action="disconnect", carried_out=True)
     told: list[int] = []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
             for at in range(MANY):
                 future = await producer.send("t", b"%d" % at)
@@ -70,5 +70,5 @@ def test_results_and_what_is_called_with_them_come_in_order(kafka_broker: Server
             await producer.flush()
             await asyncio.sleep(0)  # callbacks come with the loop's next turn
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert told == list(range(MANY))

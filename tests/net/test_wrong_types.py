@@ -36,7 +36,7 @@ HERE = ("t", 0)
 def test_a_wrong_record_of_a_new_topic_harms_nobody(
     kafka_broker: ServerThread, wrong: dict[str, Any]
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
             sends = [
                 producer.send("new", b"first"),
@@ -50,11 +50,11 @@ def test_a_wrong_record_of_a_new_topic_harms_nobody(
                 assert isinstance(future, asyncio.Future), future
                 await future
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_was_sent_is_what_it_was_then(kafka_broker: ServerThread) -> None:
-    async def story() -> bytes | None:
+    async def scenario() -> bytes | None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
             value = bytearray(b"then")
             sending = asyncio.ensure_future(producer.send("fresh", value))  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def test_what_was_sent_is_what_it_was_then(kafka_broker: ServerThread) -> None:
             consumer.assign([("fresh", 0)])  # type: ignore[list-item]
             return (await consumer.poll())[0].value
 
-    assert asyncio.run(story()) == b"then"
+    assert asyncio.run(scenario()) == b"then"
 
 
 CONSUMER: dict[str, Callable[[Any], Any]] = {
@@ -109,7 +109,7 @@ CONSUMER: dict[str, Callable[[Any], Any]] = {
 def test_a_consumer_refuses_at_the_call_and_reads_on(
     kafka_broker: ServerThread, call: Callable[[Any], Any]
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         config = {
             "bootstrap.servers": kafka_broker.bootstrap,
             "auto.offset.reset": "earliest",
@@ -125,7 +125,7 @@ def test_a_consumer_refuses_at_the_call_and_reads_on(
             assert (await consumer.poll())[0].value == b"v"
             await consumer.commit()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -134,14 +134,14 @@ def test_a_consumer_refuses_at_the_call_and_reads_on(
     ids=lambda value: repr(value)[:20],
 )
 def test_a_subscription_of_a_wrong_type_is_refused(kafka_broker: ServerThread, topics: Any) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         config = {"bootstrap.servers": kafka_broker.bootstrap, "group.id": "g"}
         async with Consumer(config) as consumer:
             with pytest.raises(EncodeError):
                 consumer.subscribe(topics)
             assert consumer.subscription() == frozenset()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 ADMIN: dict[str, Callable[[Any], Any]] = {
@@ -174,7 +174,7 @@ ADMIN: dict[str, Callable[[Any], Any]] = {
 def test_an_admin_call_is_refused_and_others_go_on(
     kafka_broker: ServerThread, call: Callable[[Any], Any]
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with Admin({"bootstrap.servers": kafka_broker.bootstrap}) as admin:
             other = asyncio.ensure_future(admin.list_offsets({("t", 0): -1}))
             with pytest.raises(EncodeError):
@@ -182,7 +182,7 @@ def test_an_admin_call_is_refused_and_others_go_on(
             assert (await other)[("t", 0)].offset >= 0
             assert "t" in await admin.list_topics()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 async def maybe(result: Any) -> None:
@@ -201,7 +201,7 @@ def test_an_error_inside_the_machine_ends_the_client_once(
         calls.append(None)
         raise ZeroDivisionError("a mistake")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
             await producer.deliver("t", b"known")
             monkeypatch.setattr("kafkawire.client.network.connection.Connection._on_bytes", failing)
@@ -223,5 +223,5 @@ def test_an_error_inside_the_machine_ends_the_client_once(
             with pytest.raises(ClientClosed):
                 await producer.send("t", b"later")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert len(calls) == 1

@@ -28,7 +28,7 @@ from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.shuffle.packets import Partitioner, hashes
 from kafkawire.spark.splitting import inputs
 from kafkawire.spark.write.finishing import Finish
-from tests.capture.written import Story
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -153,16 +153,16 @@ def test_the_name_stated_first_wins(spark: SparkSession, tmp_path: Path) -> None
     """The connection that is seen first names a topic last, and otherwise, within what is read at
     once; its task must not think that it was first.
     """
-    story = Story()
+    scenario = Scenario()
     named = {(0, 150): "late", (1, 100): "early"}
     for number in range(200):
         for connection in (0, 1):
             topic = {**TOPIC, "errorCode": 0, "name": named.get((connection, number))}
             topics = [topic] if topic["name"] else []
-            story.asks("Metadata", 12, connection, topics=[])
-            story.answers("Metadata", 12, connection, topics=topics, **METADATA)
-    story.asks("Fetch", 13, 1, **FETCH)
-    files = [str(story.save(tmp_path / "names.pcap"))]
+            scenario.request("Metadata", 12, connection, topics=[])
+            scenario.respond("Metadata", 12, connection, topics=topics, **METADATA)
+    scenario.request("Fetch", 13, 1, **FETCH)
+    files = [str(scenario.save(tmp_path / "names.pcap"))]
     want = rows_of(files, "exchanges")
     assert want[-1]["topics"] == ["early"]
     for partitions in (None, 1, 3, 4, 5):

@@ -14,7 +14,7 @@ from kafkawire.client.consumer.assignors import Assignments, Assignor, Rebalance
 from kafkawire.client.consumer.assignors.soundness import invalid_assignment
 from kafkawire.client.consumer.failures import GroupFailed
 
-from .test_stories import ORDERS, config, stable, world, write
+from .test_scenarios import ORDERS, config, stable, world, write
 from .users import User, covered
 
 Divide = Callable[[Mapping[str, int], Sequence[Member]], Assignments]

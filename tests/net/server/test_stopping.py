@@ -49,7 +49,7 @@ def ended(there: socket.socket) -> bool:
 def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
     """After so many loop iterations: not accepted yet, being accepted, connected."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         server = Server()
         await server.start()
         ending: list[asyncio.Task[None]] = []
@@ -70,7 +70,7 @@ def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
             assert ended(there)
 
     with nothing_left_open():
-        asyncio.run(story())
+        asyncio.run(scenario())
 
 
 def test_a_client_that_never_shakes_hands() -> None:

@@ -17,7 +17,7 @@ from kafkawire.protocol.json_form import uuid_text
 from kafkawire.records import BatchBuilder
 from tests.conftest import FIXTURES, shared
 
-from .written import BROKER, CLIENT, Story, request, response
+from .written import BROKER, CLIENT, Scenario, request, response
 
 ORDERS = uuid_text(bytes(range(16)))
 ENDS = {"client": "10.0.0.1:50000", "broker": "10.0.0.2:9092"}
@@ -48,20 +48,24 @@ def batch(*values: bytes) -> str:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    story = Story()
-    story.asks("Metadata", 12, topics=[{"name": "orders"}])
-    story.answers(
+    scenario = Scenario()
+    scenario.request("Metadata", 12, topics=[{"name": "orders"}])
+    scenario.respond(
         "Metadata",
         12,
         throttleTimeMs=7,
         topics=[{"name": "orders", "topicId": ORDERS, "errorCode": 0}],
     )
     partitions = [{"index": 2, "records": batch(b"one", b"two")}]
-    story.asks("Produce", 9, acks=-1, topicData=[{"name": "orders", "partitionData": partitions}])
+    scenario.request(
+        "Produce", 9, acks=-1, topicData=[{"name": "orders", "partitionData": partitions}]
+    )
     answered = [{"index": 2, "errorCode": 6, "baseOffset": 40, "logStartOffset": 3}]
-    story.answers("Produce", 9, responses=[{"name": "orders", "partitionResponses": answered}])
-    story.asks("Produce", 9, acks=0, topicData=[{"name": "orders", "partitionData": partitions}])
-    return story.closes().save(tmp_path / "hand.pcap")
+    scenario.respond("Produce", 9, responses=[{"name": "orders", "partitionResponses": answered}])
+    scenario.request(
+        "Produce", 9, acks=0, topicData=[{"name": "orders", "partitionData": partitions}]
+    )
+    return scenario.close().save(tmp_path / "hand.pcap")
 
 
 def test_exchanges_by_hand(written: Path) -> None:
@@ -238,20 +242,20 @@ def test_an_unknown_table(written: Path) -> None:
 # -- names of topics
 
 
-def fetches_by_id(story: Story) -> Story:
+def fetches_by_id(scenario: Scenario) -> Scenario:
     topics = [{"topicId": ORDERS, "partitions": [{"partition": 1, "fetchOffset": 7}]}]
-    story.asks("Fetch", 13, topics=topics)
-    told = [{"topicId": ORDERS, "partitions": [{"partitionIndex": 1, "highWatermark": 9}]}]
-    return story.answers("Fetch", 13, responses=told)
+    scenario.request("Fetch", 13, topics=topics)
+    fetched = [{"topicId": ORDERS, "partitions": [{"partitionIndex": 1, "highWatermark": 9}]}]
+    return scenario.respond("Fetch", 13, responses=fetched)
 
 
-def names_the_topic(story: Story) -> Story:
-    story.asks("Metadata", 12)
-    return story.answers("Metadata", 12, topics=[{"name": "orders", "topicId": ORDERS}])
+def names_the_topic(scenario: Scenario) -> Scenario:
+    scenario.request("Metadata", 12)
+    return scenario.respond("Metadata", 12, topics=[{"name": "orders", "topicId": ORDERS}])
 
 
 def test_a_later_topic_name_applies_to_earlier_rows(tmp_path: Path) -> None:
-    file = names_the_topic(fetches_by_id(Story())).save(tmp_path / "late.pcap")
+    file = names_the_topic(fetches_by_id(Scenario())).save(tmp_path / "late.pcap")
     # a batch of one row goes out before the name was read
     fetch, _ = rows(file, "exchanges", batch_rows=1)
     assert fetch["topics"] == ["orders"]
@@ -266,21 +270,21 @@ def test_a_later_topic_name_applies_to_earlier_rows(tmp_path: Path) -> None:
 
 
 def test_a_topic_name_in_a_later_file_applies_to_earlier_rows(tmp_path: Path) -> None:
-    story = names_the_topic(fetches_by_id(Story()))
-    files = [story.save(tmp_path / "b.pcap", 4), story.save(tmp_path / "a.pcap", 0, 4)]
+    scenario = names_the_topic(fetches_by_id(Scenario()))
+    files = [scenario.save(tmp_path / "b.pcap", 4), scenario.save(tmp_path / "a.pcap", 0, 4)]
     fetch, _ = rows(files, "exchanges", batch_rows=1)
     assert fetch["topics"] == ["orders"]
 
 
 def test_an_unknown_topic_name_leaves_the_id(tmp_path: Path) -> None:
-    file = fetches_by_id(Story()).save(tmp_path / "never.pcap")
+    file = fetches_by_id(Scenario()).save(tmp_path / "never.pcap")
     (fetch,) = rows(file, "exchanges")
     assert fetch["topics"] == [ORDERS]
     assert fetch["partitions"] == [{"topic": None, "topic_id": ORDERS, "partitions": [1]}]
 
 
 def test_a_stream_has_the_topic_names_seen_so_far(tmp_path: Path) -> None:
-    file = names_the_topic(fetches_by_id(Story())).save(tmp_path / "late.pcap")
+    file = names_the_topic(fetches_by_id(Scenario())).save(tmp_path / "late.pcap")
     with file.open("rb") as stream:
         found = [
             row for b in tables.read(stream, "exchanges", batch_rows=1) for row in b.to_pylist()
@@ -293,14 +297,14 @@ def test_a_stream_has_the_topic_names_seen_so_far(tmp_path: Path) -> None:
 
 
 def test_an_incremental_fetch_has_the_partitions_of_its_session(tmp_path: Path) -> None:
-    story = Story()
+    scenario = Scenario()
     topics = [{"topic": "orders", "partitions": [{"partition": 0}, {"partition": 1}]}]
-    story.asks("Fetch", 12, sessionId=0, sessionEpoch=0, topics=topics)
-    story.answers("Fetch", 12, sessionId=5)
-    story.asks("Fetch", 12, sessionId=5, sessionEpoch=1)
-    told = [{"topic": "orders", "partitions": [{"partitionIndex": 1, "highWatermark": 3}]}]
-    story.answers("Fetch", 12, sessionId=5, responses=told)
-    file = story.save(tmp_path / "session.pcap")
+    scenario.request("Fetch", 12, sessionId=0, sessionEpoch=0, topics=topics)
+    scenario.respond("Fetch", 12, sessionId=5)
+    scenario.request("Fetch", 12, sessionId=5, sessionEpoch=1)
+    fetched = [{"topic": "orders", "partitions": [{"partitionIndex": 1, "highWatermark": 3}]}]
+    scenario.respond("Fetch", 12, sessionId=5, responses=fetched)
+    file = scenario.save(tmp_path / "session.pcap")
     whole = [{"topic": "orders", "topic_id": None, "partitions": [0, 1]}]
     assert [row["partitions"] for row in rows(file, "exchanges")] == [whole, whole]
     assert [
@@ -345,14 +349,16 @@ def test_packets_are_numbered_in_their_own_files() -> None:
 
 
 def test_software_and_sasl_mechanism(tmp_path: Path) -> None:
-    story = Story()
-    story.asks("ApiVersions", 3, clientSoftwareName="librdkafka", clientSoftwareVersion="2.16.0")
-    story.answers("ApiVersions", 3)
-    story.asks("SaslHandshake", 1, mechanism="SCRAM-SHA-512")
-    story.answers("SaslHandshake", 1, mechanisms=["SCRAM-SHA-512"])
-    story.asks("SaslAuthenticate", 2, authBytes="c2VjcmV0")
-    story.answers("SaslAuthenticate", 2)
-    file = story.save(tmp_path / "sasl.pcap")
+    scenario = Scenario()
+    scenario.request(
+        "ApiVersions", 3, clientSoftwareName="librdkafka", clientSoftwareVersion="2.16.0"
+    )
+    scenario.respond("ApiVersions", 3)
+    scenario.request("SaslHandshake", 1, mechanism="SCRAM-SHA-512")
+    scenario.respond("SaslHandshake", 1, mechanisms=["SCRAM-SHA-512"])
+    scenario.request("SaslAuthenticate", 2, authBytes="c2VjcmV0")
+    scenario.respond("SaslAuthenticate", 2)
+    file = scenario.save(tmp_path / "sasl.pcap")
     (row,) = rows(file, "connections")
     assert only(row, "client_software_name", "client_software_version", "sasl_mechanism") == {
         "client_software_name": "librdkafka",
@@ -373,9 +379,11 @@ def test_a_corrupt_batch_is_a_problem_and_affects_no_other(tmp_path: Path) -> No
     bad = good[:-1] + bytes([good[-1] ^ 1])
     records = base64.b64encode(bad + good).decode()
     partitions = [{"index": 0, "records": records}]
-    story = Story()
-    story.asks("Produce", 9, acks=0, topicData=[{"name": "orders", "partitionData": partitions}])
-    file = story.save(tmp_path / "broken.pcap")
+    scenario = Scenario()
+    scenario.request(
+        "Produce", 9, acks=0, topicData=[{"name": "orders", "partitionData": partitions}]
+    )
+    file = scenario.save(tmp_path / "broken.pcap")
     (problem,) = rows(file, "problems")
     assert problem["kind"] == "records"
     assert problem["error"].startswith("orders-0: batch[0]: the checksum is")
@@ -394,10 +402,10 @@ def test_gaps_are_problems() -> None:
 def test_invalid_utf_8_is_escaped(tmp_path: Path) -> None:
     frame = request("Metadata", 9, 1, topics=[{"name": "orders"}])
     at = frame.index(b"orders")
-    story = Story().sends(CLIENT, request("Metadata", 9, 0))
-    story.sends(BROKER, response("Metadata", 9, 0))
-    story.sends(CLIENT, frame[:at] + b"\xff" + frame[at + 1 :])
-    file = story.save(tmp_path / "text.pcap")
+    scenario = Scenario().send(CLIENT, request("Metadata", 9, 0))
+    scenario.send(BROKER, response("Metadata", 9, 0))
+    scenario.send(CLIENT, frame[:at] + b"\xff" + frame[at + 1 :])
+    file = scenario.save(tmp_path / "text.pcap")
     assert rows(file, "exchanges")[1]["topics"] == ["\\udcffrders"]
     assert rows(file, "messages")[2]["status"] == "lenient"
 
