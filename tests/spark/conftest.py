@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -69,12 +70,22 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return gathered(tmp_path_factory.mktemp("sets"), captures)
 
 
+def some(sets: dict[str, list[str]], share: int) -> dict[str, list[str]]:
+    """Choose the two sets with the most bytes, whose connections are cut, and of the others at
+    random one of so many; all of them in `make soak`.
+    """
+    if SOAK > 1:
+        return sets
+    *others, second, first = sorted(sets, key=lambda name: sum(map(os.path.getsize, sets[name])))
+    return {
+        name: sets[name] for name in (second, first, *random.sample(others, len(others) // share))
+    }
+
+
 @pytest.fixture
 def some_sets(sets: dict[str, list[str]]) -> dict[str, list[str]]:
-    """A random fifth of all captures; all of them in `make soak`."""
-    names = sorted(sets)
-    chosen = names if SOAK > 1 else random.sample(names, len(names) // 5)
-    return {name: sets[name] for name in chosen}
+    """A fifth of all captures."""
+    return some(sets, 5)
 
 
 def counted(rows: Iterable[dict[str, Any]]) -> Counter[str]:

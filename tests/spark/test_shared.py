@@ -19,9 +19,8 @@ from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
 from kafkawire.spark.write.shared_directory import SpilledTable
-from tests.fuzzing import SOAK
 
-from .conftest import counted, rows_of
+from .conftest import counted, rows_of, some
 
 SHARED = sorted({*TABLES} - {GROUP_EVENTS_TABLE})
 
@@ -43,10 +42,12 @@ def decoded(
 
 
 @pytest.fixture(scope="module")
-def whole(sets: dict[str, list[str]]) -> list[list[str]]:
+def whole(sets: dict[str, list[str]]) -> dict[str, list[str]]:
     """The sets whose datagrams come whole."""
     options = parse({})
-    found = [files for files in sets.values() if not make_plan(None, files, options).fragments]
+    found = {
+        name: files for name, files in sets.items() if not make_plan(None, files, options).fragments
+    }
     assert len(found) > 50
     return found
 
@@ -55,7 +56,7 @@ def whole(sets: dict[str, list[str]]) -> list[list[str]]:
 @pytest.mark.parametrize("table", SHARED)
 def test_captures(
     spark: SparkSession,
-    whole: list[list[str]],
+    whole: dict[str, list[str]],
     table: str,
     visited: bool,
     tmp_path: Path,
@@ -70,7 +71,7 @@ def test_captures(
         monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     else:
         given["partitions"] = "3"
-    chosen = whole if SOAK > 1 else random.sample(whole, len(whole) // 9)
+    chosen = [*some(whole, 9).values()]
     files = [file for each in chosen for file in each]
     random.shuffle(files)
     table_files, rows = decoded(spark, files, table, tmp_path / "rows", **given)
