@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from itertools import count
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,10 +28,28 @@ settings.register_profile(
 settings.load_profile("kafkawire")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from tests.markers import turn  # a plugin: pytest imports it first
+
+    items.sort(key=turn)
+
+
+FREEZE_EVERY = 1000
+_ended = count(1)
+
+
 def pytest_collection_finish() -> None:
     """Keep the cyclic GC off the 20,000 collected tests: each of its full runs would visit them."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """Keep it off what ended tests leave, too: their results, and caches of modules."""
+    if next(_ended) % FREEZE_EVERY == 0:
+        gc.collect()
+        gc.freeze()
 
 
 def missing(what: str) -> NoReturn:

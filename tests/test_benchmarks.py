@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +27,12 @@ from kafkawire.primitives import writer
 from .conftest import ROOT, missing
 
 CODEC_CASES = 8
+
+
+@pytest.fixture(autouse=True)
+def _no_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each measurement it would visit the objects of all tests, which takes a second."""
+    monkeypatch.setattr("benchmarks.measure.gc", SimpleNamespace(collect=lambda: 0))
 
 
 def test_a_suite_prints_its_tables_and_keeps_its_figures(

@@ -151,12 +151,14 @@ def test_sql_reads_captures(page: str, spark: SparkSession, playground: Playgrou
 def test_a_stream_lists_files(spark: SparkSession, playground: Playground) -> None:
     block = blocks("docs/spark.md", "python")[-1]
     code = re.sub(r'"([\w/]+/\w*)"', lambda it: repr(located(it[1], playground.folder)), block.text)
-    exec(compile(code, block.page, "exec"), {"spark": spark})
+    known: dict[str, Any] = {"spark": spark}
+    exec(compile(code, block.page, "exec"), known)
     (query,) = spark.streams.active
-    try:
-        query.processAllAvailable()
-    finally:
-        query.stop()
+    with known["watcher"]:
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
     assert list((playground.folder / "tables" / "connections").glob("batch=*"))
 
 
