@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kafkawire
+import kafkawire_cli
+import kafkawire_codegen
 from kafkawire.messages import REGISTRY
 from kafkawire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkawire.primitives import FieldRow, Structure
 from kafkawire.protocol.connect import ConnectAssignment, ConnectorAssignment
 from kafkawire.protocol.fields import Field, Step, all_fields, fields_at, steps_to
-from tests.conftest import ROOT
 
 SOURCES = {
-    path.relative_to(ROOT).as_posix(): path
-    for folder in ("kafkawire", "cli", "codegen")
-    for path in (ROOT / folder).rglob("*.py")
+    f"{package.__name__}/{path.relative_to(folder).as_posix()}": path
+    for package in (kafkawire, kafkawire_cli, kafkawire_codegen)
+    for folder in (Path(str(package.__file__)).parent,)
+    for path in folder.rglob("*.py")
     if path.parent.name != "messages"
 }
+"""The modules that are tested, of the source tree or of an installation."""
 
 
 def field_named(cls: type[Structure], attribute: str) -> Field:

@@ -14,9 +14,10 @@ TIMEOUT_S = 100.0
 
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
-    """Create a topic."""
+    """Create a topic; it keeps records however old they are."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(TIMEOUT_S)
+    new = NewTopic(topic, partitions, 1, config={"retention.ms": "-1"})
+    admin.create_topics([new])[topic].result(TIMEOUT_S)
 
 
 def produce(

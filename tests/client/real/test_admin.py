@@ -101,7 +101,7 @@ def test_configurations(kafka: Broker, topic: Topic) -> None:
 
 
 def test_offsets_and_deleting_records(kafka: Broker, topic: Topic) -> None:
-    name = topic(partitions=2)
+    name = topic(partitions=2, retention_ms="-1")  # its records are of 1970
     fill(kafka, name, 10)
 
     async def work(admin: Admin) -> None:
