@@ -30,7 +30,6 @@ from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
 MODES: Final = ("off", "hot", "all")
 
 CAPTURE: Final = (
-    "frames/apis",
     "tcp/out_of_order",
     "frames/bodies",
     "tcp/limits",
@@ -50,15 +49,13 @@ CAPTURE: Final = (
     "tcp/retransmission",
     "tcp/gap_policy",
     "frames/decoding",
-    "frames/headers",
     "tcp/reassembly",
     "frames/detection",
     "jsonl/formats",
     "jsonl/records",
     "jsonl/records_fields",
     "jsonl/rows",
-    "tcp/run",
-    "frames/stream",
+    "frames/framing",
     "tcp/connection_table",
     "tables/extraction/body_reader",
     "tables/extraction/body_values",
@@ -119,7 +116,6 @@ RARE: Final = (
     *(
         f"kafkawire/capture/{name}.py"
         for name in (
-            "frames/apis",
             "tcp/out_of_order",
             "tcp/limits",
             "files/packet_offsets",
@@ -134,7 +130,6 @@ RARE: Final = (
             "frames/serialised",
             "tables/columns",
             "tables/passes",
-            "tcp/connection",
             "tcp/connection_table",
             "tables/context",
             "tables/exchanges",
@@ -170,7 +165,6 @@ C_SOURCES: Final = (
 """Modules in C; each has a Python version for interpreted builds."""
 
 CONTEXT: Final = (
-    "kafkawire/capture/frames/truncated.py",
     "kafkawire/capture/files/blocks.py",
     "kafkawire/capture/tcp/events.py",
     "kafkawire/capture/packets/parser.py",

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from . import pipes
 from .registry import HELP, Verbs

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 
 class Verb(NamedTuple):

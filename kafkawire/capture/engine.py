@@ -16,15 +16,13 @@ from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation
-from .frames.decoding import Item
-from .frames.serialised import LocatedItem
+from .frames.decoding import Item, LocatedItem
 from .packets.parser import Segments
 from .snapshot import dump, load
-from .tcp.connection import Connection, Endpoint
+from .tcp.connection import Connection, Endpoint, Run
 from .tcp.events import Closed, Event
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
-from .tcp.run import Run
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
@@ -81,7 +79,7 @@ class Engine:
         """Handle the next segments of the capture, or with None its end; yield items in batches.
 
         Segments are in packet order. At the end, buffered data is flushed as rows. The bodies of
-        messages stay undecoded: `frames.serialised.located` decodes them.
+        messages stay undecoded: `frames.decoding.located` decodes them.
         """
         events = self._reassembler.handle(segments)
         at = 0

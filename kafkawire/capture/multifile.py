@@ -24,7 +24,7 @@ from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
 from .files.blocks import NO_TIME, PacketBlock
 from .files.source import Watch, read_capture
-from .frames.serialised import LocatedItem, located
+from .frames.decoding import LocatedItem, located
 from .packets.parser import PacketParser
 from .rows import Located, Row, Status
 from .tcp.connection import Connection

@@ -6,7 +6,6 @@ is invented.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -115,12 +114,3 @@ MESSAGES = frozenset(
         Status.SASL_TOKEN,
     }
 )
-
-
-def time_text(time_ns: int) -> str | None:
-    """Format a capture time as ISO 8601 in UTC with nanoseconds; None if unknown."""
-    if time_ns <= 0:  # frames without packets, and packets without a time
-        return None
-    seconds, rest = divmod(time_ns, 1_000_000_000)
-    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{whole}.{rest:09d}Z"

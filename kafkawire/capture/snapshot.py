@@ -2,7 +2,7 @@
 
 Law: a restored object continues as if it had never been serialised. The objects of STATE are
 written attribute by attribute, by name, so compiled and interpreted classes write and read the
-same; a change of these attributes is another STATE_VERSION.
+same; a change of these attributes, or a class in another module, is another STATE_VERSION.
 
     engine --version, attributes by name--> bytes --> engine    external objects are named only
 """
@@ -18,21 +18,19 @@ from .exchanges.client_detection import ClientDetection
 from .exchanges.conversation import Conversation
 from .exchanges.inference import Inference
 from .exchanges.pairing import Pairing, WaitingResponse
-from .frames.headers import RequestHeads
-from .frames.stream import Mark, Stream
-from .tcp.connection import Connection
+from .frames.framing import Mark, RequestHeads, Stream
+from .tcp.connection import Connection, Totals
 from .tcp.connection_table import ConnectionTable
 from .tcp.flow import Budget, Flow
 from .tcp.gap_policy import GapPolicy
-from .tcp.limits import DEFAULT_REASSEMBLY, Totals
+from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.out_of_order import OutOfOrderSegments
-from .tcp.reassembly import Reassembler
+from .tcp.reassembly import KEY, Reassembler
 from .tcp.retransmission import DeliveredBytes
-from .tcp.segment_columns import KEY
 
-STATE_VERSION: Final = 1
-"""Increase it with every change of what a state consists of: the classes of STATE, their
-attributes, and the meaning of these (tests/capture/test_snapshot.py has the attributes).
+STATE_VERSION: Final = 2
+"""Increase it with every change of what a state consists of: the classes of STATE, their modules,
+their attributes, and the meaning of these (tests/capture/test_snapshot.py has them).
 """
 
 

@@ -202,10 +202,11 @@ def _fields(
     json_steps: tuple[str | int, ...],
 ) -> Iterator[_Field]:
     attribute, *rest = steps
+    cls: Any = type(struct)  # mypy does not see that it is hashable
     value = getattr(struct, attribute)
     owners = (*owners, struct)
     path = f"{path}.{attribute}" if path else attribute
-    json_steps = (*json_steps, json_name(struct, attribute))
+    json_steps = (*json_steps, json_name(cls, attribute))
     if not rest:
         yield _Field(owners, path, json_steps, value)
     elif isinstance(value, list):

@@ -61,20 +61,16 @@ class Payload(NamedTuple):
         return made
 
 
-def json_name(struct: Structure, attribute: str) -> str:
-    """Find the JSON name of a struct's field."""
-    cls: Any = type(struct)  # mypy does not see that it is hashable
-    return _json_name(cls, attribute)
-
-
 @lru_cache(1 << 10)
-def _json_name(cls: Any, attribute: str) -> str:
+def json_name(cls: Any, attribute: str) -> str:
+    """Find the JSON name of a field of a struct's class."""
     return next(field.json_name for field in all_fields(cls) if field.attribute == attribute)
 
 
 def decoded_name(struct: Structure, attribute: str) -> str:
     """Return the JSON key for the decoded form of a bytes field."""
-    return f"{json_name(struct, attribute)}Decoded"
+    cls: Any = type(struct)  # mypy does not see that it is hashable
+    return f"{json_name(cls, attribute)}Decoded"
 
 
 def _frame_json(frame: Frame, secrets: bool) -> dict[str, Json]:

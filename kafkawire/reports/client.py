@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kafkawire.capture.files.blocks import NO_TIME
 
-from ..capture.rows import time_text
+from ..display import time_text
 
 
 class Software(NamedTuple):

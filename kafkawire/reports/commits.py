@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType
 
-from ..capture.rows import time_text
+from ..display import time_text
 
 
 class Partition(NamedTuple):

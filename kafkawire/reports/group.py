@@ -14,7 +14,7 @@ from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent, Protocol
 from kafkawire.protocol.error_code import ErrorCode
 
-from ..capture.rows import time_text
+from ..display import time_text
 from .client import Software
 from .commits import Commits, Offsets, offsets_json
 

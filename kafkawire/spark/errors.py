@@ -18,11 +18,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 file", "2 files"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 class SparkError(KafkaWireError):
     """A job, or a part of it, failed."""
 

@@ -21,8 +21,8 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from ..display import plural
 from .decode.columns import needed
-from .errors import plural
 from .options import Options
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 
 def arguments() -> argparse.ArgumentParser:

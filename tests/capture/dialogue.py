@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkawire.capture.packets.parser import PacketParser
-from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.events import Closed, CloseReason, Conflict, Discarded, Event, Gap
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.capture.tcp.run import Run
 
 from .wire import (
     ACK,

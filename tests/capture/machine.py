@@ -7,9 +7,8 @@ from typing import Final
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.frames.decoding import RawFrame
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.events import Closed, CloseReason, Event, Gap, GapReason
-from kafkawire.capture.tcp.run import Run
 
 CONNECTION: Final = Connection(0, bytes(36), 0, 0)
 

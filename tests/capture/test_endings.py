@@ -8,8 +8,7 @@ from kafkawire.capture.engine import Engine
 from kafkawire.capture.exchanges.endings import Endings, as_ended, count_frames
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.frames.decoding import RawFrame
-from kafkawire.capture.frames.serialised import LocatedItem
+from kafkawire.capture.frames.decoding import LocatedItem, RawFrame
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.tcp.connection import Connection
 

@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames.decoding import RawFrame
-from kafkawire.capture.frames.headers import RequestHeads, raw_request
-from kafkawire.capture.frames.stream import Mark
+from kafkawire.capture.frames.framing import Mark, RequestHeads, raw_request
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.events import Closed, Gap
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES
 
 from .machine import feed, finish, gap

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Closed, Event
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.capture.tcp.run import Run
 
 from .dialogue import Sent, packets
 from .wire import pcap, read

@@ -13,10 +13,10 @@ from kafkawire.capture.exchanges.response_layouts import layouts
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Closed
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.capture.tcp.run import Run
 from kafkawire.messages import REGISTRY
 
 from . import truth

@@ -10,9 +10,8 @@ from itertools import pairwise
 import pytest
 
 from kafkawire.capture.files.blocks import MAX_PACKETS
-from kafkawire.capture.packets.fragments import Defragmenter, Fragment
 from kafkawire.capture.packets.headers import Kind
-from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.parser import Defragmenter, Fragment, PacketParser
 from kafkawire.errors import UnsupportedLinkType
 
 from .wire import ACK, PSH, Packet, ethernet, ipv4, ipv6, payloads, pcap, read, segments, tcp, udp

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkawire.capture.frames.serialised import located
+from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.jsonl import writer as quick_text
 from kafkawire.capture.jsonl.records import batch_body, counts_of, records_of, shown_value
 from kafkawire.capture.jsonl.rows import Lines

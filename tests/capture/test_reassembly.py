@@ -10,11 +10,11 @@ import pytest
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.files.source import Capture
 from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Closed, CloseReason, DiscardReason, Gap, GapReason
 from kafkawire.capture.tcp.flow import Flow
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.capture.tcp.run import Run
 
 from .dialogue import ISNS, ReassembledEvents, Sent, goodbye, hello, packets, reassemble
 from .wire import FIN, PSH, RST, SYN, Packet, ethernet, interface, ipv4, section, simple, tcp

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Discarded
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
-from kafkawire.capture.tcp.run import Run
 
 from .dialogue import ReassembledEvents, Sent, hello, packets, reassemble
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkawire.capture.jsonl.records import Count
-from kafkawire.capture.jsonl.records_fields import records_fields
+from kafkawire.capture.jsonl.records_fields import Count, records_fields
 from kafkawire.capture.multifile import decode_capture
 from kafkawire.records import Record, RecordBatches
 

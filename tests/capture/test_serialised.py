@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
-from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames, located, pack, unpack
+from kafkawire.capture.frames.decoding import InFlightRequest, LocatedItem, RawFrame, located
+from kafkawire.capture.frames.serialised import SerialisedFrames, pack, unpack
 from kafkawire.capture.multifile import Traffic, decode_capture
 from kafkawire.capture.rows import Status
 from tests.conftest import FIXTURES

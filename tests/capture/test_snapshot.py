@@ -89,40 +89,45 @@ def test_a_state_of_another_version_is_refused() -> None:
 
 
 LAYOUT = {
-    "Budget": "held holding remembered",
-    "ClientDetection": "_limits _retry_at _searched _streams _walked",
-    "Connection": (
+    "tcp.flow.Budget": "held holding remembered",
+    "exchanges.client_detection.ClientDetection": "_limits _retry_at _searched _streams _walked",
+    "tcp.connection.Connection": (
         "captured_bytes client closed first_ns first_packet id key last_ns last_packet "
         "out_of_window repeated_bytes reset reset_ns syn_seen totals"
     ),
-    "ConnectionTable": "_max_bytes _removed budget flows limits opened",
-    "Conversation": (
+    "tcp.connection_table.ConnectionTable": "_max_bytes _removed budget flows limits opened",
+    "exchanges.conversation.Conversation": (
         "_detection _heads _inference _pairing _sasl_tokens _streams client detected limits other"
     ),
-    "DeliveredBytes": "_chunks _gaps _limit position stored",
-    "Flow": (
+    "tcp.retransmission.DeliveredBytes": "_chunks _gaps _limit position stored",
+    "tcp.flow.Flow": (
         "_budget _delivered _gap_policy _limits _out_of_order _peer_ack acked connection "
         "fin_acked fin_at initial next_seq origin peer position side totals waiting"
     ),
-    "GapPolicy": "_acks _limits _since",
-    "Inference": "_layouts _limits _searches _seen _undecoded _undecoded_bytes",
-    "Mark": "end packet time_ns",
-    "OutOfOrderSegments": "_cuts _held bytes",
-    "Pairing": "_in_flight _limits _waiting _waiting_bytes",
-    "Reassembler": "_table",
-    "RequestHeads": "_client_bytes _client_id",
-    "Stream": "_at _data _marks _more held in_sync last need position skip skipped",
-    "Totals": "conflicting delivered discarded duplicate keep_alive missing",
-    "WaitingResponse": "correlation_id frame mark",
+    "tcp.gap_policy.GapPolicy": "_acks _limits _since",
+    "exchanges.inference.Inference": "_layouts _limits _searches _seen _undecoded _undecoded_bytes",
+    "frames.framing.Mark": "end packet time_ns",
+    "tcp.out_of_order.OutOfOrderSegments": "_cuts _held bytes",
+    "exchanges.pairing.Pairing": "_in_flight _limits _waiting _waiting_bytes",
+    "tcp.reassembly.Reassembler": "_table",
+    "frames.framing.RequestHeads": "_client_bytes _client_id",
+    "frames.framing.Stream": "_at _data _marks _more held in_sync last need position skip skipped",
+    "tcp.connection.Totals": "conflicting delivered discarded duplicate keep_alive missing",
+    "exchanges.pairing.WaitingResponse": "correlation_id frame mark",
 }
-"""The attributes of a state of version 1. Whoever changes them increases STATE_VERSION: a watch
-then refuses older states instead of misreading them.
+"""The classes of a state of version 2, and their attributes. Whoever changes them increases
+STATE_VERSION: a watch then refuses older states instead of misreading them.
 """
 
 
 def test_another_layout_needs_another_version() -> None:
-    assert STATE_VERSION == 1
-    found = {cls.__name__: " ".join(sorted(attributes(cls(*made)))) for cls, made in STATE.items()}
+    assert STATE_VERSION == 2
+    found = {
+        f"{cls.__module__}.{cls.__name__}".removeprefix("kafkawire.capture."): " ".join(
+            sorted(attributes(cls(*made)))
+        )
+        for cls, made in STATE.items()
+    }
     assert found == LAYOUT
 
 

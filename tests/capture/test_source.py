@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.files.compression import STEP, Unpacked
-from kafkawire.capture.files.source import Capture, read_capture
+from kafkawire.capture.files.source import STEP, Capture, Unpacked, read_capture
 from kafkawire.errors import BadMagic, CorruptCapture, TruncatedCapture
 
 from .wire import Packet, packets_of, pcap, pcapng, read

@@ -30,7 +30,7 @@ from kafkawire.capture.tables.extraction.partition_fields import (
 from kafkawire.messages import REGISTRY
 from kafkawire.protocol import ApiKey
 from kafkawire.protocol.fields import Field, all_fields
-from kafkawire_cli.render.brief import facts
+from kafkawire_cli.render.messages import facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Message, build
 from kafkawire_codegen.schema import load_directory
@@ -217,7 +217,7 @@ def test_all_readers_find_the_same_entities(case: str) -> None:
     notes = body_facts_of(row, names, False)
     assert [topic.name for topic in notes.topics] == topics
     assert (notes.groups, notes.transactional_ids) == (groups, transactions)
-    said = facts(message, version)
+    said = facts(message, version, info.api_key, info.type)
     assert list(said.topics) == topics
     assert said.names == (
         *(("group_id", group) for group in groups),

@@ -15,12 +15,11 @@ from hypothesis import Phase, given, settings
 
 from kafkawire.capture.engine import Engine
 from kafkawire.capture.files.source import Capture, read_capture
-from kafkawire.capture.frames.serialised import located
+from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Located, Row, Status
-from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES, SHARED
 
 from .dialogue import Sent, goodbye, hello, packets

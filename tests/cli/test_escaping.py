@@ -15,7 +15,7 @@ import pytest
 import kafkawire
 from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
-from kafkawire.escaping import csv_text, printable, printable_lines
+from kafkawire.display import csv_text, printable, printable_lines
 from kafkawire_cli.input import cluster as live
 from kafkawire_cli.render.consumed_records import Form, writer
 from kafkawire_cli.render.messages import Shape
@@ -303,7 +303,7 @@ def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
 
     request = SimpleNamespace(
         body=HeartbeatRequest(group_id=HOSTILE), version=0, node_id=1, connection=1,
-        correlation_id=1, size=1, client_id=HOSTILE,
+        api_key=12, correlation_id=1, size=1, client_id=HOSTILE,
     )  # fmt: skip
     serve._print_report(SimpleNamespace(request=request, response=None, took=0.1))  # type: ignore[arg-type]
     serve._print_close(Close(1, HOSTILE))

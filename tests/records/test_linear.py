@@ -16,7 +16,7 @@ import pytest
 import zstandard
 from lz4 import frame as lz4_frame
 
-from kafkawire.capture.files.compression import Unpacked
+from kafkawire.capture.files.source import Unpacked
 from kafkawire.errors import CorruptBatch, LimitExceeded
 from kafkawire.records import (
     DEFAULT_RECORD_LIMITS,

@@ -11,7 +11,8 @@ from typing import Final
 import pytest
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.jsonl.records import Count, batch_body, records_of, shown_value
+from kafkawire.capture.jsonl.records import batch_body, records_of, shown_value
+from kafkawire.capture.jsonl.records_fields import Count
 from kafkawire.capture.jsonl.writer import Text
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.extraction.record_batches import (

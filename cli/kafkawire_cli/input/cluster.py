@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from .options import ReportOptions, pairs
 

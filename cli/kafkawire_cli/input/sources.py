@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from . import inputs
 from .inputs import InputError

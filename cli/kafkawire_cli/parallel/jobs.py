@@ -26,7 +26,8 @@ from ..render import filters, messages
 from ..render.messages import Printed, Shape, View
 
 if TYPE_CHECKING:
-    from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames
+    from kafkawire.capture.frames.decoding import LocatedItem
+    from kafkawire.capture.frames.serialised import SerialisedFrames
     from kafkawire.capture.jsonl.rows import Lines
 
 BATCH_ROWS: Final = 512
@@ -66,7 +67,7 @@ def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterato
 
 def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
     """Decode files as one capture (`--rotated`), in the order of their first packets."""
-    from kafkawire.capture.frames.serialised import LocatedItem
+    from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.multifile import Traffic, file_and_packet
     from kafkawire.errors import CaptureError
 
@@ -187,7 +188,7 @@ def _render_views(name: str, items: list[LocatedItem], options: DecodeOptions) -
 
 def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Printed:
     """Render rows as encoded text."""
-    from kafkawire.capture.frames.serialised import located
+    from kafkawire.capture.frames.decoding import located
 
     if options.form is Shape.JSONL and not options.filters:
         lines = _lines(name, options.view)

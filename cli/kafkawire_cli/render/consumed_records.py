@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from kafkawire.escaping import printable, printable_lines
+from kafkawire.display import printable, printable_lines
 
 from . import contents
 

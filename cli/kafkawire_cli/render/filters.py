@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import typer
 
 from ..input.names import api_key, api_names, suggestion
-from .brief import Facts, facts
+from .messages import Facts, facts
 
 if TYPE_CHECKING:
     from ..input.inputs import Entry
@@ -38,7 +38,7 @@ def _facts(entry: Entry) -> Facts:
     row = entry.row
     if row.message is None or row.body_version is None:
         return Facts()
-    return facts(row.message, row.body_version)
+    return facts(row.message, row.body_version, row.api_key, row.direction)
 
 
 # -- fields with a known set of values

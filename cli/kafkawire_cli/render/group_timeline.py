@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.rows import time_text
 from kafkawire.capture.tables.extraction.group_event import EventType, Protocol
+from kafkawire.display import plural, time_text
 from kafkawire.reports.commits import Commits, Partition
 from kafkawire.reports.group import GroupHistory, Member, Rebalance, TimelineEvent
 
@@ -21,7 +21,6 @@ from .report import (
     count_text,
     duration_text,
     list_text,
-    plural,
     ranges_text,
     top,
 )

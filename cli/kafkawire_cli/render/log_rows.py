@@ -12,9 +12,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
+from kafkawire.display import printable
+
 from ..pipes import make_private
 from .contents import form
-from .messages import printable, shortened
+from .messages import shortened
 
 if TYPE_CHECKING:
     from kafkawire.log import LogFile, LogPart, RecordRow, Row

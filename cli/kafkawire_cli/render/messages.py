@@ -1,6 +1,7 @@
-"""Formats decoded messages as a tree, a table, or JSON lines.
+"""Formats decoded messages as a tree, a table, or JSON lines; summarises them briefly.
 
-Law: one decoded row is one row of output, in the same order; JSON lines are lossless.
+Law: one decoded row is one row of output, in the same order; JSON lines are lossless. The facts in
+a summary are those of the tables (`tables.extraction.entities`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkawire.escaping import printable as printable
-
-from .brief import facts
-from .report import plural
+from kafkawire.display import plural, printable, time_text
 
 if TYPE_CHECKING:
+    from kafkawire.primitives import Message
+
     from ..input.inputs import Entry, InputError
 
 
@@ -40,6 +40,9 @@ class Printed(NamedTuple):
 
 Print = Callable[[str], None]
 
+MAX_TOPICS: Final = 4
+"""Topics of a message that a brief summary names."""
+
 _HEADING: Final = (
     f"{'packet':>7} {'time':15} {'conn':>4}   {'api':24} {'ver':>3} {'corr':>6} {'length':>8} "
     f"{'latency':>9} {'status':10} client and content"
@@ -61,8 +64,11 @@ class View(NamedTuple):
 def body(entry: Entry, view: View) -> Any:
     """Return the body of a row as JSON, with a summary in place of records; hex if not decoded."""
     from kafkawire.capture.jsonl.formats import raw_text
-    from kafkawire.capture.jsonl.records import records_summary, replace_records
-    from kafkawire.capture.jsonl.records_fields import records_fields
+    from kafkawire.capture.jsonl.records_fields import (
+        records_fields,
+        records_summary,
+        replace_records,
+    )
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.json_text import shown_json
 
@@ -127,6 +133,55 @@ def _tree_text(entry: Entry, view: View) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+# -- summaries
+
+
+class Facts(NamedTuple):
+    """The main facts of a message: topics, other entities as (name, value), error code names."""
+
+    topics: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{name}={value}" for name, value in self.names]
+        if self.topics:
+            more = f",+{len(self.topics) - MAX_TOPICS}" if len(self.topics) > MAX_TOPICS else ""
+            parts.append("topics=" + ",".join(self.topics[:MAX_TOPICS]) + more)
+        parts += self.errors
+        return " ".join(parts)
+
+
+def facts(message: Message, version: int, api_key: int | None, direction: str) -> Facts:
+    """Collect the facts of a request or response, without duplicates, in wire order."""
+    from kafkawire.capture.exchanges.topic_ids import TopicNames
+    from kafkawire.capture.tables.extraction.entities import Entities
+    from kafkawire.protocol.error_code import ErrorCode
+
+    entities = Entities(TopicNames())
+    entities.add_message(message, version, api_key, direction)
+    names = [("group_id", group) for group in entities.groups]
+    names += [("transactional_id", id) for id in entities.transactional_ids]
+    if not names:
+        names = [("key", key) for key in _coordinator_keys(message)]
+    return Facts(
+        tuple(topic.name for topic in entities.topics.values() if topic.name),
+        tuple(names),
+        tuple(ErrorCode.name_of(code) for code in entities.error_codes),
+    )
+
+
+def _coordinator_keys(message: Any) -> list[str]:
+    """List the keys in a FindCoordinator message that does not state their type."""
+    match type(message).__name__:
+        case "FindCoordinatorRequest":
+            return [key for key in (message.key, *message.coordinator_keys) if key]
+        case "FindCoordinatorResponse":
+            return [one.key for one in message.coordinators if one.key]
+        case _:
+            return []
+
+
 def latency(entry: Entry) -> str:
     """Format the time from request to response."""
     row = entry.row
@@ -138,8 +193,7 @@ def latency(entry: Entry) -> str:
 
 def content(entry: Entry) -> str:
     """Summarise the content of a row."""
-    from kafkawire.capture.jsonl.records import Count
-    from kafkawire.capture.jsonl.records_fields import records_fields
+    from kafkawire.capture.jsonl.records_fields import Count, records_fields
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.secrets import SECRET_APIS
 
@@ -147,7 +201,7 @@ def content(entry: Entry) -> str:
     parts = [row.client_id] if row.client_id else []
     doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
     if row.message is not None and row.body_version is not None and not doubtful:
-        summary = str(facts(row.message, row.body_version))
+        summary = str(facts(row.message, row.body_version, row.api_key, row.direction))
         parts += [summary] if summary else []
         counts = [
             Count(place.data).records for place in records_fields(row.message, row.body_version)
@@ -162,8 +216,6 @@ def content(entry: Entry) -> str:
 def table_line(entry: Entry) -> str:
     """Format a row as one line of the table."""
     row = entry.row
-    from kafkawire.capture.rows import time_text
-
     clock = (time_text(row.time_ns) or "")[11:26]
     arrow = "->" if row.direction == "request" else "<-"
     cells = [
@@ -204,8 +256,6 @@ def _tree(entry: Entry, out: Print, view: View) -> None:
     tail = f"  after {latency(entry)}" if latency(entry) else ""
     correlation = "" if row.correlation_id is None else f"  correlation {row.correlation_id}"
     out(f"{name}{correlation}  {row.length} bytes  {row.status.value}{tail}")
-    from kafkawire.capture.rows import time_text
-
     clock = time_text(row.time_ns)
     out(f"  {origin}{endpoints}" + (f"  {clock}" if clock else ""))
     if row.client_id is not None and row.direction == "request":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from ..input.options import Form
 from ..pipes import drop_output
@@ -187,11 +187,6 @@ def bytes_text(size: int) -> str:
             return f"{size} B" if unit == "B" else f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:.3g} TB"
-
-
-def plural(count: int, noun: str) -> str:
-    """Format a count with its noun: `1 record`, `2 records`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def count_text(count: int) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkawire.display import plural
+
 from .report import (
     Section,
     Shown,
@@ -15,7 +17,6 @@ from .report import (
     count_text,
     list_text,
     milliseconds_text,
-    plural,
     ranges_text,
     share_text,
     top,

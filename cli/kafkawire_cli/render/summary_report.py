@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, Final
 
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.rows import time_text
+from kafkawire.display import plural, time_text
 from kafkawire.reports.apis import Apis
 from kafkawire.reports.clients import Clients
 from kafkawire.reports.groups import Groups
@@ -21,7 +21,7 @@ from kafkawire.reports.watermarks import Watermarks
 from ..input.options import SHOWN
 from . import sections
 from .group_timeline import overview as groups_overview
-from .report import Section, bytes_text, count_text, duration_text, list_text, plural, top
+from .report import Section, bytes_text, count_text, duration_text, list_text, top
 
 PROTOCOL_NAMES: Final = {None: "unknown", "kafka": "Kafka"}
 """Protocols with another name in the report."""

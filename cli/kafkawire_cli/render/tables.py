@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
-from kafkawire.escaping import csv_text
+from kafkawire.display import csv_text
 
 from ..input import sources as captures
 from ..input.names import unknown_table

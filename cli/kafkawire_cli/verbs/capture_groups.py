@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from kafkawire.display import printable
+
 from ..input.inputs import InputError
 from ..input.names import suggestion
 from ..input.options import DEFAULTS, Files, GroupOption, ReportOptions
 from ..input.sources import reading, refuse
-from ..render.messages import printable
 from ..render.report import print_capture_report, top
 
 if TYPE_CHECKING:

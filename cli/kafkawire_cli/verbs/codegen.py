@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kafkawire.escaping import printable, printable_lines
-
-from ..render.report import plural
+from kafkawire.display import plural, printable, printable_lines
 
 
 def codegen(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from ..input import cluster as live
 from ..input.cluster import BootstrapOption, SettingOption

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from ..input.names import checked_version, direction_of, message_name
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkawire.escaping import printable, printable_lines
+from kafkawire.display import printable, printable_lines
 
 from ..input.inputs import InputError, hex_bytes
 from ..input.names import checked_version, direction_of, message_name

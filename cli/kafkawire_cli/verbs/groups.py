@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import plural, printable
 
 from ..input import cluster as live
 from ..input.cluster import ClusterOption, SettingOption
 from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
-from ..render.report import Section, count_text, plural, print_report, ranges_text
+from ..render.report import Section, count_text, print_report, ranges_text
 from .capture_groups import groups as of_captures
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from kafkawire.display import printable
+
 from ..input.inputs import InputError
 from ..input.options import ROW_FORMAT
 from ..pipes import make_private, stop_at_closed_pipe
 from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table
-from ..render.messages import printable
 
 if TYPE_CHECKING:
     from kafkawire.log import InternalLog, LogFile

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkawire.display import plural
+
 from ..input.options import DEFAULTS, Files, ReportOptions
 from ..input.sources import reading
-from ..render.report import Section, count_text, plural, print_capture_report, top
+from ..render.report import Section, count_text, print_capture_report, top
 from ..render.sections import client_name
 
 if TYPE_CHECKING:

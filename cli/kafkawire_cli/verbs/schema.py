@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkawire.escaping import printable_lines
+from kafkawire.display import printable_lines
 
 from ..input.names import suggestion
 

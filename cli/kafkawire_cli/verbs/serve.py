@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from ..input.options import pairs
 from ..pipes import stop_at_closed_pipe
@@ -193,14 +193,15 @@ async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool)
 
 
 def _print_report(report: Report) -> None:
-    from ..render.brief import facts
+    from ..render.messages import facts
 
     request, response = report.request, report.response
-    request_text = str(facts(request.body, request.version))
+    request_text = str(facts(request.body, request.version, request.api_key, "request"))
     if response is None:
         response_text = "no response"
     else:
-        response_text = str(facts(response, request.version)) or "ok"
+        found = facts(response, request.version, request.api_key, "response")
+        response_text = str(found) or "ok"
     name = type(request.body).__name__.removesuffix("Request")
     _print(
         f"{request.node_id:>3} {request.connection:>4} {name:24} v{request.version:<3} "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kafkawire.escaping import printable
+from kafkawire.display import printable
 
 from ..input.names import unknown_table
 from ..input.options import BrokerOption, PortOption, pairs

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from kafkawire.display import plural
+
 from ..input import cluster as live
 from ..input.cluster import ClusterOption, SettingOption
 from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions, pairs
-from ..render.report import Section, count_text, plural, print_report
+from ..render.report import Section, count_text, print_report
 from .capture_topics import Sort
 from .capture_topics import topics as of_captures
 

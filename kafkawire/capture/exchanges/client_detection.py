@@ -16,8 +16,8 @@ from librt.strings import read_i32_be
 
 from ...primitives import Limits
 from ..frames.detection import looks_like_request, scan_request
+from ..frames.framing import Stream
 from ..frames.other_protocols import signature
-from ..frames.stream import Stream
 from .inference import walk_responses
 
 SIZE: Final = 4

@@ -29,12 +29,17 @@ from ..frames.detection import (
     find_response,
     looks_like_request,
 )
-from ..frames.headers import RequestHeads, in_flight_request, raw_request
-from ..frames.stream import Mark, Stream
-from ..frames.truncated import partial_request
+from ..frames.framing import (
+    Mark,
+    RequestHeads,
+    Stream,
+    in_flight_request,
+    partial_request,
+    raw_request,
+)
 from ..rows import Row, Status
+from ..tcp.connection import Run
 from ..tcp.events import Closed, Conflict, Event, Gap
-from ..tcp.run import Run
 from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
 from .inference import Inference
 from .pairing import HANDSHAKE, Pairing, is_handshake_0
@@ -66,7 +71,8 @@ class Conversation:
         self._streams = (Stream(in_sync[0]), Stream(in_sync[1]))
         self._pairing = Pairing(limits)
         self._inference = Inference(limits)
-        self._detection = ClientDetection(self._streams, limits)
+        # created when first needed: most connections begin with a request of the known client
+        self._detection: ClientDetection | None = None
         self._sasl_tokens = False
         self._heads = RequestHeads()
 
@@ -172,12 +178,17 @@ class Conversation:
 
     def _detect(self, *, last: bool = False) -> list[Item]:
         """Detect the client; last: also if few bytes arrived since the last attempt."""
-        found = self._detection.detect(self.client, last=last)
+        found = self._searches().detect(self.client, last=last)
         if found.client is not None:
             return self._set_client(found.client)
         if found.protocol is not None:
             return self._set_other(found.protocol)
         return []
+
+    def _searches(self) -> ClientDetection:
+        if self._detection is None:
+            self._detection = ClientDetection(self._streams, self.limits)
+        return self._detection
 
     def _set_client(self, client: int) -> list[Item]:
         self.client = client
@@ -277,7 +288,7 @@ class Conversation:
     def _find_response(self, data: bytes) -> Found | None:
         in_flight = self._pairing.in_flight()
         client = self.client or 0
-        if not in_flight and self._detection.sends_only_responses(1 - client, client):
+        if not in_flight and self._searches().sends_only_responses(1 - client, client):
             return Found(0, True)
         if not in_flight and len(data) <= MAX_HELD:
             return Found(0, False)  # the request may still follow in the capture

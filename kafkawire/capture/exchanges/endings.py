@@ -13,8 +13,7 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from ..frames.decoding import RawFrame
-from ..frames.serialised import LocatedItem
+from ..frames.decoding import LocatedItem, RawFrame
 from ..tcp.connection import Connection
 from .exchanges import Ended
 

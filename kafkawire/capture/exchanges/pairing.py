@@ -16,9 +16,7 @@ from mypy_extensions import mypyc_attr
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
 from ..frames.decoding import InFlightRequest, Item, RawFrame
-from ..frames.headers import raw_response
-from ..frames.stream import Mark
-from ..frames.truncated import partial_response
+from ..frames.framing import Mark, partial_response, raw_response
 from ..rows import Row, Status
 
 HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)

@@ -25,8 +25,7 @@ from ...magic_numbers import (
     PCAP_MICROSECONDS,
     PCAP_NANOSECONDS,
 )
-from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
-from .buffer import InputBuffer
+from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, InputBuffer, Ints, PacketBlock, take_rows
 from .packet_offsets import packets
 from .resynchronisation import Search, Shape, looks_wrong, packet_search
 

@@ -14,8 +14,7 @@ from typing import Final
 
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_pcap, is_pcapng
-from .compression import Unpacked, is_compressed
-from .source import MAX_NESTING
+from .source import MAX_NESTING, Unpacked, is_compressed
 
 HEAD: Final = 1 << 12
 """Bytes of a file, as stored, that are checked."""

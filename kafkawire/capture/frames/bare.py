@@ -14,8 +14,7 @@ from ...protocol.frame import SIZE, Body, decode_request_body, decode_response_b
 from ..rows import Row, Status
 from .decoding import InFlightRequest, api_name
 from .detection import Confidence, check_response
-from .headers import in_flight_request, request_row, response_row
-from .stream import Mark
+from .framing import Mark, in_flight_request, request_row, response_row
 
 NO_PACKET = Mark(0, 0, 0)
 

@@ -1,7 +1,7 @@
 """Decodes raw frames into rows: the body if it decodes, otherwise the reason.
 
 Law: a row has everything that could be decoded before the first error; content never raises. The
-header is decoded first (`headers`), because a conversation needs only that; the body is decoded
+header is decoded first (`framing`), because a conversation needs only that; the body is decoded
 later, also in another process, and depends on nothing but the `RawFrame`.
 
     frame --header--> RawFrame --body--> Row       the header of a response is its correlation id;
@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.header import response_header_version
-from ..rows import Row, Status
-from .apis import api
-from .bodies import read_body, request_verdict, response_verdict
+from ..rows import Located, Row, Status
+from .bodies import api, read_body, request_verdict, response_verdict
 
 API_VERSIONS: Final = 18
 
@@ -105,6 +104,34 @@ Item: TypeAlias = Row | RawFrame
 """An output of a conversation: a row, or a raw frame that decodes to one."""
 
 
+@final
+@mypyc_attr(acyclic=True)
+class LocatedItem:
+    """A row or raw frame, and its connection, as in Located.
+
+    known_at: the packet after which it was reported.
+    """
+
+    __slots__ = ("broker", "client", "connection", "item", "known_at")
+
+    def __init__(
+        self,
+        connection: int | None,
+        client: str | None,
+        broker: str | None,
+        item: Item,
+        known_at: i64 = 0,
+    ) -> None:
+        self.connection: int | None = connection
+        self.client: str | None = client
+        self.broker: str | None = broker
+        self.item: Item = item
+        self.known_at: i64 = known_at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LocatedItem, (self.connection, self.client, self.broker, self.item, self.known_at)
+
+
 def api_name(api_key: int) -> str | None:
     """Return the name of an API; None for an unknown key."""
     return api(api_key).name
@@ -112,6 +139,14 @@ def api_name(api_key: int) -> str | None:
 
 _make: Final[Any] = tuple.__new__
 """Creates a named tuple from all its values in order, three times as fast as its class."""
+
+
+def located(entry: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
+    """Decode the body of an item that is a raw frame."""
+    item = entry.item
+    row = item.decode(limits) if isinstance(item, RawFrame) else item
+    result: Located = _make(Located, (entry.connection, entry.client, entry.broker, row))
+    return result
 
 
 def _malformed(raw: RawFrame) -> Row:

@@ -8,53 +8,12 @@ Law: unpacked items equal the packed ones, in the same order; decoding needs not
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
-from ...primitives import DEFAULT_LIMITS, Limits
-from ..rows import Located
-from .decoding import InFlightRequest, Item, RawFrame
-
-
-@final
-@mypyc_attr(acyclic=True)
-class LocatedItem:
-    """A row or raw frame, and its connection, as in Located.
-
-    known_at: the packet after which it was reported.
-    """
-
-    __slots__ = ("broker", "client", "connection", "item", "known_at")
-
-    def __init__(
-        self,
-        connection: int | None,
-        client: str | None,
-        broker: str | None,
-        item: Item,
-        known_at: i64 = 0,
-    ) -> None:
-        self.connection: int | None = connection
-        self.client: str | None = client
-        self.broker: str | None = broker
-        self.item: Item = item
-        self.known_at: i64 = known_at
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LocatedItem, (self.connection, self.client, self.broker, self.item, self.known_at)
-
-
-_make: Final[Any] = tuple.__new__
-
-
-def located(entry: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
-    """Decode the body of an item that is a raw frame."""
-    item = entry.item
-    row = item.decode(limits) if isinstance(item, RawFrame) else item
-    result: Located = _make(Located, (entry.connection, entry.client, entry.broker, row))
-    return result
+from .decoding import InFlightRequest, LocatedItem, RawFrame
 
 
 class SerialisedFrames(NamedTuple):

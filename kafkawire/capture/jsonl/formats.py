@@ -1,4 +1,4 @@
-"""What rows have in common: by message class, by API and version; and their simple values.
+"""What rows have in common: by message class, by API and version.
 
 message class, version ----------> Form: how decoded bodies are written
 API, version, direction ---------> Head: the text before the ids, and the program of bodies
@@ -14,7 +14,7 @@ from ...protocol.embedded import PLACES
 from ...protocol.header import response_header_version
 from ...protocol.json_text import Template, template
 from ...protocol.secrets import may_hold_secret, placeholder
-from ..frames.apis import api
+from ..frames.bodies import api
 from ..frames.decoding import API_VERSIONS, InFlightRequest
 from ..rows import Row
 from .records_fields import plan
@@ -46,11 +46,12 @@ class Head:
         known = api(key)
         side = known.request if is_request else known.response
         direction = "request" if is_request else "response"
+        name = "null" if known.name is None else encode_basestring_ascii(known.name)
         self.program: Program | None = None
         self.tagged: bool = False
         self.plain_if_zero: bool = not is_request and key == API_VERSIONS
         self.text: str = (
-            f',"direction":"{direction}","api_key":{key},"api_name":{text_or_null(known.name)},'
+            f',"direction":"{direction}","api_key":{key},"api_name":{name},'
             f'"api_version":{version},"correlation_id":'
         )
         if side is None or not side.first <= version <= side.last:
@@ -79,13 +80,3 @@ def raw_is_secret(row: Row) -> bool:
     side = known.request if row.direction == "request" else known.response
     is_known = side is not None and side.first <= version <= side.last
     return may_hold_secret(known.name, is_known, row.raw)
-
-
-def or_null(value: int | None) -> str:
-    """Write a number, or null."""
-    return "null" if value is None else str(value)
-
-
-def text_or_null(value: str | None) -> str:
-    """Write a JSON string, or null."""
-    return "null" if value is None else encode_basestring_ascii(value)

@@ -1,22 +1,17 @@
-"""Writes the content of `records` fields as JSON text: counts, or all records.
+"""Writes the records of `records` fields as JSON text.
 
-Law: nothing is decompressed for a count that the batch header has; an invalid batch is reported
-beside the records before it and those of other batches; redacted keys and values leave their size
-and hash; the cost of one field is bounded.
+Law: an invalid batch is reported beside the records before it and those of other batches; redacted
+keys and values leave their size and hash; the cost of one field is bounded.
 
-    RecordsField
-        --counts_json--> {"path":..,"records":3,"codecs":["gzip"]}
-        --records_json-> the same and "content":[{"offset":..},..]
+    RecordsField --records_json--> its counts, and "content":[{"offset":..},..]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
-from typing import Any, Final, final
+from typing import Any, Final
 
 from ...errors import WireError
 from ...protocol.secrets import METADATA_TOPICS
@@ -24,101 +19,10 @@ from ...records.batch import Batch
 from ...records.batches import RecordBatches
 from ...records.limits import Budget
 from ...records.record import Record
-from .records_fields import RecordsField
-
-JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
-"""Names of `records` fields in the JSON form of messages."""
+from .records_fields import Count, RecordsField, counts_json, error_text, members
 
 SNAPSHOT_FIELD: Final = "unaligned_records"
 """The field of records of a FetchSnapshot response: only the metadata topic has snapshots."""
-
-# -- counts
-
-
-@final
-class Count:
-    """The counts of a field, from its batch headers; `error` if one is invalid.
-
-    Compressed messages of magic 0 and 1 have no count, so their valid records are counted.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.batches: int = 0
-        self.records: int = 0
-        self.cut_tail: int = 0
-        self.codecs: list[str] = []
-        self.error: str | None = None
-        field = RecordBatches(data)
-        budget = Budget(field.limits)
-        faults: list[WireError] = []
-        for batch in field.batches(faults):
-            self.batches += 1
-            try:
-                codec: str = batch.compression.name.lower()
-            except WireError as error:
-                faults.append(error)
-                continue
-            if codec not in self.codecs:
-                self.codecs.append(codec)
-            known = batch.records_count
-            self.records += known if known >= 0 else len(batch.records(budget, faults=faults))
-        with suppress(WireError):  # an invalid length, which is among the faults already
-            self.cut_tail = field.cut_tail
-        self.error = error_text(faults)
-
-
-def error_text(faults: list[WireError]) -> str | None:
-    """Format the first fault, and the number of others; None if there are none."""
-    if len(faults) < 2:
-        return str(faults[0]) if faults else None
-    more = len(faults) - 1
-    return f"{faults[0]}; {more} more error{'s' if more > 1 else ''}"
-
-
-def counts_json(field: RecordsField) -> str:
-    """Write the counts of a field as a JSON object."""
-    return members(field, Count(field.data), None)
-
-
-def members(field: RecordsField, count: Count, content: list[str] | None) -> str:
-    """Write a field as a JSON object; an error is before or after the content, as it was found."""
-    topic = "null" if field.topic is None else encode_basestring_ascii(field.topic)
-    partition = "null" if field.partition is None else str(field.partition)
-    codecs = ",".join([f'"{name}"' for name in count.codecs])
-    cut_tail = f',"cut_tail":{count.cut_tail}' if count.cut_tail else ""
-    error = "" if count.error is None else f',"error":{encode_basestring_ascii(count.error)}'
-    listed = "" if content is None else f',"content":[{",".join(content)}]'
-    return (
-        f'{{"path":"{field.path}","topic":{topic},"partition":{partition},'
-        f'"bytes":{len(field.data)},"batches":{count.batches},"records":{count.records},'
-        f'"codecs":[{codecs}]{cut_tail}{error}{listed}}}'
-    )
-
-
-def records_summary(field: RecordsField) -> str:
-    """Summarise a field in words."""
-    count = Count(field.data)
-    text = f"{len(field.data)} bytes: {count.records} records in {count.batches} batches"
-    if count.batches:
-        text += f" ({', '.join(count.codecs) or 'none'})"
-    if count.cut_tail:
-        text += f", {count.cut_tail} bytes of a cut batch"
-    return text if count.error is None else f"{text} ! {count.error}"
-
-
-def replace_records(value: Any, texts: Iterator[str]) -> Any:
-    """Replace the base64 of records in a message's JSON form by texts, in wire order."""
-    if isinstance(value, dict):
-        return {
-            key: next(texts)
-            if key in JSON_NAMES and isinstance(inner, str)
-            else replace_records(inner, texts)
-            for key, inner in value.items()
-        }
-    return [replace_records(inner, texts) for inner in value] if isinstance(value, list) else value
-
-
-# -- contents
 
 
 def records_json(field: RecordsField, redact: bool, secrets: bool = True) -> str:

@@ -1,16 +1,29 @@
-"""Finds the `records` fields of messages, with the topic and partition of each.
+"""Finds the `records` fields of messages, with topic and partition; writes their counts as JSON.
 
-class, version --once--> [Step]      message --its steps--> [RecordsField]
+Law: nothing is decompressed for a count that the batch header has; an invalid batch is reported,
+and the others are counted.
+
+    class, version --once--> [Step]      message --its steps--> [RecordsField]
+    RecordsField --counts_json--> {"path":..,"records":3,"codecs":["gzip"]}
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
+from ...errors import WireError
 from ...primitives.structure import Structure
 from ...protocol.fields import Field, fields_at
 from ...protocol.json_form import uuid_text
+from ...records.batches import RecordBatches
+from ...records.limits import Budget
 from ..exchanges.topic_ids import TOPIC_NAME
+
+JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
+"""Names of `records` fields in the JSON form of messages."""
 
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 PARTITION_TYPES: Final = ("int16", "int32", "int64")
@@ -114,3 +127,89 @@ def walk(
             for at, child in enumerate(value):
                 here = f"{path}{step.attribute}[{at}]."
                 walk(child, step.inner, here, topic, partition, found)
+
+
+# -- counts
+
+
+@final
+class Count:
+    """The counts of a field, from its batch headers; `error` if one is invalid.
+
+    Compressed messages of magic 0 and 1 have no count, so their valid records are counted.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.batches: int = 0
+        self.records: int = 0
+        self.cut_tail: int = 0
+        self.codecs: list[str] = []
+        self.error: str | None = None
+        field = RecordBatches(data)
+        budget = Budget(field.limits)
+        faults: list[WireError] = []
+        for batch in field.batches(faults):
+            self.batches += 1
+            try:
+                codec: str = batch.compression.name.lower()
+            except WireError as error:
+                faults.append(error)
+                continue
+            if codec not in self.codecs:
+                self.codecs.append(codec)
+            known = batch.records_count
+            self.records += known if known >= 0 else len(batch.records(budget, faults=faults))
+        with suppress(WireError):  # an invalid length, which is among the faults already
+            self.cut_tail = field.cut_tail
+        self.error = error_text(faults)
+
+
+def error_text(faults: list[WireError]) -> str | None:
+    """Format the first fault, and the number of others; None if there are none."""
+    if len(faults) < 2:
+        return str(faults[0]) if faults else None
+    more = len(faults) - 1
+    return f"{faults[0]}; {more} more error{'s' if more > 1 else ''}"
+
+
+def counts_json(field: RecordsField) -> str:
+    """Write the counts of a field as a JSON object."""
+    return members(field, Count(field.data), None)
+
+
+def members(field: RecordsField, count: Count, content: list[str] | None) -> str:
+    """Write a field as a JSON object; an error is before or after the content, as it was found."""
+    topic = "null" if field.topic is None else encode_basestring_ascii(field.topic)
+    partition = "null" if field.partition is None else str(field.partition)
+    codecs = ",".join([f'"{name}"' for name in count.codecs])
+    cut_tail = f',"cut_tail":{count.cut_tail}' if count.cut_tail else ""
+    error = "" if count.error is None else f',"error":{encode_basestring_ascii(count.error)}'
+    listed = "" if content is None else f',"content":[{",".join(content)}]'
+    return (
+        f'{{"path":"{field.path}","topic":{topic},"partition":{partition},'
+        f'"bytes":{len(field.data)},"batches":{count.batches},"records":{count.records},'
+        f'"codecs":[{codecs}]{cut_tail}{error}{listed}}}'
+    )
+
+
+def records_summary(field: RecordsField) -> str:
+    """Summarise a field in words."""
+    count = Count(field.data)
+    text = f"{len(field.data)} bytes: {count.records} records in {count.batches} batches"
+    if count.batches:
+        text += f" ({', '.join(count.codecs) or 'none'})"
+    if count.cut_tail:
+        text += f", {count.cut_tail} bytes of a cut batch"
+    return text if count.error is None else f"{text} ! {count.error}"
+
+
+def replace_records(value: Any, texts: Iterator[str]) -> Any:
+    """Replace the base64 of records in a message's JSON form by texts, in wire order."""
+    if isinstance(value, dict):
+        return {
+            key: next(texts)
+            if key in JSON_NAMES and isinstance(inner, str)
+            else replace_records(inner, texts)
+            for key, inner in value.items()
+        }
+    return [replace_records(inner, texts) for inner in value] if isinstance(value, list) else value

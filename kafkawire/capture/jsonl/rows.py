@@ -17,21 +17,17 @@ from ...primitives.limits import DEFAULT_LIMITS, Limits, elements_within
 from ...primitives.structure import Message
 from ...protocol.embedded import Carried, carried_bytes, payload_of
 from ...protocol.json_text import to_json_text
-from ..frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
-from ..frames.serialised import LocatedItem
+from ..frames.decoding import API_VERSIONS, InFlightRequest, LocatedItem, RawFrame
 from ..rows import Row, Status
-from .formats import Form, Head, or_null, raw_text, text_or_null
-from .records import (
-    batch_body,
+from .formats import Form, Head, raw_text
+from .records import batch_body, counts_of, records_json, records_of, shown_value
+from .records_fields import (
+    RecordsField,
     counts_json,
-    counts_of,
-    records_json,
-    records_of,
+    records_fields,
     records_summary,
     replace_records,
-    shown_value,
 )
-from .records_fields import RecordsField, records_fields
 from .writer import Text
 
 SECOND: Final = 1_000_000_000
@@ -312,3 +308,13 @@ class Lines:
 def _is_cacheable(raw_frame: RawFrame, request: InFlightRequest) -> bool:
     """Whether it is a valid ApiVersions response, whose row is then cached."""
     return request.api_key == API_VERSIONS and not raw_frame.is_request and not raw_frame.error
+
+
+def or_null(value: int | None) -> str:
+    """Write a number, or null."""
+    return "null" if value is None else str(value)
+
+
+def text_or_null(value: str | None) -> str:
+    """Write a JSON string, or null."""
+    return "null" if value is None else encode_basestring_ascii(value)

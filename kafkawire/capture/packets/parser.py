@@ -1,23 +1,26 @@
-"""Parses packet blocks into TCP segments, as columns.
+"""Parses packet blocks into TCP segments, as columns; reassembles IP fragments.
 
-Law: every packet of a block becomes a segment, or is counted by the reason why it does not.
+Law: every packet of a block becomes a segment, or is counted by the reason why it does not. Of
+fragments, the first with a byte wins; incomplete datagrams are bounded in bytes and number, and
+dropped fragments are counted.
 
     PacketBlock --link types--> [Layer] --decode_header, repeatedly--> TCP --> Segments
                                              `--> fragments --reassembled--> TCP
+
+Source of fragments: RFC 791, RFC 8200 section 4.5.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import CaptureError, UnsupportedLinkType
 from ..files.blocks import Ints, Octets, PacketBlock, kinds, take_rows
-from .fragments import Defragmenter, Fragment
 from .headers import ENDS, HEADERS, LINKS, PROTOCOLS4, PROTOCOLS6, Kind
 from .layers import Addresses, Layer, complete_headers, decode_header
 
@@ -25,6 +28,10 @@ FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
 ACK: Final = 0x10
+
+MAX_WAITING: Final = 1024
+MAX_BYTES: Final = 1 << 23
+MAX_DATAGRAM: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,66 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self.packet)
+
+
+class Fragment(NamedTuple):
+    """A fragment of the datagram `key`; offset: in bytes; last: whether it is the last one."""
+
+    key: tuple[int, ...]
+    offset: int
+    last: bool
+    payload: bytes
+
+
+@dataclass(slots=True)
+class _Datagram:
+    fragments: dict[int, bytes] = field(default_factory=dict)
+    size: int = -1
+
+    def payload(self) -> bytes | None:
+        if self.size < 0:
+            return None
+        out = bytearray()
+        for offset in sorted(self.fragments):
+            if offset > len(out):
+                return None
+            out += self.fragments[offset][len(out) - offset :]
+        return bytes(out[: self.size]) if len(out) >= self.size else None
+
+
+class Defragmenter:
+    """Reassembles datagrams. dropped: fragments dropped because of the limits."""
+
+    def __init__(self, max_waiting: int = MAX_WAITING, max_bytes: int = MAX_BYTES) -> None:
+        self.dropped = 0
+        self._max_waiting = max_waiting
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._waiting: dict[tuple[int, ...], _Datagram] = {}
+
+    def add(self, fragment: Fragment) -> bytes | None:
+        """Add a fragment; return the datagram's payload when it is complete."""
+        if fragment.offset + len(fragment.payload) > MAX_DATAGRAM:
+            self.dropped += 1
+            return None
+        datagram = self._waiting.setdefault(fragment.key, _Datagram())
+        if len(datagram.fragments.get(fragment.offset, b"")) < len(fragment.payload):
+            self._bytes += len(fragment.payload) - len(datagram.fragments.get(fragment.offset, b""))
+            datagram.fragments[fragment.offset] = fragment.payload
+        if fragment.last:
+            datagram.size = fragment.offset + len(fragment.payload)
+        payload = datagram.payload()
+        if payload is not None:
+            self._remove(fragment.key)
+        while len(self._waiting) > self._max_waiting or self._bytes > self._max_bytes:
+            oldest = next(iter(self._waiting))
+            self.dropped += len(self._waiting[oldest].fragments)
+            self._remove(oldest)
+        return payload
+
+    def _remove(self, key: tuple[int, ...]) -> None:
+        datagram = self._waiting.pop(key)
+        self._bytes -= sum(map(len, datagram.fragments.values()))
 
 
 class PacketParser:
@@ -187,15 +254,11 @@ def _in_packet_order(layers: list[Layer]) -> Layer:
     if len(layers) == 1:
         return layers[0]
     none: Ints = np.empty(0, np.int64)
-    rows = np.concatenate([none, *(layer.rows for layer in layers)])
+    parts = [Layer(Kind.TCP, none, none, none, none), *layers]
+    columns = zip(*((each.rows, each.at, each.end, each.stop) for each in parts), strict=True)
+    rows, at, end, stop = map(np.concatenate, columns)
     order = np.argsort(rows, kind="stable")
-    return Layer(
-        Kind.TCP,
-        rows[order],
-        np.concatenate([none, *(layer.at for layer in layers)])[order],
-        np.concatenate([none, *(layer.end for layer in layers)])[order],
-        np.concatenate([none, *(layer.stop for layer in layers)])[order],
-    )
+    return Layer(Kind.TCP, rows[order], at[order], end[order], stop[order])
 
 
 def _fragment(

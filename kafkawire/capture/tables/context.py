@@ -14,9 +14,8 @@ from mypy_extensions import mypyc_attr
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
-from ..frames.apis import api
-from ..frames.decoding import InFlightRequest, RawFrame
-from ..frames.serialised import LocatedItem, located
+from ..frames.bodies import api
+from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame, located
 from ..multifile import Reader
 from ..rows import Located, Row, Status
 from .columns import INT64, TEXT, TIME, Column, known, micros

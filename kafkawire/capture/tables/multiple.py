@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..exchanges.exchanges import Ended, Exchanges
 from ..exchanges.fetch_sessions import FetchSessions
-from ..frames.serialised import LocatedItem
+from ..frames.decoding import LocatedItem
 from ..rows import Located
 from . import connections, group_events, messages, partitions, problems
 from .columns import Columns, batches

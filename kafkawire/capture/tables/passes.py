@@ -14,8 +14,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from ..exchanges.exchanges import NO_HEADER, Ended
-from ..frames.decoding import RawFrame
-from ..frames.serialised import LocatedItem
+from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns

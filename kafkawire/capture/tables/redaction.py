@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ..jsonl.records import JSON_NAMES
+from ..jsonl.records_fields import JSON_NAMES
 from ..redaction import redacted as without
 
 

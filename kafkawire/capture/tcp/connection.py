@@ -1,7 +1,8 @@
-"""A TCP connection: its two endpoints, its packets and times, and how it ended.
+"""A TCP connection: its endpoints, its packets and times, the bytes of its sides, how it ended.
 
 Law: side 0 opened the connection if its SYN was captured; otherwise it is the side of the first
-captured packet. The two directions are `Flow`s, which refer to their connection.
+captured packet. The two directions are `Flow`s, which refer to their connection. Most packets make
+one `Run` of bytes, so that is cheap to create.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ import sys
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from ..files.blocks import NO_TIME
-from .limits import Totals
 
 END: Final = 18
 """Bytes of one endpoint in the key of a flow: an address and a port."""
@@ -38,6 +38,33 @@ class Endpoint(NamedTuple):
 
     def __str__(self) -> str:
         return _host_port(self.address, self.port)
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Totals:
+    """Payload bytes of one side, by what became of them.
+
+    delivered: in runs. duplicate: retransmitted with the same content, or too late to compare.
+    conflicting: retransmitted with other content. keep_alive: in keep-alive probes.
+    discarded: see DiscardReason. missing: in gaps.
+    """
+
+    __slots__ = ("conflicting", "delivered", "discarded", "duplicate", "keep_alive", "missing")
+
+    def __init__(self) -> None:
+        self.delivered: i64 = 0
+        self.duplicate: i64 = 0
+        self.conflicting: i64 = 0
+        self.keep_alive: i64 = 0
+        self.discarded: i64 = 0
+        self.missing: i64 = 0
+
+    @property
+    def captured(self) -> int:
+        """Payload bytes captured of this side."""
+        repeated = self.duplicate + self.conflicting + self.keep_alive
+        return self.delivered + repeated + self.discarded
 
 
 @final
@@ -110,6 +137,40 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<connection {self.id} {self.name(0)} - {self.name(1)}>"
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Run:
+    """Contiguous bytes of a side, starting at `position`.
+
+    packet, time_ns: the packet that made the bytes contiguous, and its time. known: the packet
+    after which the run was reported; later than `packet` if a gap before the run timed out first.
+    """
+
+    __slots__ = ("connection", "data", "known", "packet", "position", "side", "time_ns")
+
+    def __init__(
+        self,
+        connection: Connection,
+        side: i64,
+        position: i64,
+        data: bytes,
+        packet: i64,
+        time_ns: i64,
+        known: i64,
+    ) -> None:
+        self.connection: Connection = connection
+        self.side: i64 = side
+        self.position: i64 = position
+        self.data: bytes = data
+        self.packet: i64 = packet
+        self.time_ns: i64 = time_ns
+        self.known: i64 = known
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.data)
 
 
 def _endpoint(key: bytes) -> Endpoint:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from .connection import Connection
-from .run import Run
+from .connection import Connection, Run
 
 
 class GapReason(StrEnum):

@@ -14,13 +14,12 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from .connection import Connection
+from .connection import Connection, Run, Totals
 from .events import Conflict, Discarded, DiscardReason, Event, Gap, GapReason
 from .gap_policy import GapPolicy
-from .limits import ReassemblyLimits, Totals
+from .limits import ReassemblyLimits
 from .out_of_order import Held, OutOfOrderSegments
 from .retransmission import DeliveredBytes, differences
-from .run import Run
 
 MASK: Final = (1 << 32) - 1
 PSH: Final = 0x08

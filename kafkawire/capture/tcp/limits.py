@@ -1,4 +1,4 @@
-"""Limits of TCP reassembly, and the byte counts of one direction.
+"""Limits of TCP reassembly.
 
 Law: all buffered data counts against a limit; data beyond it is given up, and an event reports it.
 """
@@ -6,9 +6,7 @@ Law: all buffered data counts against a limit; data beyond it is given up, and a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, final
-
-from mypy_extensions import i64, mypyc_attr
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +52,3 @@ class ReassemblyLimits:
 
 
 DEFAULT_REASSEMBLY: Final = ReassemblyLimits()
-
-
-@final
-@mypyc_attr(acyclic=True)
-class Totals:
-    """Payload bytes of one side, by what became of them.
-
-    delivered: in runs. duplicate: retransmitted with the same content, or too late to compare.
-    conflicting: retransmitted with other content. keep_alive: in keep-alive probes.
-    discarded: see DiscardReason. missing: in gaps.
-    """
-
-    __slots__ = ("conflicting", "delivered", "discarded", "duplicate", "keep_alive", "missing")
-
-    def __init__(self) -> None:
-        self.delivered: i64 = 0
-        self.duplicate: i64 = 0
-        self.conflicting: i64 = 0
-        self.keep_alive: i64 = 0
-        self.discarded: i64 = 0
-        self.missing: i64 = 0
-
-    @property
-    def captured(self) -> int:
-        """Payload bytes captured of this side."""
-        repeated = self.duplicate + self.conflicting + self.keep_alive
-        return self.delivered + repeated + self.discarded

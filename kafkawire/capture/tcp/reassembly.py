@@ -3,14 +3,19 @@
 Law: segments are handled one by one, in the order of the capture. Most segments just continue their
 stream; they take a fast path, whose events are those of the slow path.
 
+    block of segments --columns_of--> bytes, which are read without creating Python integers:
+    keys    | source: address, port; destination: address, port | ...     36 bytes each
+    others  | packet | packet | ...                                       little-endian int64 each
+
     segment --in order--> fast path: deliver the bytes
        `--SYN, FIN, RST, out of order, retransmission, port reuse--> slow path
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
+import numpy as np
 from librt.strings import read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
@@ -20,13 +25,41 @@ from .connection_table import ConnectionTable
 from .events import CloseReason, DiscardReason, Event
 from .flow import MASK, UNKNOWN, Flow, Segment
 from .limits import DEFAULT_REASSEMBLY, ReassemblyLimits
-from .segment_columns import KEY, columns_of
+
+KEY: Final = np.dtype(
+    [
+        ("source_high", "u8"),
+        ("source_low", "u8"),
+        ("source_port", "u2"),
+        ("destination_high", "u8"),
+        ("destination_low", "u8"),
+        ("destination_port", "u2"),
+    ]
+)
+"""The key of a flow: it identifies one direction of a connection."""
+
+NUMBERS: Final = ("packet", "ts", "seq", "ack", "at", "captured", "original", "flags")
 
 KEY_BYTES: Final = 36
 NUMBER: Final = 8
 """Bytes of a key, and of a number, in the columns."""
 
 assert KEY.itemsize == KEY_BYTES
+
+
+def columns_of(segments: Segments) -> tuple[bytes, ...]:
+    """Return the keys of segments, and the columns NUMBERS."""
+    keys = np.empty(len(segments), KEY)
+    keys["source_high"], keys["source_low"] = segments.source_high, segments.source_low
+    keys["destination_high"] = segments.destination_high
+    keys["destination_low"] = segments.destination_low
+    keys["source_port"], keys["destination_port"] = segments.ports >> 16, segments.ports & 0xFFFF
+    columns: list[np.ndarray[Any, Any]] = [keys]
+    columns += [getattr(segments, name).astype("<i8", copy=False) for name in NUMBERS]
+    if (segments.packet[1:] < segments.packet[:-1]).any():
+        order = np.argsort(segments.packet, kind="stable")
+        columns = [column[order] for column in columns]
+    return tuple(column.tobytes() for column in columns)
 
 
 @final

@@ -19,7 +19,7 @@ from ...capture.exchanges.fetch_sessions import (
     ExpandedFetch,
     FetchSessions,
 )
-from ...capture.frames.serialised import LocatedItem
+from ...capture.frames.decoding import LocatedItem
 from ...capture.multifile import file_and_packet
 from ...capture.rows import Located, Row, Status
 from ...capture.tables import TABLES

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from ...capture.exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES, Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.frames.decoding import RawFrame
-from ...capture.frames.serialised import LocatedItem, SerialisedFrames, located, pack, unpack
+from ...capture.frames.decoding import LocatedItem, RawFrame, located
+from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
 from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ...capture.engine import Engine
 from ...capture.exchanges.exchanges import Ended
 from ...capture.files.blocks import Ints
-from ...capture.frames.serialised import LocatedItem, located
+from ...capture.frames.decoding import LocatedItem, located
 from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
 from ...capture.packets.parser import Segments
 from ...capture.rows import Located

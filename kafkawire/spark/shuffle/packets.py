@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ...capture.files.blocks import Ints, PacketBlock
 from ...capture.packets.parser import Segments
-from ...capture.tcp.segment_columns import KEY
+from ...capture.tcp.reassembly import KEY
 
 SCHEMA: Final = pa.schema(
     [

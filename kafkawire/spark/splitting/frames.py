@@ -16,8 +16,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ...capture.files.compression import Unpacked
-from ...capture.files.source import CHUNK
+from ...capture.files.source import CHUNK, Unpacked
 from ...magic_numbers import (
     BGZF,
     ZSTD,

@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from ...capture.files.compression import Unpacked, is_compressed
 from ...capture.files.pcap import FILE_HEADER, read_header
+from ...capture.files.source import Unpacked, is_compressed
 from ...magic_numbers import is_pcap, is_pcapng
 from .frames import marks
 from .reading import probe

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 
-from ...capture.files.compression import Unpacked
-from ...capture.files.source import CHUNK
+from ...capture.files.source import CHUNK, Unpacked
 from ...errors import CaptureError
 from .splits import Mark
 from .stores import Reader

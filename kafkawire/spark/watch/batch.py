@@ -21,9 +21,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from ...capture.files.blocks import NO_TIME
+from ...display import plural
 from ..decode.groups import ITEMS
 from ..decode.outputs import OUT
-from ..errors import ascii_safe, plural
+from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.opening import first_packet_time

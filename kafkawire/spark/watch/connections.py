@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from ...capture.exchanges.endings import as_ended
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.frames.serialised import located
+from ...capture.frames.decoding import located
 from ...capture.packets.parser import Segments
 from ...capture.rows import Located, Row
 from ...capture.tcp.connection import Connection

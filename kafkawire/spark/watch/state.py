@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from ...capture.files.blocks import NO_TIME
-from ...capture.frames.serialised import located
+from ...capture.frames.decoding import located
 from ..decode.chunk_rows import ChunkContext, Places
 from ..decode.decoding import ProblemCollector, in_order, sorted_rows
 from ..decode.outputs import Output, serialise

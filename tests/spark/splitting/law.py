@@ -10,7 +10,6 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from kafkawire.capture import read_capture
-from kafkawire.capture.files import compression as compressed
 from kafkawire.capture.files import pcap, pcapng, source
 from kafkawire.capture.files.blocks import PacketBlock
 from kafkawire.errors import CaptureError
@@ -118,7 +117,7 @@ def obeys_in_one_pass(path: Path, split_bytes: int) -> None:
 def small(
     chunk: int = source.CHUNK,
     search: int = pcapng.SEARCH_BYTES,
-    step: int = compressed.STEP,
+    step: int = source.STEP,
     window: int = reading.WINDOW,
     beyond: int = sources.BEYOND,
     piece: int = sources.PIECE,
@@ -129,7 +128,7 @@ def small(
             changes.enter_context(patch.object(module, "CHUNK", chunk))
         for decoder in (pcap, pcapng):
             changes.enter_context(patch.object(decoder, "SEARCH_BYTES", search))
-        changes.enter_context(patch.object(compressed, "STEP", step))
+        changes.enter_context(patch.object(source, "STEP", step))
         changes.enter_context(patch.object(reading, "WINDOW", window))
         changes.enter_context(patch.object(sources, "BEYOND", beyond))
         changes.enter_context(patch.object(sources, "PIECE", piece))

@@ -19,7 +19,7 @@ from ....primitives.limits import elements_within
 from ....protocol.header import response_header_version
 from ...exchanges.topic_ids import TopicNames, may_name
 from ...files.blocks import NO_TIME
-from ...frames.apis import api
+from ...frames.bodies import api
 from ...frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
 from ...rows import Row, Status
 from .body_facts import NONE, BodyFacts, body_facts_of

@@ -1,4 +1,4 @@
-"""Escapes untrusted text for display.
+"""Text for display: untrusted text escaped, counts with their nouns, times.
 
 Law: escaped text contains no control characters (C0, C1, DEL), lone surrogates, bidirectional
 overrides, zero-width characters, or line and paragraph separators. Other text is unchanged. Markup
@@ -8,6 +8,7 @@ needs no escaping, because no caller interprets it.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 _INVISIBLE: Final = re.compile(
@@ -37,3 +38,17 @@ def printable_lines(text: str) -> str:
 def csv_text(text: str) -> str:
     """Escape text for a CSV cell: as for a line, with `'` in front of formulas."""
     return f"'{printable(text)}" if _FORMULA.match(text) else printable(text)
+
+
+def plural(count: int, noun: str) -> str:
+    """Format a count with its noun: `1 record`, `2 records`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def time_text(time_ns: int) -> str | None:
+    """Format a capture time as ISO 8601 in UTC with nanoseconds; None if unknown."""
+    if time_ns <= 0:  # frames without packets, and packets without a time
+        return None
+    seconds, rest = divmod(time_ns, 1_000_000_000)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{whole}.{rest:09d}Z"
