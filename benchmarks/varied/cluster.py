@@ -113,7 +113,13 @@ class Cluster:
         size = int(rng.lognormvariate(0, 0.5) * topic.record_bytes)
         if rng.random() < 0.02:
             return None
-        fields = {"id": offset, "user": rng.randrange(100_000), "amount": rng.random()}
+        fields: dict[str, float] = {
+            "id": offset,
+            "user": rng.randrange(100_000),
+            "amount": rng.randrange(100_000) / 100,
+        }
+        if rng.random() < 0.1:
+            fields["score"] = rng.random()  # 17 digits: the slowest number to write
         note = "".join(rng.choices(LETTERS, k=max(size - 60, 1)))
         return json.dumps({**fields, "note": note}).encode()
 
