@@ -41,6 +41,8 @@ CAPTURE: Final = (
     "exchanges/conversation",
     "engine",
     "exchanges/exchanges",
+    "exchanges/fetch_sessions",
+    "exchanges/topic_ids",
     "tcp/flow",
     "exchanges/inference",
     "exchanges/pairing",
@@ -69,6 +71,7 @@ CAPTURE: Final = (
     "tables/extraction/layouts",
     "tables/extraction/entities",
     "tables/messages",
+    "tables/multiple",
     "tables/extraction/body_facts",
     "tables/partitions",
     "tables/passes",
@@ -109,6 +112,15 @@ RUNTIME: Final = (
     "kafkawire/records/record.py",
     "kafkawire/records/snappy.py",
     "kafkawire/records/zstd.py",
+    "kafkawire/reports/apis.py",
+    "kafkawire/reports/client.py",
+    "kafkawire/reports/clients.py",
+    "kafkawire/reports/commits.py",
+    "kafkawire/reports/problems.py",
+    "kafkawire/reports/quantiles.py",
+    "kafkawire/reports/reading.py",
+    "kafkawire/reports/topics.py",
+    "kafkawire/reports/watermarks.py",
 )
 """Hand-written modules that are compiled in both modes."""
 
@@ -124,6 +136,9 @@ RARE: Final = (
             "exchanges/response_layouts",
             "frames/other_protocols",
             "exchanges/endings",
+            "exchanges/fetch_sessions",
+            "exchanges/topic_ids",
+            "tables/multiple",
             "tcp/retransmission",
             "tcp/gap_policy",
             "frames/detection",
@@ -153,6 +168,9 @@ RARE: Final = (
     "kafkawire/records/pieces.py",
     "kafkawire/records/snappy.py",
     "kafkawire/records/zstd.py",
+    "kafkawire/reports/client.py",
+    "kafkawire/reports/clients.py",
+    "kafkawire/reports/commits.py",
 )
 """Those that do not run for each message of an ordinary capture: compiled for size."""
 
@@ -169,7 +187,6 @@ CONTEXT: Final = (
     "kafkawire/capture/tcp/events.py",
     "kafkawire/capture/packets/parser.py",
     "kafkawire/capture/rows.py",
-    "kafkawire/capture/exchanges/topic_ids.py",
     "kafkawire/errors.py",
     "kafkawire/magic_numbers.py",
     "kafkawire/messages/api_key.py",

@@ -66,7 +66,7 @@ class Problems(Collector):
         problem = self._found.get(kind)
         if problem is None:
             place = self._reading.context.traffic.place(found.row.packet)
-            problem = self._found[kind] = Problem(kind, Example(*place, error))
+            problem = self._found[kind] = Problem(kind, Example(place[0], place[1], error))
         problem.count += 1
         problem.bytes += size
 

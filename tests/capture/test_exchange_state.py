@@ -229,7 +229,10 @@ def fetch(
         response = request._replace(direction="response", message=body)
     found = names.expand(Exchange(0, *ENDS, request, response))
     assert found is not None
-    return [(one.topic.name, one.partition, one.listed) for one in found.partitions], found.complete
+    partitions = [
+        (one.topic.name, one.partition, key in found.listed) for key, one in found.requested.items()
+    ]
+    return partitions, found.complete
 
 
 def test_a_session_grows_changes_and_forgets() -> None:

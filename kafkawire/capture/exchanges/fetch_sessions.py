@@ -11,7 +11,8 @@ new session after a disconnect; and rows of a connection never depend on another
 
 from __future__ import annotations
 
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Collection
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, final
 
 from ...messages.api_key import ApiKey
 from ...messages.fetch_request import FetchPartition, FetchRequest
@@ -25,24 +26,38 @@ MAX_SESSIONS: Final = 1 << 14
 """Sessions stored; brokers keep 1000 each by default. The oldest are dropped first."""
 
 
-class RequestedPartition(NamedTuple):
-    """A partition that a Fetch requests. listed: whether the request itself lists it."""
+@final
+class RequestedPartition:
+    """A partition that a Fetch requests; request: as the session's last Fetch lists it.
 
-    topic: Topic
-    partition: int
-    request: FetchPartition
-    listed: bool
+    columns: what the `partitions` table makes of `request` in this version, kept for the session's
+    next Fetch; version: -1 for none.
+    """
 
+    __slots__ = ("columns", "partition", "request", "topic", "version")
 
-class ExpandedFetch(NamedTuple):
-    """All partitions that a Fetch requests; complete: whether the whole session is known."""
-
-    partitions: tuple[RequestedPartition, ...]
-    complete: bool
+    def __init__(self, topic: Topic, partition: int, request: FetchPartition) -> None:
+        self.topic: Topic = topic
+        self.partition: int = partition
+        self.request: FetchPartition = request
+        self.columns: list[Any] = []
+        self.version: int = -1
 
 
 Key: TypeAlias = tuple[TopicKey, int]
 """The key of a partition: its topic's key and its index."""
+
+
+class ExpandedFetch(NamedTuple):
+    """All partitions that a Fetch requests.
+
+    listed: those that the request itself lists. complete: whether the whole session is known.
+    """
+
+    requested: dict[Key, RequestedPartition]
+    listed: Collection[Key]
+    complete: bool
+
 
 State = TypeVar("State")
 
@@ -134,11 +149,7 @@ class FetchSessions:
             if isinstance(response, FetchResponse)
             else None,
         )
-        partitions = tuple(
-            each if key in listed else each._replace(listed=False)
-            for key, each in requested.items()
-        )
-        return ExpandedFetch(partitions, complete)
+        return ExpandedFetch(requested, listed, complete)
 
 
 def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, RequestedPartition]:
@@ -147,7 +158,7 @@ def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, RequestedPa
     for entry in request.topics:
         topic = names.topic(entry.topic, entry.topic_id)
         for each in entry.partitions:
-            made[topic.key, each.partition] = RequestedPartition(topic, each.partition, each, True)
+            made[topic.key, each.partition] = RequestedPartition(topic, each.partition, each)
     return made
 
 

@@ -11,7 +11,9 @@ direction. It is valid for the whole capture, because a topic id is never reused
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, final
+
+from mypy_extensions import mypyc_attr
 
 from ...primitives import Message, Structure
 from ...protocol.fields import Field, Step, fields_at, steps_to
@@ -28,17 +30,26 @@ TopicKey: TypeAlias = str | bytes | None
 """The identity of a topic: its id, or its name; None if neither is known."""
 
 
+@final
 class Topic:
     """A topic that messages refer to by name, by id, or both; `name` is None until it is known.
 
-    There is one object per id, so a name learned later shows in all rows with it.
+    There is one object per id, so a name learned later shows in all rows with it. shared: that
+    object, for a topic whose message states a name besides: a name learned for the id replaces it.
     """
 
-    __slots__ = ("id", "name")
+    __slots__ = ("_name", "_shared", "id")
 
-    def __init__(self, name: str | None, id: bytes | None) -> None:
-        self.name = name
-        self.id = id
+    def __init__(self, name: str | None, id: bytes | None, shared: Topic | None = None) -> None:
+        self._name: str | None = name
+        self._shared: Topic | None = shared
+        self.id: bytes | None = id
+
+    @property
+    def name(self) -> str | None:
+        """The name, if it is known."""
+        shared = self._shared
+        return self._name if shared is None else shared.name or self._name
 
     @property
     def id_text(self) -> str | None:
@@ -48,27 +59,17 @@ class Topic:
     @property
     def key(self) -> TopicKey:
         """The identity of the topic: its id if set, else its name."""
-        return self.name if self.id is None else self.id
+        return self._name if self.id is None else self.id
+
+    def learn(self, name: str) -> None:
+        """Set the name."""
+        self._name = name
 
     def __repr__(self) -> str:
         return f"Topic({self.name!r}, {self.id_text!r})"
 
 
-class _Named(Topic):
-    """A topic with a provisional name, which a name learned for its id replaces."""
-
-    __slots__ = ("_own_name", "_shared")
-
-    def __init__(self, name: str, shared: Topic) -> None:
-        self._own_name = name
-        self._shared = shared
-        self.id = shared.id
-
-    @property
-    def name(self) -> str | None:  # type: ignore[override]  # read-only here
-        return self._shared.name or self._own_name
-
-
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TopicNames:
     """The topic names of a capture so far.
 
@@ -91,13 +92,13 @@ class TopicNames:
         found = self._by_id.get(id)
         if found is None:
             found = self._by_id[id] = Topic(None, id)
-        return _Named(name, found) if name and found.name is None else found
+        return Topic(name, id, found) if name and found.name is None else found
 
     def add(self, name: str, id: bytes) -> None:
         """Learn the name of an id; the first name wins."""
         found = self._by_id.setdefault(id, Topic(None, id))
         if found.name is None:
-            found.name = name
+            found.learn(name)
             self.named.append(id)
 
     def learn(self, message: Message, version: int) -> None:

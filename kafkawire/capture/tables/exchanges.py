@@ -103,7 +103,7 @@ def _row(exchange: Exchange, fetch: ExpandedFetch | None, context: Context) -> t
     if fetch is None:
         pairs = requested_partitions(request, context.names)
     else:
-        pairs = [(wanted.topic, wanted.partition) for wanted in fetch.partitions]
+        pairs = [(wanted.topic, wanted.partition) for wanted in fetch.requested.values()]
         for topic, _ in pairs:
             entities.topic(topic.name, topic.id)
     return (

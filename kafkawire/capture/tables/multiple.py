@@ -53,13 +53,12 @@ def _group_events(context: Context) -> RowMaker:
 def _partitions(context: Context) -> RowMaker:
     pairs, sessions = Exchanges(), FetchSessions(context.names)
 
-    def handle(item: Located | Ended | None) -> Iterator[Values]:
+    def handle(item: Located | Ended | None) -> Iterable[Values]:
         if item is None:
             found = pairs.finish()
         else:
             found = pairs.take(item) if isinstance(item, Located) else pairs.end(item.connection)
-        for exchange in found:
-            yield from partitions.rows_of(exchange, sessions, context)
+        return [row for each in found for row in partitions.rows_of(each, sessions, context)]
 
     return handle
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias, final
 
+from ...messages.fetch_request import FetchPartition
+from ...primitives import Structure
 from ...protocol.error_code import ErrorCode
 from ..exchanges.exchanges import Exchange
 from ..exchanges.fetch_sessions import ExpandedFetch, FetchSessions
-from ..exchanges.topic_ids import Topic
+from ..exchanges.topic_ids import Topic, TopicKey
 from ..rows import Row
 from .columns import BOOL, INT16, INT32, INT64, TEXT, Column, Columns, topic_name
 from .context import Context
@@ -58,15 +60,62 @@ COLUMNS: Final[Columns] = (
     Column("records", INT32, "Number of records; null if a batch is corrupt."),
 )
 
-_NAMES: Final = tuple(column.name for column in COLUMNS)
-_FIELDS: Final = _NAMES[_NAMES.index("requested") :]
+_NAMES: Final = tuple([column.name for column in COLUMNS])
+_FIRST: Final = _NAMES.index("request_offset")
+_POSITIONS: Final = {name: at for at, name in enumerate(_NAMES[_FIRST:])}
+_WIDTH: Final = len(_POSITIONS)
+_ERROR_CODE: Final = _POSITIONS["error_code"]
+_ERROR: Final = _POSITIONS["error"]
+_RECORDS: Final = _POSITIONS["records_bytes"], _POSITIONS["batches"], _POSITIONS["records"]
+
+Key: TypeAlias = tuple[TopicKey, int] | tuple[TopicKey, int, str]
+"""The key of a row within its exchange: topic, partition, and the group if there is one."""
 
 
-class _Partition(NamedTuple):
-    topic: Topic
-    partition: int
-    group_id: str | None
-    values: dict[str, Any]
+@final
+class _Partition:
+    """A row to be: what request and response say about a partition.
+
+    columns: from `request_offset` on.
+    """
+
+    __slots__ = ("answered", "columns", "group_id", "in_session", "partition", "requested", "topic")
+
+    def __init__(
+        self, topic: Topic, partition: int, group_id: str | None, columns: list[Any]
+    ) -> None:
+        self.topic: Topic = topic
+        self.partition: int = partition
+        self.group_id: str | None = group_id
+        self.requested: bool = False
+        self.answered: bool = False
+        self.in_session: bool | None = None
+        self.columns: list[Any] = columns
+
+
+@final
+class _Fields:
+    """Copies fields of a struct to columns."""
+
+    def __init__(self, cls: type[Structure], version: int, is_request: bool) -> None:
+        found = partition_columns(cls, version, is_request)
+        self.get: Callable[[Any], tuple[Any, ...]] = found.get
+        self.at: list[int] = [_POSITIONS[name] for name in found.columns]
+
+    def fill(self, columns: list[Any], struct: Structure) -> None:
+        values = self.get(struct)
+        for number, at in enumerate(self.at):
+            columns[at] = values[number]
+
+
+_known: Final[dict[tuple[type[Structure], int, bool], _Fields]] = {}
+
+
+def _fields(cls: type[Structure], version: int, is_request: bool) -> _Fields:
+    found = _known.get((cls, version, is_request))
+    if found is None:
+        found = _known[cls, version, is_request] = _Fields(cls, version, is_request)
+    return found
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
@@ -76,72 +125,87 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
         yield from rows_of(exchange, sessions, context)
 
 
-def rows_of(
-    exchange: Exchange, sessions: FetchSessions, context: Context
-) -> Iterator[tuple[Any, ...]]:
+def rows_of(exchange: Exchange, sessions: FetchSessions, context: Context) -> list[tuple[Any, ...]]:
     """Build the rows of an exchange."""
-    fetch = sessions.expand(exchange)
-    found = _partitions(exchange, fetch, context)
+    found = _partitions(exchange, sessions.expand(exchange), context)
     if not found:
-        return
+        return []
     head = exchange_columns(exchange, context)
-    for one in found:
-        values = one.values
-        if values.get("error_code"):
-            values["error"] = ErrorCode.name_of(values["error_code"])
-        yield (
-            *head,
-            one.group_id,
-            one.topic,
-            one.topic.id_text,
-            one.partition,
-            *map(values.get, _FIELDS),
+    made: list[tuple[Any, ...]] = []
+    for one in found.values():
+        columns = one.columns
+        if columns[_ERROR_CODE]:
+            columns[_ERROR] = ErrorCode.name_of(columns[_ERROR_CODE])
+        topic = one.topic
+        made.append(
+            (
+                *head,
+                one.group_id,
+                topic,
+                topic.id_text,
+                one.partition,
+                one.requested,
+                one.answered,
+                one.in_session,
+                *columns,
+            )
         )
+    return made
 
 
 def _partitions(
     exchange: Exchange, fetch: ExpandedFetch | None, context: Context
-) -> list[_Partition]:
+) -> dict[Key, _Partition]:
     """Merge request, response and fetch session into one entry per partition."""
-    found: dict[tuple[object, int, str | None], _Partition] = {}
+    found: dict[Key, _Partition] = {}
     if fetch is not None:
-        for wanted in fetch.partitions:
-            version = exchange.main_row.api_version or 0
-            values = partition_columns(wanted.request, version, "request")
-            values |= {"requested": wanted.listed, "in_session": not wanted.listed}
-            key = wanted.topic.key, wanted.partition, None
-            found[key] = _Partition(wanted.topic, wanted.partition, None, values)
+        _add_requested(found, fetch, exchange.main_row.api_version or 0)
     for row in (exchange.request, exchange.response):
-        _add(found, row, exchange, context)
-    for one in found.values():
-        one.values.setdefault("requested", False)
-        one.values.setdefault("answered", False)
-    return list(found.values())
+        if row is not None and row.message is not None and row.body_version is not None:
+            _add(found, row, exchange, context)
+    return found
 
 
-def _add(
-    found: dict[tuple[object, int, str | None], _Partition],
-    row: Row | None,
-    exchange: Exchange,
-    context: Context,
-) -> None:
+def _add_requested(found: dict[Key, _Partition], fetch: ExpandedFetch, version: int) -> None:
+    """Add the partitions that a Fetch requests."""
+    listed = fetch.listed
+    for key, wanted in fetch.requested.items():
+        if wanted.version != version:
+            wanted.version, wanted.columns = version, [None] * _WIDTH
+            _fields(FetchPartition, version, True).fill(wanted.columns, wanted.request)
+        one = found[key] = _Partition(wanted.topic, wanted.partition, None, wanted.columns.copy())
+        one.requested = key in listed
+        one.in_session = not one.requested
+
+
+def _add(found: dict[Key, _Partition], row: Row, exchange: Exchange, context: Context) -> None:
     """Add the partitions of one message."""
-    if row is None or row.body_version is None:
-        return
-    side = "requested" if row.direction == "request" else "answered"
+    version = row.body_version
+    assert version is not None
+    is_request = row.direction == "request"
     has_records = (row.api_key, row.direction) in RECORDS_MESSAGES
     request_group = _group_of(exchange)
-    for one in partition_references(row, context.names):
-        group_id = one.group_id or request_group
-        key = one.topic.key, one.partition, group_id
+    fields: _Fields | None = None
+    for reference in partition_references(row, context.names):
+        topic, partition, struct = reference.topic, reference.partition, reference.struct
+        group_id = reference.group_id or request_group
+        key: Key = (topic.key, partition)
+        if group_id is not None:
+            key = (topic.key, partition, group_id)
         here = found.get(key)
         if here is None:
-            here = found[key] = _Partition(one.topic, one.partition, group_id, {})
-        here.values[side] = True
-        if one.struct is not None:
-            here.values.update(partition_columns(one.struct, row.body_version, row.direction))
-            if has_records:
-                here.values.update(_records(one.topic, one.partition, one.struct))
+            here = found[key] = _Partition(topic, partition, group_id, [None] * _WIDTH)
+        if is_request:
+            here.requested = True
+        else:
+            here.answered = True
+        if struct is None:
+            continue
+        if fields is None:
+            fields = _fields(type(struct), version, is_request)
+        fields.fill(here.columns, struct)
+        if has_records:
+            _add_records(here, getattr(struct, "records", None))
 
 
 def _group_of(exchange: Exchange) -> str | None:
@@ -150,13 +214,13 @@ def _group_of(exchange: Exchange) -> str | None:
     return getattr(message, "group_id", None) or None
 
 
-def _records(topic: Topic, partition: int, struct: Any) -> dict[str, Any]:
-    data = struct.records
+def _add_records(here: _Partition, data: bytes | None) -> None:
+    columns = here.columns
+    size, batches, records = _RECORDS
     if not data:
-        return {"records_bytes": 0, "batches": 0, "records": 0}
-    counted = count(RecordsField(topic, partition, data))
-    return {
-        "records_bytes": len(data),
-        "batches": counted.batches,
-        "records": counted.records,
-    }
+        columns[size] = columns[batches] = columns[records] = 0
+        return
+    counted = count(RecordsField(here.topic, here.partition, data))
+    columns[size] = len(data)
+    columns[batches] = counted.batches
+    columns[records] = counted.records

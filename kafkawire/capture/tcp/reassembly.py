@@ -49,7 +49,7 @@ assert KEY.itemsize == KEY_BYTES
 
 def columns_of(segments: Segments) -> tuple[bytes, ...]:
     """Return the keys of segments, and the columns NUMBERS."""
-    keys = np.empty(len(segments), KEY)
+    keys: np.ndarray[Any, Any] = np.empty(len(segments), KEY)
     keys["source_high"], keys["source_low"] = segments.source_high, segments.source_low
     keys["destination_high"] = segments.destination_high
     keys["destination_low"] = segments.destination_low

@@ -142,7 +142,7 @@ def session_exchange(exchange: Exchange, id: int, expanded: ExpandedFetch) -> Ex
     It opens the session, or is one within a session whose start was not captured.
     """
     topics: list[FetchTopic] = []
-    for partition in expanded.partitions:
+    for partition in expanded.requested.values():
         topic = partition.topic
         if not topics or (topics[-1].topic, topics[-1].topic_id) != (
             topic.name or "",

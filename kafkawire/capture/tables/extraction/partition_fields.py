@@ -8,7 +8,8 @@ Law: one entry here is all that an API needs to appear in the `partitions` table
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from ....messages.api_key import ApiKey
@@ -172,11 +173,18 @@ RESPONSE_FIELDS: Final = {
 }
 
 
-def partition_columns(struct: Structure, version: int, direction: str) -> dict[str, Any]:
-    """Return the fields of a partition struct, by column; only those of the version."""
-    table = REQUEST_FIELDS if direction == "request" else RESPONSE_FIELDS
-    return {
-        table[field.attribute]: getattr(struct, field.attribute)
-        for field in fields_at(type(struct), version)
-        if field.attribute in table
-    }
+class PartitionColumns(NamedTuple):
+    """How the fields of a partition struct fill columns: `get` returns the values of `columns`."""
+
+    columns: tuple[str, ...]
+    get: Callable[[Any], tuple[Any, ...]]
+
+
+def partition_columns(cls: type[Structure], version: int, is_request: bool) -> PartitionColumns:
+    """Find the fields of a partition struct that are columns; only those of the version."""
+    table = REQUEST_FIELDS if is_request else RESPONSE_FIELDS
+    here = [field.attribute for field in fields_at(cls, version) if field.attribute in table]
+    columns = tuple([table[attribute] for attribute in here])
+    if len(here) > 1:
+        return PartitionColumns(columns, attrgetter(*here))
+    return PartitionColumns(columns, lambda struct: tuple([getattr(struct, at) for at in here]))
