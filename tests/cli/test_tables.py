@@ -18,6 +18,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from kafkawire.capture import tables
+from kafkawire.records.builder import BatchBuilder
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
@@ -235,3 +236,23 @@ def test_a_file_that_is_not_a_capture(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there() -> None:
     assert "nowhere.pcap" in run("nowhere.pcap", "--table", "records", code=2)
+
+
+@pytest.mark.parametrize("command", ["decode", "log"])
+def test_pandas_is_not_imported(command: str, tmp_path: Path) -> None:
+    """It is installed here, for Spark; importing it takes a third of a second."""
+    output = str(tmp_path / "x.parquet")
+    if command == "decode":
+        arguments = [command, str(CAPTURE), "--table", "partitions", "--output", output]
+    else:
+        segment = tmp_path / "00000000000000000000.log"
+        builder = BatchBuilder()
+        builder.append(b"key", b"value", 1)
+        segment.write_bytes(builder.build())
+        arguments = [command, str(segment), "--format", "parquet", "--out", output]
+    program = (
+        "import sys; from kafkawire_cli.main import app; app(sys.argv[1:], standalone_mode=False); "
+        "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules; import pandas"
+    )
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True)
+    assert parquet.read_table(output).num_rows

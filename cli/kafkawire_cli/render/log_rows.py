@@ -17,6 +17,7 @@ from kafkawire.display import printable
 from ..pipes import make_private
 from .contents import form
 from .messages import shortened
+from .tables import import_arrow
 
 if TYPE_CHECKING:
     from kafkawire.log import LogFile, LogPart, RecordRow, Row
@@ -98,6 +99,7 @@ class Parquet:
     """
 
     def __init__(self, out: Path, kinds: set[type[Row]], secrets: bool = False) -> None:
+        import_arrow()
         import pyarrow.parquet as pq
 
         from kafkawire.log import arrow

@@ -19,6 +19,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -55,6 +56,7 @@ def write(
     they are not captures. InputError if there are no captures; usage errors for unknown tables and
     file extensions.
     """
+    import_arrow()
     from kafkawire.capture import tables
     from kafkawire.capture.tables.redaction import redacted
 
@@ -87,6 +89,31 @@ def write(
         for name, batch in batches:
             to[name](redacted(name, batch) if view.redact else batch)
     return refused
+
+
+class _NoPandas(MetaPathFinder):
+    """Lets imports of pandas fail."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Fail for pandas, and find nothing else."""
+        if name == "pandas":
+            raise ModuleNotFoundError("not used here", name=name)
+
+
+def import_arrow() -> None:
+    """Import pyarrow without pandas.
+
+    pyarrow imports pandas, where that is installed, when the first array of a process is made. No
+    command uses pandas, and importing it takes longer than decoding 20 MB.
+    """
+    import pyarrow as pa
+
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def _opened(name: str, file: Path | None) -> AbstractContextManager[Write]:
