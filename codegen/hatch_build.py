@@ -71,7 +71,6 @@ CAPTURE: Final = (
     "tables/extraction/layouts",
     "tables/extraction/entities",
     "tables/messages",
-    "tables/multiple",
     "tables/extraction/body_facts",
     "tables/partitions",
     "tables/passes",
@@ -112,15 +111,6 @@ RUNTIME: Final = (
     "kafkawire/records/record.py",
     "kafkawire/records/snappy.py",
     "kafkawire/records/zstd.py",
-    "kafkawire/reports/apis.py",
-    "kafkawire/reports/client.py",
-    "kafkawire/reports/clients.py",
-    "kafkawire/reports/commits.py",
-    "kafkawire/reports/problems.py",
-    "kafkawire/reports/quantiles.py",
-    "kafkawire/reports/reading.py",
-    "kafkawire/reports/topics.py",
-    "kafkawire/reports/watermarks.py",
 )
 """Hand-written modules that are compiled in both modes."""
 
@@ -136,10 +126,8 @@ RARE: Final = (
             "exchanges/response_layouts",
             "frames/other_protocols",
             "exchanges/endings",
-            "exchanges/fetch_sessions",
             "exchanges/topic_ids",
-            "tables/multiple",
-            "tcp/retransmission",
+                    "tcp/retransmission",
             "tcp/gap_policy",
             "frames/detection",
             "frames/serialised",
@@ -168,9 +156,6 @@ RARE: Final = (
     "kafkawire/records/pieces.py",
     "kafkawire/records/snappy.py",
     "kafkawire/records/zstd.py",
-    "kafkawire/reports/client.py",
-    "kafkawire/reports/clients.py",
-    "kafkawire/reports/commits.py",
 )
 """Those that do not run for each message of an ordinary capture: compiled for size."""
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from mypy_extensions import mypyc_attr
-
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located
@@ -33,7 +31,6 @@ class Watch(Protocol):
     again: bool
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Collector:
     """Collects data while a capture is read; subclasses override the methods they need."""
 
