@@ -64,8 +64,9 @@ class Api:
         latency = since(response.request_time_ns, response.time_ns)
         if latency is not None:
             self.latency.add(latency)
-        self.errors += bool(entities.error_codes)
-        self.codes.update(list(entities.error_codes))
+        if entities.error_codes:
+            self.errors += 1
+            self.codes.update(list(entities.error_codes))
         if entities.throttle_time_ms:
             self.throttled += 1
             self.max_throttle_time_ms = max(self.max_throttle_time_ms, entities.throttle_time_ms)

@@ -59,16 +59,18 @@ class Reading:
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
+        rows = [each.row for each in collectors if type(each).row is not Collector.row]
+        ends = [each.ended for each in collectors if type(each).ended is not Collector.ended]
         pairs = Exchanges()
         for item in self.context.located():
             if isinstance(item, Located):
-                for collector in collectors:
-                    collector.row(item)
+                for row in rows:
+                    row(item)
                 self._report(collectors, pairs.take(item))
             else:
                 self._report(collectors, pairs.end(item.connection))
-                for collector in collectors:
-                    collector.ended(item)
+                for ended in ends:
+                    ended(item)
 
     def name_topics(self) -> None:
         """Look up names of unnamed topics in the rest of the capture."""
