@@ -9,7 +9,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 
 # inputs of an editable install: schemas, the generator, compiled modules
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
-	-name '*.py' -o -name '*.c' -o -name '*.j2' -o -name '*.json')
+	-name '*.py' -o -name '*.c' -o -name '*.h' -o -name '*.j2' -o -name '*.json')
 
 .PHONY: all-compiled bench bench-compare captures clean demo docs lint quick soak test types wheel wheels
 

@@ -25,7 +25,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from kafkawire_codegen import generate
-from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
+from kafkawire_codegen.compile import CFunction, NotCompiled, compile_modules, native_files
 
 MODES: Final = ("off", "hot", "all")
 
@@ -86,7 +86,6 @@ RUNTIME: Final = (
     "kafkawire/primitives/generated.py",
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
-    "kafkawire/primitives/shared.py",
     "kafkawire/primitives/structure.py",
     "kafkawire/primitives/writer.py",
     "kafkawire/protocol/header.py",
@@ -162,10 +161,29 @@ RARE: Final = (
 C_SOURCES: Final = (
     "kafkawire/capture/jsonl/writer.c",
     "kafkawire/capture/tables/arrow/values.c",
+    "kafkawire/primitives/shared.c",
     "kafkawire/records/castagnoli.c",
     "kafkawire/records/rows.c",
 )
 """Modules in C; each has a Python version for interpreted builds."""
+
+C_FUNCTIONS: Final = (
+    CFunction(
+        "kafkawire.primitives.shared.shared_text",
+        "Kafkawire_shared_text",
+        ("bytes", "i64", "i64"),
+        "str",
+        "kafkawire/primitives/shared.h",
+    ),
+    CFunction(
+        "kafkawire.primitives.shared.shared_int32_items",
+        "Kafkawire_shared_int32_items",
+        ("bytes", "i64", "i64"),
+        "list",
+        "kafkawire/primitives/shared.h",
+    ),
+)
+"""Those of their functions that compiled modules call directly, without objects for arguments."""
 
 CONTEXT: Final = (
     "kafkawire/capture/files/blocks.py",
@@ -176,8 +194,8 @@ CONTEXT: Final = (
     "kafkawire/magic_numbers.py",
     "kafkawire/messages/api_key.py",
     "kafkawire/primitives/failure.py",
-    "kafkawire/primitives/ints.py",
     "kafkawire/primitives/registry.py",
+    "kafkawire/primitives/shared.py",
     "kafkawire/protocol/error_code.py",
     "kafkawire/protocol/fields.py",
     "kafkawire/protocol/json_form.py",
@@ -291,6 +309,7 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
                 rare=[*RARE, *rare],
                 small=cold,
                 sources=C_SOURCES,
+                functions=C_FUNCTIONS,
             )
         except NotCompiled as reason:
             if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1":

@@ -36,6 +36,7 @@ FLAGS: Final = (
 )
 
 TESTS: Final = (
+    "tests/primitives/test_shared.py",
     "tests/records/test_checksum.py",
     "tests/records/test_fuzz.py",
     "tests/records/test_partial.py",

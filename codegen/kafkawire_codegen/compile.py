@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from . import native_text
 
@@ -83,11 +83,24 @@ _LINKED: Final = re.compile(r"^class \w+\(LinkedMessage\):", re.MULTILINE)
 _BASE_CLASSES: Final = "primitives/structure.py"
 
 
+class CFunction(NamedTuple):
+    """A function of a module in C, which a header offers to compiled modules.
+
+    name: in Python, with its module; c_name: in C. parameters, result: bytes, i64, list or str.
+    """
+
+    name: str
+    c_name: str
+    parameters: tuple[str, ...]
+    result: str
+    header: str
+
+
 class NotCompiled(Exception):
     """The modules could not be compiled; the text has the step and the reason."""
 
 
-def compile_modules(
+def compile_modules(  # noqa: PLR0913 - what a build consists of
     root: Path,
     modules: Sequence[str],
     *,
@@ -97,6 +110,7 @@ def compile_modules(
     rare: Collection[str] = (),
     small: Collection[str] = (),
     sources: Sequence[str] = (),
+    functions: Sequence[CFunction] = (),
 ) -> list[str]:
     """Compile modules into one shared library and return the files made, relative to `out`.
 
@@ -108,13 +122,20 @@ def compile_modules(
     small: those of `modules` that had better be small than fast: their private functions cannot be
         called from Python, and tracebacks do not show their lines.
     sources: C files that are each an extension module by itself, where `x/y.c` is `x.y`.
+    functions: those that compiled code calls in C; with a mypyc that does not know how, it calls
+        them as any function of Python.
 
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
     """
     out = out.resolve()
     _refuse_linked(root, modules)
+    _declare(functions)
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
+        headers = {function.c_name: function.header for function in functions}
+        native_text.include(Path(work), headers)
+        for extension in extensions:
+            extension.include_dirs = [*extension.include_dirs, str(root.resolve())]
         extensions += [_extension(source) for source in sources]
         small_files = {native_text.c_file(module) for module in small}
         rare_files = {native_text.c_file(module) for module in rare}
@@ -122,6 +143,30 @@ def compile_modules(
             if file.name in small_files:
                 native_text.shrink(file)
         return sorted(_build(extensions, Path(work), out, small_files | rare_files))
+
+
+def _declare(functions: Sequence[CFunction]) -> None:
+    """Tell mypyc which calls are of functions in C."""
+    try:
+        from mypyc.ir import ops, rtypes
+        from mypyc.primitives.registry import function_op, function_ops
+    except ImportError:  # no mypyc, or one that has them elsewhere
+        return
+    types = {
+        "bytes": rtypes.bytes_rprimitive,
+        "i64": rtypes.int64_rprimitive,
+        "list": rtypes.list_rprimitive,
+        "str": rtypes.str_rprimitive,
+    }
+    for function in functions:
+        function_ops.pop(function.name, None)  # of an earlier build in this process
+        function_op(
+            name=function.name,
+            arg_types=[types[each] for each in function.parameters],
+            return_type=types[function.result],
+            c_function_name=function.c_name,
+            error_kind=ops.ERR_MAGIC,
+        )
 
 
 def _refuse_linked(root: Path, modules: Sequence[str]) -> None:

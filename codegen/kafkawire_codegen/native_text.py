@@ -100,6 +100,16 @@ def edit(work: Path, sources: Mapping[str, str]) -> None:
             file.write_text(text, "utf-8")
 
 
+def include(work: Path, headers: Mapping[str, str]) -> None:
+    """Include the headers of the C functions that a file calls; `headers` is by function."""
+    for file in work.rglob("__native_*.c"):
+        text = file.read_text("utf-8")
+        needed = {header for name, header in headers.items() if f"{name}(" in text}
+        if needed:
+            lines = "".join(f'#include "{header}"\n' for header in sorted(needed))
+            file.write_text(_INCLUDED.sub(rf"\g<0>{lines}", text, count=1), "utf-8")
+
+
 def shrink(file: Path) -> None:
     """Remove a quarter of the code of a rarely used module.
 

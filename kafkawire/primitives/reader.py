@@ -19,9 +19,8 @@ from ..errors import (
     Truncated,
     UnexpectedNull,
 )
-from .ints import NO_INTS
 from .limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
-from .shared import LARGEST, SMALLEST, shared_ints, shared_name
+from .shared import NO_INTS, shared_int32_items, shared_text
 from .structure import Bent
 from .writer import Tags
 
@@ -180,9 +179,13 @@ class Reader:
         p = self.pos
         e = p + n
         if e > self.end:
-            raise Truncated(f"{n} bytes wanted, {self.end - p} left")
+            raise self.truncated(n)
         self.pos = e
         return self.data[p:e]
+
+    def truncated(self, n: i64) -> Truncated:
+        """Make the error for `n` bytes that are not there."""
+        return Truncated(f"{n} bytes wanted, {self.end - self.pos} left")
 
     def read_string_length(self, flexible: bool) -> i64:
         if not flexible:
@@ -246,21 +249,17 @@ class Reader:
         if n == 0:
             return ""
         p = self.pos
-        if SMALLEST <= n <= LARGEST and n <= self.end - p:
-            self.pos = p + n
-            try:
-                return shared_name(self.data, p, n)
-            except UnicodeDecodeError:
-                self.pos = p
-        raw = self.take(n)
+        if n > self.end - p:
+            raise self.truncated(n)
+        self.pos = p + n
         try:
-            return raw.decode("utf-8")
+            return shared_text(self.data, p, n)
         except UnicodeDecodeError:
             if not self.lenient:
                 raise
-            self.is_odd = True
-            self.invalid_text += 1
-            return raw.decode("utf-8", "surrogateescape")
+        self.is_odd = True
+        self.invalid_text += 1
+        return self.data[p : p + n].decode("utf-8", "surrogateescape")
 
     def read_string(self, flexible: bool) -> str:
         n = self.read_string_length(flexible)
@@ -315,12 +314,9 @@ class Reader:
         p = self.pos
         size = n * 4
         if size > self.end - p:
-            raise Truncated(f"{size} bytes wanted, {self.end - p} left")
+            raise self.truncated(size)
         self.pos = p + size
-        if size <= LARGEST:
-            return shared_ints(self.data, p, size)
-        data = self.data
-        return [int(read_i32_be(data, at)) for at in range(p, p + size, 4)]
+        return shared_int32_items(self.data, p, size)
 
     def read_uint32_items(self, n: i64) -> list[int]:
         return [int(self.read_uint32()) for _ in range(n)]

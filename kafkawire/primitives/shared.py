@@ -1,103 +1,85 @@
-"""Shares values that repeat in structs and messages.
+"""Shares values that repeat in structs and messages: the interpreted version of `shared.c`.
 
-Law: shared values are read-only, so sharing affects memory and time only. A table of fixed size
-caches the most recent values; a value is found by all of its bytes, read as numbers, so that a
-lookup creates no objects.
-
-    size 4-7:  a = first 4 bytes, d = last 4          slot of the table = mix(size, a, d)
-    size 8-32: a = first 8, d = last 8; and beyond 16, b and c = what lies between, overlapping
+Law: shared values are read-only, so sharing affects memory and time only. Both versions return
+equal values; which ones they share may differ. A table of fixed size caches the most recent values.
 """
 
-from typing import Final, final
+from __future__ import annotations
 
-from librt.strings import read_i32_be, read_i32_le, read_i64_le
-from mypy_extensions import i64, mypyc_attr
+from struct import unpack_from
+from typing import Any, Final, NoReturn, TypeVar
+from zlib import crc32
 
-from .ints import NO_INTS, SharedInts
+from mypy_extensions import i64
+
+T = TypeVar("T")
 
 SMALLEST: Final = 4
 LARGEST: Final = 32
 """The sizes of cached values: a name, or up to eight int32."""
 
 SLOTS: Final = 1024
-MIX_FIRST: Final = 0x1E3779B97F4A7C15
-MIX_LAST: Final = 0x22B2AE3D27D4EB4F
-"""Random odd numbers: they spread a difference of one bit over the high bits.
-
-Below 2**62: compiled code would store a larger one as an object.
-"""
 
 
-@final
-@mypyc_attr(acyclic=True)
-class Kept:
-    """A name, or a list of int32, and the `size` bytes that it was decoded from."""
+class SharedInts(list[int]):
+    """A read-only list of integers that other structs may share.
 
-    def __init__(self, data: bytes, p: i64, size: i64, name: str, ints: list[int]) -> None:
-        end = p + size
-        self.size: i64 = size
-        self.a: i64 = 0
-        self.b: i64 = 0
-        self.c: i64 = 0
-        self.d: i64 = 0
-        if size >= 8:
-            self.a = read_i64_le(data, p)
-            self.d = read_i64_le(data, end - 8)
-        elif size >= SMALLEST:
-            self.a = i64(read_i32_le(data, p))
-            self.d = i64(read_i32_le(data, end - 4))
-        if size > 16:
-            self.b = read_i64_le(data, p + 8)
-            self.c = read_i64_le(data, end - 16)
-        self.name: str = name
-        self.ints: list[int] = ints
+    It compares, prints and iterates as any list.
+    The field that holds it can be set to a list of its own: `p.isr_nodes = [*p.isr_nodes, 4]`.
+    """
 
-    def matches(self, data: bytes, p: i64, size: i64) -> bool:
-        """Return whether the `size` bytes at `p` are the same."""
-        if self.size != size:
-            return False
-        end = p + size
-        if size < 8:
-            return self.a == i64(read_i32_le(data, p)) and self.d == i64(read_i32_le(data, end - 4))
-        if self.a != read_i64_le(data, p) or self.d != read_i64_le(data, end - 8):
-            return False
-        if size <= 16:
-            return True
-        return self.b == read_i64_le(data, p + 8) and self.c == read_i64_le(data, end - 16)
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "a decoded list of integers may be shared with other structs and cannot be changed: "
+            "set the field to a list of its own"
+        )
+
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __reduce__(self) -> tuple[type[SharedInts], tuple[list[int]]]:
+        return SharedInts, (list(self),)
 
 
-_NOTHING: Final = Kept(b"", 0, 0, "", NO_INTS)
-_NAMES: Final[list[Kept]] = [_NOTHING] * SLOTS
-_INTS: Final[list[Kept]] = [_NOTHING] * SLOTS
+NO_INTS: Final[list[int]] = SharedInts()
+"""The shared empty list of int32."""
+
+_texts: Final[dict[int, tuple[bytes, str]]] = {}
+_lists: Final[dict[int, tuple[bytes, list[int]]]] = {}
+"""The slots of each table: a value, and the bytes that it was decoded from."""
 
 
-def _slot(data: bytes, p: i64, size: i64) -> i64:
-    """Return the slot of the `size` bytes at `p`."""
-    end = p + size
-    if size < 8:
-        first, last = i64(read_i32_le(data, p)), i64(read_i32_le(data, end - 4))
-    else:
-        first, last = read_i64_le(data, p), read_i64_le(data, end - 8)
-    return ((first + size) * MIX_FIRST + last * MIX_LAST) >> 40 & (SLOTS - 1)
-
-
-def shared_name(data: bytes, p: i64, size: i64) -> str:
+def shared_text(data: bytes, p: i64, size: i64) -> str:
     """Return the text of `size` bytes at `p`; UnicodeDecodeError as `decode` raises it."""
-    slot = _slot(data, p, size)
-    kept = _NAMES[slot]
-    if kept.matches(data, p, size):
-        return kept.name
-    name = data[p : p + size].decode("utf-8")
-    _NAMES[slot] = Kept(data, p, size, name, NO_INTS)
-    return name
+    raw = _slice(data, p, size)
+    slot = crc32(raw) % SLOTS
+    found = _texts.get(slot)
+    if found is not None and found[0] == raw:
+        return found[1]
+    text = raw.decode("utf-8")
+    if SMALLEST <= size <= LARGEST:
+        _texts[slot] = raw, text
+    return text
 
 
-def shared_ints(data: bytes, p: i64, size: i64) -> list[int]:
-    """Return the int32 in `size` bytes at `p`."""
-    slot = _slot(data, p, size)
-    kept = _INTS[slot]
-    if kept.matches(data, p, size):
-        return kept.ints
-    ints = SharedInts([int(read_i32_be(data, at)) for at in range(p, p + size, 4)])
-    _INTS[slot] = Kept(data, p, size, "", ints)
-    return ints
+def shared_int32_items(data: bytes, p: i64, size: i64) -> list[int]:
+    """Return the int32 in `size` bytes at `p`: shared and read-only if they are few."""
+    raw = _slice(data, p, size)
+    items = unpack_from(f">{size // 4}i", raw)
+    if not SMALLEST <= size <= LARGEST:
+        return list(items)
+    slot = crc32(raw) % SLOTS
+    found = _lists.get(slot)
+    if found is not None and found[0] == raw:
+        return found[1]
+    made = SharedInts(items)
+    _lists[slot] = raw, made
+    return made
+
+
+def _slice(data: bytes, p: i64, size: i64) -> bytes:
+    if p < 0 or size < 0 or size > len(data) - p:
+        raise IndexError("outside of the data")
+    return data[p : p + size]

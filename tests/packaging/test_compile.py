@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire_codegen import compile as compiling
-from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
+from kafkawire_codegen.compile import CFunction, NotCompiled, compile_modules, native_files
 
 SUM = """
 def add(left: int, right: int) -> int:
@@ -22,6 +22,12 @@ static PyObject *answer(PyObject *module, PyObject *none) { return PyLong_FromLo
 static PyMethodDef methods[] = {{"answer", answer, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "answers", .m_methods = methods};
 PyMODINIT_FUNC PyInit_answers(void) { return PyModuleDef_Init(&module); }
+"""
+
+NAMED = """
+#include <Python.h>
+static inline PyObject *Named(PyObject *data, int64_t size)
+{ return PyUnicode_FromStringAndSize(PyBytes_AS_STRING(data), size); }
 """
 
 
@@ -66,6 +72,31 @@ def test_a_module_in_c_takes_the_place_of_the_one_in_python(project: Path) -> No
     )
     assert native_files(project, "mine", "mine") == [project / file for file in made]
     assert run_in(project, code) == "42 False"
+
+
+def test_compiled_code_calls_c_functions_directly(project: Path) -> None:
+    """Which is seen by a header that gives another text than the module in Python."""
+    (project / "mine" / "answers.h").write_text(NAMED)
+    (project / "mine" / "answers.py").write_text(
+        "from mypy_extensions import i64\n"
+        "def named(data: bytes, size: i64) -> str:\n    return 'Python'\n"
+    )
+    (project / "mine" / "more.py").write_text(
+        "from .answers import named\nfound = named(b'abc', 3)\n"
+        "def again(size: int) -> str:\n    return named(b'abc', size)\n"
+    )
+    compile_modules(
+        project,
+        ["mine/more.py"],
+        library="mine",
+        out=project,
+        context=["mine/answers.py"],
+        functions=[
+            CFunction("mine.answers.named", "Named", ("bytes", "i64"), "str", "mine/answers.h")
+        ],
+    )
+    code = "from mine import more, answers; print(more.found, more.again(2), answers.named(b'', 0))"
+    assert run_in(project, code) == "abc ab Python"
 
 
 def test_c_that_does_not_compile_is_not_compiled(project: Path) -> None:

@@ -5,10 +5,14 @@ cannot be changed.
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
+import sys
 from collections.abc import Callable
-from typing import Any
+from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import count
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -19,7 +23,13 @@ from kafkawire.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafkawire.primitives import Reader, Writer
+from kafkawire.primitives import Reader, Writer, shared
+from tests.twins import twin
+
+NATIVE: Final = str(shared.__file__).endswith(tuple(EXTENSION_SUFFIXES))
+TWIN: Final = twin(shared)
+UNSEEN: Final = count(1_000_000_000)
+"""Integers that no other test of this module uses."""
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 
@@ -140,3 +150,92 @@ def test_a_shared_list_is_a_list(remade: Callable[[Any], Any]) -> None:
     pair = remade([items, items])
     with pytest.raises(TypeError):
         pair[0].append(4)
+
+
+# -- C and Python
+
+
+def outcome(call: Callable[..., Any], data: bytes, p: int, size: int) -> Any:
+    """Call a function of either version; a refusal is a value here."""
+    try:
+        return call(data, p, size)
+    except (IndexError, UnicodeDecodeError) as error:
+        return type(error), str(error)
+
+
+@given(st.binary(max_size=80), st.integers(-2, 90), st.integers(-2, 90))
+def test_c_finds_what_the_twin_finds(data: bytes, p: int, size: int) -> None:
+    for name in ("shared_text", "shared_int32_items"):
+        length = size if name == "shared_text" else size // 4 * 4
+        found = [
+            outcome(getattr(module, name), data, p, length) for module in (shared, TWIN, shared)
+        ]
+        assert found[0] == found[1] == found[2]
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_c_finds_the_texts_that_the_twin_finds(text: str) -> None:
+    data = f"..{text}..".encode()
+    for _ in range(3):
+        for module in (shared, TWIN):
+            assert module.shared_text(data, 2, len(data) - 4) == text
+
+
+def test_functions_refuse_what_is_not_theirs() -> None:
+    if NATIVE:  # Python compares nothing before it is used
+        for args in ((b"abcd",), ("abcd", 0, 4), (b"abcd", 0, 4, 0), (b"abcd", 1 << 70, 4)):
+            with pytest.raises((TypeError, OverflowError)):
+                shared.shared_text(*args)
+    with pytest.raises(TypeError):
+        shared.shared_text(b"abcd", "0", 4)  # type: ignore[arg-type]
+
+
+def test_a_text_that_comes_again_is_one_object() -> None:
+    raw = str(next(UNSEEN)).encode()
+    _, second, third = (read_text(raw)[0] for _ in range(3))
+    assert second is third
+
+
+def test_the_garbage_collector_need_not_visit_a_list_of_integers() -> None:
+    """It would visit two in each partition of a MetadataResponse."""
+    items = read_ints([next(UNSEEN), next(UNSEEN)])
+    assert gc.is_tracked(items) is not NATIVE
+    assert type(items) is shared.SharedInts
+
+
+def test_a_list_keeps_its_integers_alive_and_lets_go_of_them() -> None:
+    number = next(UNSEEN)
+    items = read_ints([number, number])
+    first = items[0]
+    held = sys.getrefcount(first)
+    again = [read_ints([number, number]) for _ in range(5)]
+    assert all(each is items for each in again)
+    assert sys.getrefcount(first) == held
+    references = sys.getrefcount(items)
+    del again
+    assert sys.getrefcount(items) == references - 5
+    for other in range(10_000):  # until the table has forgotten it
+        read_ints([next(UNSEEN), other])
+    del items
+    assert sys.getrefcount(first) == held - 1
+
+
+def test_the_memory_of_a_list_is_as_list_expects() -> None:
+    """Nobody should, but whoever calls `list.append` by its name harms no memory."""
+    items = read_ints([next(UNSEEN)] * 3)
+    for number in range(100):
+        list.append(items, number)
+    assert len(items) == 103
+    list.sort(items)
+    list.clear(items)
+    assert items == []
+    made = shared.SharedInts(range(50))
+    assert (made, made[3:5], [*made, 1]) == (list(range(50)), [3, 4], [*range(50), 1])
+
+
+def test_a_table_forgets_what_came_long_ago() -> None:
+    """Thousands of different values pass through; what is read stays right."""
+    numbers = [next(UNSEEN) for _ in range(5000)]
+    for _ in range(2):
+        assert [read_ints([number, -number]) for number in numbers] == [[n, -n] for n in numbers]
+        assert [read_text(b"%d" % number)[0] for number in numbers] == [str(n) for n in numbers]

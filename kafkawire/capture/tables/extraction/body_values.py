@@ -16,7 +16,7 @@ from typing import Final
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
-from ....primitives.shared import LARGEST, SMALLEST, shared_name
+from ....primitives.shared import shared_text
 from .layouts import Step
 
 MAX_STRING: Final = 0x7FFF
@@ -108,10 +108,7 @@ class BodyValues:
         n = self.text_size(step)
         if n < 0:
             return None
-        p = self.pos - n
-        if SMALLEST <= n <= LARGEST:
-            return shared_name(self.data, p, n)
-        return self.data[p : p + n].decode("utf-8")
+        return shared_text(self.data, self.pos - n, n)
 
     def skip_text(self, step: Step | None) -> None:
         """Skip a string; it must be UTF-8."""
