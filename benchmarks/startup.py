@@ -33,10 +33,25 @@ sys.argv[1:] = {}
 main()
 """
 
+DECODED: Final = """
+from kafkawire.messages.fetch_request import FetchRequest
+data = FetchRequest().encode(12)
+FetchRequest.decode(data, 12)
+"""
+
+FAILED: Final = """
+try:
+    FetchRequest.decode(data[:-3], 12)
+except ValueError as error:
+    assert error.path == "FetchRequest.forgotten_topics_data"
+"""
+
 SCRIPTS: Final = {
     "python -c pass": "pass",
     "import kafkawire": "import kafkawire",
     "import one message": "from kafkawire.messages.fetch_request import FetchRequest",
+    "one message decoded": DECODED,
+    "and a truncated one, whose error names its field": DECODED + FAILED,
     "import numpy": "import numpy",
     "import typer": "import typer",
     "kafkawire --help": COMMAND.format(["--help"]),

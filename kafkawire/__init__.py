@@ -89,9 +89,9 @@ _HOME: Final = {
 def _locate_decode(
     package: str, name: str, data: bytes, version: int, lenient: bool, limits: Limits
 ) -> DecodeError | None:
-    from .reference import LOCATORS
+    from .protocol.locate import locate_decode
 
-    return LOCATORS.decode(package, name, data, version, lenient, limits)
+    return locate_decode(package, name, data, version, lenient, limits)
 
 
 def _locate_encode(package: str, message: Any, version: int, lenient: bool) -> EncodeError | None:
@@ -100,7 +100,7 @@ def _locate_encode(package: str, message: Any, version: int, lenient: bool) -> E
     return LOCATORS.encode(package, message, version, lenient)
 
 
-# the slow codec that finds where a message fails is imported at the first failure
+# what finds where a message fails is imported at the first failure
 _failure.install(_failure.Locators(_locate_decode, _locate_encode))
 
 

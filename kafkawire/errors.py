@@ -20,6 +20,11 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
 from __future__ import annotations
 
 
+def counted(n: int, noun: str) -> str:
+    """Write a number with its noun: `1 byte`, `2 bytes`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 class KafkaWireError(Exception):
     """The base class of every exception that this package raises on purpose."""
 

@@ -18,6 +18,7 @@ from ..errors import (
     TrailingBytes,
     Truncated,
     UnexpectedNull,
+    counted,
 )
 from .limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 from .shared import NO_INTS, shared_int32_items, shared_text
@@ -185,7 +186,7 @@ class Reader:
 
     def truncated(self, n: i64) -> Truncated:
         """Make the error for `n` bytes that are not there."""
-        return Truncated(f"{n} bytes wanted, {self.end - self.pos} left")
+        return Truncated(f"{counted(n, 'byte')} wanted, {self.end - self.pos} left")
 
     def read_string_length(self, flexible: bool) -> i64:
         if not flexible:
@@ -208,7 +209,8 @@ class Reader:
             if self.objects < 0:
                 self.more_objects()
             if n > self.end - self.pos:
-                raise InvalidLength(f"an array of {n} elements, {self.end - self.pos} bytes left")
+                left = counted(self.end - self.pos, "byte")
+                raise InvalidLength(f"an array of {counted(n, 'element')}, {left} left")
             self.elements -= n
             if self.elements < 0:
                 raise LimitExceeded("more array elements than max_elements allows")
@@ -388,7 +390,9 @@ class Reader:
         """Check the declared size of a known tagged field."""
         if self.pos - start != size:
             if not self.lenient:
-                raise InvalidTag(f"a tagged field of {size} bytes takes {self.pos - start}")
+                raise InvalidTag(
+                    f"a tagged field of {counted(size, 'byte')} takes {self.pos - start}"
+                )
             self.is_odd = True
             self.wrong_sizes += 1
 
@@ -404,7 +408,7 @@ class Reader:
         if self.pos == self.end and not (self.lenient and self.is_odd):
             return None
         if not self.lenient:
-            raise TrailingBytes(f"{self.end - self.pos} bytes after the last field")
+            raise TrailingBytes(f"{counted(self.end - self.pos, 'byte')} after the last field")
         return Bent(
             self.data[self.pos : self.end],
             self.invalid_text,

@@ -35,6 +35,9 @@ class FieldRow(NamedTuple):
     tag: its tag, or -1.
     entity_type: what the value identifies, as schemas write it (topicName, groupId, brokerId, ...);
     "" if unknown.
+    nullable: the versions in which it may be null, both included; None if it never is.
+    tagged: those in which it is a tagged field, if they are not all that have it.
+    compact: those in which its length is compact, if they are not the flexible ones.
     """
 
     attribute: str
@@ -44,21 +47,46 @@ class FieldRow(NamedTuple):
     last: int
     tag: int
     entity_type: str = ""
+    nullable: tuple[int, int] | None = None
+    tagged: tuple[int, int] | None = None
+    compact: tuple[int, int] | None = None
 
 
 def field_rows(text: str) -> tuple[FieldRow, ...]:
     """Read the rows of generated code: one per line, its words the columns of FieldRow in order.
 
-    The tag, a number, and the entity type, a name, are optional. A line takes no compiled code; a
-    call with seven arguments would.
+    The last five are optional. The tag is a number and the entity type a name; versions follow
+    `?` where they are those of `nullable`, `#` of `tagged` and `~` of `compact` (`~1-0`: none). A
+    line takes no compiled code; a call with ten arguments would.
     """
-    rows: list[FieldRow] = []
-    for line in text.splitlines():
-        attribute, json_name, type, first, last, *rest = line.split()
-        tag = int(rest.pop(0)) if rest and rest[0].isdigit() else -1
-        entity_type = rest[0] if rest else ""
-        rows.append(FieldRow(attribute, json_name, type, int(first), int(last), tag, entity_type))
-    return tuple(rows)
+    return tuple([_field_row(*line.split()) for line in text.splitlines()])
+
+
+def _field_row(
+    attribute: str, json_name: str, type: str, first: str, last: str, *more: str
+) -> FieldRow:
+    tag, entity_type = -1, ""
+    versions: dict[str, tuple[int, int]] = {}
+    for word in more:
+        if word[0] in "?#~":
+            low, _, high = word[1:].partition("-")
+            versions[word[0]] = int(low), int(high)
+        elif word.isdigit():
+            tag = int(word)
+        else:
+            entity_type = word
+    return FieldRow(
+        attribute,
+        json_name,
+        type,
+        int(first),
+        int(last),
+        tag,
+        entity_type,
+        versions.get("?"),
+        versions.get("#"),
+        versions.get("~"),
+    )
 
 
 class Bent(NamedTuple):

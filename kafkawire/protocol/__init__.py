@@ -1,19 +1,32 @@
-"""Frames, headers, error codes, the JSON form and embedded payloads of messages."""
+"""Frames, headers, error codes, the JSON form and embedded payloads of messages.
 
-from ..messages.api_key import ApiKey
-from .codec import decode
-from .embedded import add_payloads, embedded_payloads, walk_payloads
-from .error_code import ErrorCode
-from .frame import Frame, decode_frame, decode_request_body, decode_response_body, encode_frame
-from .header import (
-    decode_request_header,
-    decode_response_header,
-    request_header_version,
-    response_header_version,
-)
-from .json_form import from_json, to_json
-from .payload import Payload
-from .versioned import decode_versioned, encode_versioned
+Law: importing this package is cheap; a name's module is imported when the name is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ..messages.api_key import ApiKey
+    from .codec import decode
+    from .embedded import add_payloads, embedded_payloads, walk_payloads
+    from .error_code import ErrorCode
+    from .frame import (
+        Frame,
+        decode_frame,
+        decode_request_body,
+        decode_response_body,
+        encode_frame,
+    )
+    from .header import (
+        decode_request_header,
+        decode_response_header,
+        request_header_version,
+        response_header_version,
+    )
+    from .json_form import from_json, to_json
+    from .payload import Payload
+    from .versioned import decode_versioned, encode_versioned
 
 __all__ = [
     "ApiKey",
@@ -37,3 +50,39 @@ __all__ = [
     "to_json",
     "walk_payloads",
 ]
+
+_HOME: Final = {
+    "ApiKey": "..messages.api_key",
+    "ErrorCode": ".error_code",
+    "Frame": ".frame",
+    "Payload": ".payload",
+    "add_payloads": ".embedded",
+    "decode": ".codec",
+    "decode_frame": ".frame",
+    "decode_request_body": ".frame",
+    "decode_request_header": ".header",
+    "decode_response_body": ".frame",
+    "decode_response_header": ".header",
+    "decode_versioned": ".versioned",
+    "embedded_payloads": ".embedded",
+    "encode_frame": ".frame",
+    "encode_versioned": ".versioned",
+    "from_json": ".json_form",
+    "request_header_version": ".header",
+    "response_header_version": ".header",
+    "to_json": ".json_form",
+    "walk_payloads": ".embedded",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

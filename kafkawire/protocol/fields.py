@@ -28,6 +28,7 @@ class Field(NamedTuple):
     first, last: the versions that have it, both included.
     tag: its tag, or -1.
     entity_type: what the value identifies (topicName, groupId, ...); "" if unknown.
+    nullable, tagged, compact: versions as in FieldRow.
     """
 
     attribute: str
@@ -39,11 +40,29 @@ class Field(NamedTuple):
     last: int
     tag: int
     entity_type: str
+    nullable: tuple[int, int] | None
+    tagged: tuple[int, int] | None
+    compact: tuple[int, int] | None
 
     @property
     def is_tagged(self) -> bool:
         """Whether it is a tagged field (KIP-482)."""
         return self.tag >= 0
+
+    def is_tagged_at(self, version: int) -> bool:
+        """Whether it is a tagged field in a version."""
+        return self.is_tagged and _is_among(version, self.tagged or (self.first, self.last))
+
+    def is_nullable_at(self, version: int) -> bool:
+        """Whether its value may be null in a version."""
+        return self.nullable is not None and _is_among(version, self.nullable)
+
+    def is_compact_at(self, version: int, flexible: bool) -> bool:
+        """Whether its length is compact in a version, and not in a tagged field.
+
+        flexible: whether that version of the message is flexible.
+        """
+        return flexible if self.compact is None else _is_among(version, self.compact)
 
     def is_a(self, primitive: str) -> bool:
         """Whether its value is of a primitive type, and not an array."""
@@ -52,6 +71,10 @@ class Field(NamedTuple):
     def has_type_of(self, other: Field) -> bool:
         """Whether its type has the same name as that of a field of another struct."""
         return self.element == other.element and self.is_array == other.is_array
+
+
+def _is_among(version: int, versions: tuple[int, int]) -> bool:
+    return versions[0] <= version <= versions[1]
 
 
 _all: Final[dict[type[Structure], tuple[Field, ...]]] = {}
@@ -92,6 +115,9 @@ def _read(cls: type[Structure]) -> list[Field]:
                 row.last,
                 row.tag,
                 row.entity_type,
+                row.nullable,
+                row.tagged,
+                row.compact,
             )
         )
     return made

@@ -19,6 +19,7 @@ from ..errors import (
     TrailingBytes,
     Truncated,
     UnknownApiKey,
+    counted,
 )
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
@@ -88,7 +89,9 @@ def decode_frame(
     if len(data) - SIZE < size:
         raise Truncated(f"a frame of {size} bytes, {len(data) - SIZE} are there", "", len(data))
     if len(data) - SIZE > size:
-        raise TrailingBytes(f"{len(data) - SIZE - size} bytes after the frame", "", SIZE + size)
+        raise TrailingBytes(
+            f"{counted(len(data) - SIZE - size, 'byte')} after the frame", "", SIZE + size
+        )
     if response_to is None:
         request = decode_request_header(data, SIZE, lenient=lenient, limits=limits)
         api_key, version = request.header.request_api_key, request.header.request_api_version

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from ..errors import DecodeError, TrailingBytes, UnsupportedVersion
+from ..errors import DecodeError, TrailingBytes, UnsupportedVersion, counted
 from ..primitives import DEFAULT_LIMITS, Bent, Limits
 from .graph import graph
 from .pieces import Place
@@ -71,7 +71,7 @@ def parse(
     try:
         values = construct.piece.parse_stream(source)
         if whole and source.left and not lenient:
-            reason = f"{source.left} bytes after the last field"
+            reason = f"{counted(source.left, 'byte')} after the last field"
             raise source.fault(TrailingBytes, reason, source.tell())
         trailing = data[source.tell() :] if whole else b""
         source.finish(root, values)
@@ -81,7 +81,9 @@ def parse(
         error.__context__ = None
     end = root.end if root.closed else decoded_end(root)
     if trailing:
-        source.flaws.append(Flaw(f"{len(trailing)} bytes after the last field", name, end))
+        source.flaws.append(
+            Flaw(f"{counted(len(trailing), 'byte')} after the last field", name, end)
+        )
     bent = Bent(trailing, **source.bent) if lenient else Bent()
     return Parsed(
         name,

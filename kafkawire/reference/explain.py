@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ..errors import TrailingBytes, WireError
+from ..errors import TrailingBytes, WireError, counted
 from ..protocol.json_form import uuid_text
 from ..protocol.secrets import (
     METADATA_TOPICS,
@@ -147,9 +147,9 @@ def head_value(head: Node, node: Node) -> str:
         case "tag":
             return f"tag {n}"
         case "count":
-            return counted(n, "field" if node.type == "tags" else "element")
+            return length(n, "field" if node.type == "tags" else "element")
         case _:
-            return '""' if n == 0 and node.type.endswith("string") else counted(n, "byte")
+            return '""' if n == 0 and node.type.endswith("string") else length(n, "byte")
 
 
 def rest_is_secret(name: str | None, data: bytes) -> bool:
@@ -206,11 +206,9 @@ def _hide(node: Node) -> None:
         inner.secret = inner.name not in HEADS
 
 
-def counted(n: int, thing: str) -> str:
+def length(n: int, noun: str) -> str:
     """Write a length with its unit; a negative one is null."""
-    if n < 0:
-        return "null"
-    return f"1 {thing}" if n == 1 else f"{n} {thing}s"
+    return "null" if n < 0 else counted(n, noun)
 
 
 def shown(value: object, type: str) -> str:

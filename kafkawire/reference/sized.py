@@ -21,6 +21,7 @@ from ..errors import (
     NullNotAllowed,
     OutOfRange,
     UnexpectedNull,
+    counted,
 )
 from .pieces import UVARINT, Fixed, Piece, Place, Run, described, int32, part
 from .tree import Sink, Source
@@ -179,7 +180,7 @@ class Items(Sized):
         start = source.opened[-1].offset
         source.spend_objects(1, start)
         if n > source.left:  # an element has at least one byte
-            reason = f"an array of {n} elements, {source.left} bytes left"
+            reason = f"an array of {counted(n, 'element')}, {counted(source.left, 'byte')} left"
             raise source.fault(InvalidLength, reason, start)
         source.spend(n, "array elements", start)
         if self.has_structs:

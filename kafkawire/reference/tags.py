@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkawire_codegen import model
 
-from ..errors import InvalidLength, InvalidTag, InvalidValue, OutOfRange
+from ..errors import InvalidLength, InvalidTag, InvalidValue, OutOfRange, counted
 from .defaults import UNKNOWN_TAGS, default_of, is_set, member
 from .pieces import UVARINT, Piece, Place, Run, described, part
 from .sized import MAX_LENGTH
@@ -86,7 +86,7 @@ class Block(Piece):
         value = place.read(source)
         taken = source.tell() - start
         if taken != size:
-            reason = f"a tagged field of {size} bytes takes {taken}"
+            reason = f"a tagged field of {counted(size, 'byte')} takes {taken}"
             bend(source, reason, declared, "wrong_sizes")
         if not is_set(f, value):
             reason = "a tagged field is written although it is at its default"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import NamedTuple
 
-from ..errors import DecodeError, EncodeError, LimitExceeded, Truncated
+from ..errors import DecodeError, EncodeError, LimitExceeded, Truncated, counted
 from ..primitives.limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 
 
@@ -142,7 +142,7 @@ class Source(BytesIO):
         return kind(reason, self.path, offset)
 
     def truncated(self, wanted: int) -> DecodeError:
-        reason = f"{wanted} bytes wanted, {self.left} left"
+        reason = f"{counted(wanted, 'byte')} wanted, {self.left} left"
         return self.fault(Truncated, reason, len(self.data))
 
 

@@ -117,9 +117,9 @@ def test_every_decoded_body_encodes_to_the_bytes_it_came_from(path: Path) -> Non
 QUIRKS = [
     # file, API, version, status, what the error says
     ("ck-group-range", "ApiVersions", 3, Status.LENIENT, "after the last field"),
-    ("ck-group-range", "Metadata", 13, Status.LENIENT, "1 bytes after the last field"),
+    ("ck-group-range", "Metadata", 13, Status.LENIENT, "1 byte after the last field"),
     ("kjs-all", "LeaveGroup", 3, Status.MALFORMED, "LeaveGroupResponse.members"),
-    ("ck-admin-kf", "AlterUserScramCredentials", 0, Status.LENIENT, "1 bytes after the last field"),
+    ("ck-admin-kf", "AlterUserScramCredentials", 0, Status.LENIENT, "1 byte after the last field"),
     ("ck-acks0-kf", "Metadata", 13, Status.LENIENT, "3 bytes after the last field"),
 ]
 

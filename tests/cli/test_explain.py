@@ -120,7 +120,7 @@ def test_json_contains_the_error() -> None:
     made = json.loads(result.stdout)
     assert made["error"] == {
         "kind": "Truncated",
-        "reason": "1 bytes wanted, 0 left",
+        "reason": "1 byte wanted, 0 left",
         "path": "ApiVersionsRequest.client_software_version",
         "offset": 3,
     }

@@ -21,10 +21,10 @@ from kafkawire.errors import (
     UnexpectedNull,
 )
 from kafkawire.primitives import Bent, Reader, Writer
+from kafkawire.protocol.locate.walk import Walk
 from kafkawire.records.cursor import Cursor
 from kafkawire.reference.pieces import UVARINT
 from kafkawire.reference.tree import Source
-from kafkawire.reference.walk import Walk
 
 INTEGERS = [
     ("int8", -(1 << 7), (1 << 7) - 1),

@@ -62,7 +62,7 @@ def test_a_frame_cut_anywhere_is_truncated() -> None:
     for cut in range(len(whole)):
         with pytest.raises(DecodeError):
             kafkawire.decode_frame(whole[:cut])
-    with pytest.raises(TrailingBytes, match="1 bytes after the frame"):
+    with pytest.raises(TrailingBytes, match="1 byte after the frame"):
         kafkawire.decode_frame(whole + b"\x00")
 
 
@@ -116,7 +116,7 @@ def framed(rest: str) -> bytes:
     ("rest", "offset", "reason"),
     [
         ("0005 63", 14, "5 bytes wanted, 1 left"),
-        ("0001", 14, "1 bytes wanted, 0 left"),
+        ("0001", 14, "1 byte wanted, 0 left"),
         ("ffff ffffffffffff", 14, "a varint goes on after its fifth byte"),
         ("0003 61e962 00", 15, "the client id is not UTF-8"),
         ("ffff", 14, "the data ends inside the header"),

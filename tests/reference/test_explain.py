@@ -94,7 +94,7 @@ BROKEN_FRAMES = [
         "MetadataRequest has versions 0-13, not",
     ),
     (bytes.fromhex("0000000400000001"), (32767, 0), "unknown API key 32767"),
-    (FRAME + b"\x00", None, "1 bytes after the last field"),
+    (FRAME + b"\x00", None, "1 byte after the last field"),
 ]
 
 

@@ -31,8 +31,8 @@ from kafkawire.errors import (
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import Writer
 from kafkawire.primitives.limits import NO_LIMITS
+from kafkawire.protocol.locate import MAX_ELEMENTS
 from kafkawire.reference import LOCATORS, parse
-from kafkawire.reference.locate import MAX_ELEMENTS
 from tests import vectors
 from tests.fuzzing import mutate
 from tests.vectors import NAMES, fast_alone
@@ -182,19 +182,63 @@ def test_messages_of_other_packages_are_left_alone() -> None:
         assert found is None, package
 
 
-def test_nothing_slow_is_imported_before_the_first_failure_that_must_be_searched() -> None:
-    program = """
+FIRST_FAILURES = {
+    "kafkawire.decode": """
 import sys, kafkawire
 message = kafkawire.decode("ApiVersionsRequest", 3, bytes.fromhex("0261026200"))
 message.encode(3)
+before = set(sys.modules)
+try:
+    kafkawire.decode("ApiVersionsRequest", 3, b"")
+except kafkawire.DecodeError as error:
+    found = str(error)
+""",
+    "a class alone": """
+import sys
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
+before = set(sys.modules)
+try:
+    ApiVersionsRequest.decode(b"", 3)
+except ValueError as error:
+    found = str(error)
+""",
+}
+IMPORTED = {
+    "kafkawire.protocol",
+    "kafkawire.protocol.fields",
+    "kafkawire.protocol.locate",
+    "kafkawire.protocol.locate.plan",
+    "kafkawire.protocol.locate.walk",
+}
+"""What the search for the field needs, beside messages: it takes a few milliseconds."""
+
+
+@pytest.mark.parametrize("program", FIRST_FAILURES.values(), ids=FIRST_FAILURES)
+def test_the_first_failure_imports_little(program: str) -> None:
+    ends = "ApiVersionsRequest.client_software_name: 1 byte wanted, 0 left (at byte 0)"
+    checked = f"""
+assert found == {ends!r}, found
+more = set(sys.modules) - before
+assert more <= {IMPORTED}, more
+assert not {{name.partition(".")[0] for name in sys.modules}} & {{"construct", "kafkawire_codegen"}}
+assert not {{"re", "json", "kafkawire.reference"}} & more
+"""
+    subprocess.run([sys.executable, "-c", program + checked], check=True)
+
+
+def test_a_failed_encode_imports_the_reference_codec() -> None:
+    program = """
+import sys, kafkawire
+message = kafkawire.decode("ApiVersionsRequest", 3, bytes.fromhex("0261026200"))
 try:
     kafkawire.decode("ApiVersionsRequest", 3, bytes.fromhex("026102620000"))
 except kafkawire.DecodeError as error:
     assert (error.path, error.offset) == ("ApiVersionsRequest", 5)
 assert not {"construct", "kafkawire_codegen", "kafkawire.reference"} & set(sys.modules)
+message.client_software_name = "n" * 40_000
 try:
-    kafkawire.decode("ApiVersionsRequest", 3, b"")
-except kafkawire.DecodeError as error:
+    message.encode(3)
+except kafkawire.EncodeError as error:
     assert error.path == "ApiVersionsRequest.client_software_name"
 assert {"construct", "kafkawire.reference"} <= set(sys.modules)
 assert "jinja2" not in sys.modules

@@ -23,7 +23,7 @@ ODD = [
     (SOFTWARE, 3, "026102628000", "varint of 2 bytes", "", 4),
     (SOFTWARE, 3, "0261026202650164640101", "stands behind tag 101", ".unknown_tags[1]", 8),
     (SOFTWARE, 3, "0261026202640101640102", "tag 100 stands there twice", ".unknown_tags[1]", 8),
-    (SOFTWARE, 3, "026102620001", "1 bytes after the last field", "", 5),
+    (SOFTWARE, 3, "026102620001", "1 byte after the last field", "", 5),
     (SOFTWARE, 3, "0361c3026200", "is not UTF-8", ".client_software_name", 2),
     (SOFTWARE, 3, "0261026201ffffffff0700", "not a tag that can be written", ".unknown_tags[0]", 5),
     (ANSWER, 3, "00000100000000010108" + "ff" * 8, "at its default", EPOCH, 8),

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..model import EMPTY_STRUCT, Field, Message, Struct
 from ..naming import snake
-from ..versions import VersionCondition
+from ..versions import VersionCondition, Versions
 from .parts import INDENT, LINE, QUOTES, AnyOf, Assign, Choice
 
 ROW_AROUND: Final = 2 * len(INDENT) + len('"\\n"')
@@ -57,6 +57,7 @@ class Spelling:
     def __init__(self, message: Message) -> None:
         self.message = message.name
         self.newest = message.versions.high
+        self.flexible_versions = message.flexible
         self.used: set[str] = set()
         """The names of the runtime that were used so far."""
         self._locals = {s.name: {f.local for f in s.fields} for s in message.structs}
@@ -137,6 +138,10 @@ class Spelling:
         words = [f.type, str(f.versions.low), str(f.versions.high)]
         words += [] if f.tag is None else [str(f.tag)]
         words += [] if f.entity_type is None else [f.entity_type]
+        words += _run("?", f.nullable) if f.nullable else []
+        words += [] if f.tag is None or f.tagged == f.versions else _run("#", f.tagged)
+        compact = f.flexible & f.versions
+        words += [] if compact == self.flexible_versions & f.versions else _run("~", compact)
         rest = " ".join(words)
         if len(names) + len(rest) + ROW_AROUND <= LINE:
             return [f'"{names}{rest}\\n"']
@@ -188,6 +193,11 @@ class Spelling:
             return DefaultTest(value, f"len({value}) == 0", differs, f.may_be_none)
         spelled = self.default(f)
         return DefaultTest(value, f"{value} == {spelled}", f"{value} != {spelled}")
+
+
+def _run(mark: str, versions: Versions) -> list[str]:
+    """Write versions as a word of a field's row; none is a run that ends before it begins."""
+    return [f"{mark}{versions.low}-{versions.high}" if versions else f"{mark}1-0"]
 
 
 def _wrapped(text: str, hanging: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Walks over a body to the first byte that cannot be decoded, in constant memory.
 
-Law: its errors are those of the decoder, in the same order, with the reasons and offsets of
-`parse`; its memory depends on the nesting of a message, not on its size.
+Law: its errors are those of the decoder, in the same order, with the reasons and offsets of the
+reference codec's `parse`; its memory depends on the nesting of a message, not on its size.
 
     struct  | field | ... | tagged fields |      a Step reads one field, a Plan is all of a struct
 """
@@ -9,12 +9,9 @@ Law: its errors are those of the decoder, in the same order, with the reasons an
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from kafkawire_codegen import model
-
-from ..errors import (
+from ...errors import (
     DecodeError,
     InvalidLength,
     InvalidTag,
@@ -23,12 +20,12 @@ from ..errors import (
     LimitExceeded,
     Truncated,
     UnexpectedNull,
+    counted,
 )
-from ..primitives.limits import FREE_OBJECTS, UNLIMITED, Limits
-from .defaults import UNKNOWN_TAGS
+from ...primitives.limits import FREE_OBJECTS, UNLIMITED, Limits
 
+UNKNOWN_TAGS: Final = "unknown_tags"
 MAX_STRING: Final = 32767
-PLANS_KEPT: Final = 256
 
 
 class GaveUp(Exception):
@@ -62,7 +59,7 @@ class Walk:
         start = self.pos
         left = self.end - start
         if size > left:
-            raise self.fault(Truncated, f"{size} bytes wanted, {left} left", self.end)
+            raise self.fault(Truncated, f"{counted(size, 'byte')} wanted, {left} left", self.end)
         self.pos = start + size
         return start
 
@@ -135,7 +132,7 @@ class Walk:
         read(self)
         taken = self.pos - start
         if taken != size and not self.lenient:
-            reason = f"a tagged field of {size} bytes takes {taken}"
+            reason = f"a tagged field of {counted(size, 'byte')} takes {taken}"
             raise self.fault(InvalidTag, reason, declared)
         self.steps.pop()
 
@@ -166,52 +163,6 @@ class Plan(NamedTuple):
     elsewhere: dict[int, str]
 
 
-@lru_cache(PLANS_KEPT)
-def plan_of(struct: model.Struct, version: int) -> Plan:
-    """Make the layout of a struct in a version."""
-    tagged: dict[int, tuple[str, Read]] = {}
-    elsewhere: dict[int, str] = {}
-    for f in struct.tagged_fields:
-        assert f.tag is not None
-        if version in f.tagged:
-            tagged[f.tag] = (f".{f.attribute}", read_of(f, version, is_tagged=True))
-        else:
-            elsewhere[f.tag] = f".{f.attribute}"
-    fields = tuple(
-        (f".{f.attribute}", read_of(f, version, is_tagged=False))
-        for f in struct.plain_fields
-        if version in f.plain
-    )
-    return Plan(fields, version in struct.flexible, tagged, elsewhere)
-
-
-def read_of(f: model.Field, version: int, *, is_tagged: bool) -> Read:
-    """Choose the reader of a field's value in a version that has it."""
-    flexible = is_tagged or version in f.flexible
-    nullable = version in f.nullable
-    if f.struct is not None:
-        structs = partial(read_struct, plan=plan_of(f.struct, version))
-        if not f.is_array:
-            return partial(read_optional, tagged=is_tagged, read=structs) if nullable else structs
-        return partial(
-            read_array, size=0 if flexible else 4, nullable=nullable, read=structs, objects=1
-        )
-    if f.is_array:
-        one = read_primitive(f, flexible, nullable=False)
-        return partial(read_array, size=0 if flexible else 4, nullable=nullable, read=one)
-    return read_primitive(f, flexible, nullable)
-
-
-def read_primitive(f: model.Field, flexible: bool, nullable: bool) -> Read:
-    """Make what reads a field of a primitive type."""
-    assert f.wire is not None
-    if f.wire.size is not None:
-        return partial(Walk.take, size=f.wire.size)
-    if f.wire.name == "string":
-        return partial(read_text, size=0 if flexible else 2, nullable=nullable)
-    return partial(read_bytes, size=0 if flexible else 4, nullable=nullable)
-
-
 def read_struct(walk: Walk, plan: Plan) -> None:
     """Read a struct."""
     walk.struct(plan)
@@ -233,7 +184,7 @@ def read_array(walk: Walk, size: int, nullable: bool, read: Read, objects: int =
     walk.spend_objects(1, start)
     left = walk.end - walk.pos
     if n > left:
-        reason = f"an array of {n} elements, {left} bytes left"
+        reason = f"an array of {counted(n, 'element')}, {counted(left, 'byte')} left"
         raise walk.fault(InvalidLength, reason, start)
     walk.spend(n, "array elements", start)
     walk.spend_objects(n * objects, start)
