@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .protocol.codec import decode
     from .protocol.embedded import embedded_payloads
     from .protocol.error_code import ErrorCode
-    from .protocol.frame import Frame, decode_frame, encode_frame
+    from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buffers
     from .protocol.json_form import from_json, to_json
     from .protocol.payload import Payload
     from .reference import Verdict, explain, verify
@@ -59,6 +59,7 @@ __all__ = [
     "decode_frame",
     "embedded_payloads",
     "encode_frame",
+    "encode_frame_buffers",
     "explain",
     "from_json",
     "to_json",
@@ -79,6 +80,7 @@ _HOME: Final = {
     "decode_frame": "protocol.frame",
     "embedded_payloads": "protocol.embedded",
     "encode_frame": "protocol.frame",
+    "encode_frame_buffers": "protocol.frame",
     "explain": "reference",
     "from_json": "protocol.json_form",
     "to_json": "protocol.json_form",

@@ -13,10 +13,17 @@ from .request import Request
 
 
 class Reply(NamedTuple):
-    """Send these bytes: a response frame (or what a fault left of it)."""
+    """Send a response frame (or what a fault left of it): `buffers`, one after the other.
+
+    data: the same joined.
+    """
 
     connection: int
-    data: bytes
+    buffers: list[bytes]
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self.buffers)
 
 
 class Close(NamedTuple):

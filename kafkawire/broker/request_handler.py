@@ -17,7 +17,12 @@ from typing import Final
 from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, UnsupportedVersion
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
-from ..protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
+from ..protocol import (
+    ErrorCode,
+    decode_request_body,
+    decode_request_header,
+    encode_frame_buffers,
+)
 from .bounds import SLICE_ELEMENTS
 from .broker import Broker
 from .context import Context
@@ -87,14 +92,14 @@ class RequestHandler:
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None
         result = connection.authentication.token(token)
-        self._channel.send(connection, len(result).to_bytes(4, "big") + result)
+        self._channel.send(connection, [len(result).to_bytes(4, "big") + result])
 
     def _request(self, connection: Connection, frame: bytes, now: float) -> None:
         head = decode_request_header(frame, limits=self._limits)
         header = head.header
         number, version = header.request_api_key, header.request_api_version
         if number not in KNOWN:
-            self._channel.send(connection, unknown_key(header.correlation_id))
+            self._channel.send(connection, [unknown_key(header.correlation_id)])
             return
         key = ApiKey(number)
         versions = self._context.offered.get(key)
@@ -133,7 +138,7 @@ class RequestHandler:
 
     def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
         result = api_versions.unsupported(self._context.offered)
-        self._channel.send(connection, encode_frame(result, 0, correlation_id))
+        self._channel.send(connection, encode_frame_buffers(result, 0, correlation_id))
 
     def _handle(self, connection: Connection, request: Request, served: bool, now: float) -> None:
         fault = self._fault_of(request) if self._context.faults else None

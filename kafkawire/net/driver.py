@@ -33,6 +33,7 @@ from ..client.network.transport import (
     WritingPaused,
     WritingResumed,
 )
+from .buffers import write_buffers
 
 LOG: Final = logging.getLogger("kafkawire.client")
 CLOSE_TIMEOUT_S: Final = 5.0
@@ -128,8 +129,8 @@ class Driver(Generic[UserEvent, UserEffect]):
     def _do(self, effects: Iterable[UserEffect | ShellEffect]) -> None:
         for effect in effects:
             match effect:
-                case Write(connection=number, data=data):
-                    self._sockets[number].write(data)
+                case Write(connection=number, buffers=buffers):
+                    self._sockets[number].write(buffers)
                 case Connect():
                     self._sockets[effect.connection] = Socket(self, effect, self._tls)
                 case Close(connection=number):
@@ -198,11 +199,10 @@ class Socket(asyncio.Protocol):
         self._connecting = asyncio.ensure_future(self._connect(connect, tls))
         self._connecting.add_done_callback(self._connect_done)
 
-    def write(self, data: bytes) -> None:
+    def write(self, buffers: list[bytes]) -> None:
         """Send bytes; after the peer closed they are dropped: its ConnectionLost is pending."""
         assert self._transport is not None
-        if not self._transport.is_closing():
-            self._transport.write(data)
+        write_buffers(self._transport, buffers)
 
     def close(self) -> None:
         """Close once pending writes are flushed."""

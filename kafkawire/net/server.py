@@ -224,7 +224,7 @@ class Server:
         for effect in effects:
             match effect:
                 case Reply():
-                    self.connections[effect.connection].send(effect.data)
+                    self.connections[effect.connection].send(effect.buffers)
                 case Report():
                     if self.on_report is not None:
                         self.on_report(effect)

@@ -12,6 +12,7 @@ import ssl
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ..broker import Connected, Drained, Endpoint, Event
+from .buffers import write_buffers
 from .server_tls import TlsSession
 
 if TYPE_CHECKING:
@@ -98,16 +99,16 @@ class ServerConnection(asyncio.Protocol):
 
     # -- effects of the cluster
 
-    def send(self, data: bytes) -> None:
-        """Send a response frame."""
+    def send(self, buffers: list[bytes]) -> None:
+        """Send a response frame, in pieces."""
         if self.server.recording is not None and self._stream is not None:
-            self.server.recording.sent(self._stream, data)
-        if self.transport.is_closing():
-            return
-        if self._tls is not None:
-            self._tls.send(data)
-            data = self._tls.pending()
-        self.transport.write(data)
+            self.server.recording.sent(self._stream, b"".join(buffers))
+        if self._tls is None:
+            write_buffers(self.transport, buffers)
+        elif not self.transport.is_closing():
+            for buffer in buffers:
+                self._tls.send(buffer)
+                self.transport.write(self._tls.pending())
 
     def await_drain(self) -> None:
         """Raise `Drained` when all sent bytes are flushed."""

@@ -213,6 +213,21 @@ class Message(Structure):
             raise encode_failure(error, module, message, version, lenient) from None
         return encoded(w, message) if lenient else w.getvalue()
 
+    def encode_buffers(self, version: int, *, lenient: bool = False) -> list[bytes]:
+        """Encode the message in pieces, for `writelines` or `socket.sendmsg`.
+
+        Joined they are what `encode` returns. Values of bytes fields from 64 KiB on are not copied:
+        they are pieces as they are.
+        """
+        message: Any = self
+        w = Writer(lenient=lenient)
+        try:
+            message.encode_to(w, version)
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            module = type(self).__module__
+            raise encode_failure(error, module, message, version, lenient) from None
+        return [*w.getbuffers(), *trailing(message)] if lenient else w.getbuffers()
+
     def encode_to(self, w: Writer, version: int) -> None:  # noqa: ARG002
         """Append the message to the writer; errors are the writer's own."""
         raise TypeError(f"{type(self).__name__} is not a generated message")
@@ -225,10 +240,13 @@ class Message(Structure):
 
 def encoded(w: Writer, message: Any) -> bytes:
     """Return the bytes of a lenient writer, with the message's trailing bytes."""
+    return b"".join([w.getvalue(), *trailing(message)])
+
+
+def trailing(message: Any) -> list[bytes]:
+    """List the bytes after the last field of a leniently decoded message."""
     bent: Bent | None = message.bent
-    if bent is not None and bent.trailing:
-        return w.getvalue() + bent.trailing
-    return w.getvalue()
+    return [] if bent is None or not bent.trailing else [bent.trailing]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
@@ -249,3 +267,12 @@ class LinkedMessage(Message):
             module = type(self).__module__
             raise encode_failure(error, module, self, version, lenient) from None
         return encoded(w, self) if lenient else w.getvalue()
+
+    def encode_buffers(self, version: int, *, lenient: bool = False) -> list[bytes]:
+        w = Writer(lenient=lenient)
+        try:
+            self.encode_to(w, version)
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            module = type(self).__module__
+            raise encode_failure(error, module, self, version, lenient) from None
+        return [*w.getbuffers(), *trailing(self)] if lenient else w.getbuffers()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         decode_request_body,
         decode_response_body,
         encode_frame,
+        encode_frame_buffers,
     )
     from .header import (
         decode_request_header,
@@ -43,6 +44,7 @@ __all__ = [
     "decode_versioned",
     "embedded_payloads",
     "encode_frame",
+    "encode_frame_buffers",
     "encode_versioned",
     "from_json",
     "request_header_version",
@@ -66,6 +68,7 @@ _HOME: Final = {
     "decode_versioned": ".versioned",
     "embedded_payloads": ".embedded",
     "encode_frame": ".frame",
+    "encode_frame_buffers": ".frame",
     "encode_versioned": ".versioned",
     "from_json": ".json_form",
     "request_header_version": ".header",

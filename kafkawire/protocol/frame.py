@@ -201,10 +201,35 @@ def encode_frame(
     lenient: write a leniently decoded message as its original bytes. Raises EncodeError,
     UnsupportedVersion, and UnknownApiKey for a message that is neither request nor response.
     """
+    return b"".join(
+        encode_frame_buffers(
+            message,
+            version,
+            correlation_id,
+            client_id=client_id,
+            header_tags=header_tags,
+            lenient=lenient,
+        )
+    )
+
+
+def encode_frame_buffers(
+    message: Message,
+    version: int,
+    correlation_id: int,
+    *,
+    client_id: str | None = None,
+    header_tags: Tags = None,
+    lenient: bool = False,
+) -> list[bytes]:
+    """Encode a frame in pieces, for `writelines` or `socket.sendmsg`; arguments as `encode_frame`.
+
+    Large bytes fields are pieces as they are, not copied.
+    """
     info = REGISTRY.get(type(message).__name__)
     if info.api_key is None or info.type not in ("request", "response"):
         raise UnknownApiKey(f"{info.name} is neither a request nor a response: it has no frame")
-    body = message.encode(version, lenient=lenient)
+    body = message.encode_buffers(version, lenient=lenient)
     if info.type == "request":
         header_version = request_header_version(info.api_key, version)
         request = RequestHeader(
@@ -218,4 +243,6 @@ def encode_frame(
     else:
         response = ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags)
         head = response.encode(response_header_version(info.api_key, version))
-    return (len(head) + len(body)).to_bytes(SIZE, "big") + head + body
+    size = len(head) + sum([len(piece) for piece in body])
+    body[0] = size.to_bytes(SIZE, "big") + head + body[0]
+    return body

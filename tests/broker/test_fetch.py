@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.broker.effects import Reply
 from kafkawire.messages.fetch_request import (
     FetchPartition,
     FetchTopic,
@@ -124,3 +125,14 @@ def test_max_bytes_covers_all_partitions(scene: Scene) -> None:
     request.topics.append(other)
     response = client.exchange(request, LATEST, FetchResponse)
     assert [len(t.partitions[0].records or b"") for t in response.responses] == [len(sent), 0]
+
+
+def test_large_records_are_not_joined_with_their_frame(scene: Scene) -> None:
+    reader, writer = scene.client(), scene.client()
+    produce(writer, batch(b"a" * 100_000))
+    reader.send(fetch_of(reader), LATEST)
+    (reply,) = [each for each in scene.effects[-2:] if isinstance(each, Reply)]
+    records = only(reader.receive(FetchResponse)).records
+    assert records is not None
+    assert records in reply.buffers
+    assert [len(each) < 1000 for each in reply.buffers] == [True, False, True]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kafkawire
 from kafkawire.client.network.connection import HANDLERS, Connection
 from kafkawire.client.network.connection_states import (
     LEGAL,
@@ -22,6 +23,7 @@ from kafkawire.client.network.connection_states import (
     State,
     Submit,
 )
+from kafkawire.client.network.in_flight_requests import InFlightRequests
 from kafkawire.client.network.negotiated_versions import Opening
 from kafkawire.client.network.sasl import Credentials
 from kafkawire.client.network.transport import (
@@ -46,6 +48,11 @@ from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.messages.heartbeat_response import HeartbeatResponse
+from kafkawire.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
 from kafkawire.primitives import Limits
@@ -193,6 +200,17 @@ def test_a_request_without_a_response_is_done_when_it_is_sent() -> None:
     assert not connection.in_flight
 
 
+def test_large_records_are_not_joined_with_their_frame() -> None:
+    records = bytes(100_000)
+    part = PartitionProduceData(records=records)
+    message = ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=[part])])
+    settings = ConnectionSettings("me", ("kafkawire", "1"), 1.0, 1.0, 1, Limits())
+    write = InFlightRequests(settings).write(1, message, 9)
+    assert write.buffers[1] is records
+    assert [len(each) < 1000 for each in write.buffers] == [True, False, True]
+    assert write.data == kafkawire.encode_frame(message, 9, 0, client_id="me")
+
+
 def test_no_more_than_the_limit_is_in_flight_and_nothing_while_writing_is_paused() -> None:
     connection = ready()
     for key in range(3):
@@ -290,7 +308,7 @@ def authenticated(
     response = respond(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
     effects = connection.handle(BytesReceived(1, response), 0.0)
     if handshake == 0:
-        assert effects == [Write(1, (13).to_bytes(4, "big") + b"\0alice\0secret")]
+        assert effects == [Write(1, [(13).to_bytes(4, "big") + b"\0alice\0secret"])]
         return connection, connection.handle(BytesReceived(1, bytes(4)), 0.0), None
     (token,) = frames(effects)
     good = SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms)

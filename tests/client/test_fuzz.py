@@ -38,11 +38,14 @@ class Hostile:
         self.rng = Random(seed)
         self.sent = 0
         for module in (request_channel, request_handler):
-            monkeypatch.setattr(module, "encode_frame", self.encode)
+            monkeypatch.setattr(module, "encode_frame_buffers", self.encode_buffers)
         # who is lied to about versions asks for what the broker does not take
         monkeypatch.setattr(witness, "BLAMELESS", "")
         # and the responses that the witness reads are not the broker's own words
         monkeypatch.setattr(witness.Witness, "_fetched", lambda *_: None)
+
+    def encode_buffers(self, message: Message, version: int, correlation_id: int) -> list[bytes]:
+        return [self.encode(message, version, correlation_id)]
 
     def encode(self, message: Message, version: int, correlation_id: int) -> bytes:
         self.sent += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...primitives import Message
-from ...protocol import ErrorCode, encode_frame
+from ...protocol import ErrorCode, encode_frame_buffers
 from ..bounds import UNSENT
 from ..context import Context
 from ..effects import AwaitDrain, Close, Reply, Report
@@ -46,7 +46,7 @@ class RequestChannel:
         self.pending: dict[int, Request] = {}
         self.faults: dict[int, Fault] = {}
         self._error_response = error_response
-        self._delayed: dict[int, bytes] = {}
+        self._delayed: dict[int, list[bytes]] = {}
 
     # -- responses
 
@@ -60,7 +60,7 @@ class RequestChannel:
             return
         fault = self.faults.pop(reply_to, None)
         try:
-            frame = encode_frame(message, request.version, request.correlation_id)
+            frame = encode_frame_buffers(message, request.version, request.correlation_id)
         except Exception as error:
             LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
             encoded = self._encode_error(request, error, now)
@@ -83,27 +83,29 @@ class RequestChannel:
 
     def _encode_error(
         self, request: Request, error: Exception, now: float
-    ) -> tuple[Message, bytes] | None:
+    ) -> tuple[Message, list[bytes]] | None:
         """Encode the response to a request that has failed; close if that fails too."""
         try:
             message = self._error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-            return message, encode_frame(message, request.version, request.correlation_id)
+            frame = encode_frame_buffers(message, request.version, request.correlation_id)
         except Exception:
             LOG.exception(
                 "encoding the error response to %s v%d", request.api_key.name, request.version
             )
+        else:
+            return message, frame
         self.context.emit(Report(request, None, now - request.at))
         self.close(self.finish(request), unexpected(error))
         return None
 
-    def _send_faulty(self, connection: Connection, frame: bytes, fault: Fault) -> None:
+    def _send_faulty(self, connection: Connection, frame: list[bytes], fault: Fault) -> None:
         """Send what a fault leaves of a response."""
         if fault.action is Action.DROP:
             connection.silent = True
         elif fault.action is Action.DISCONNECT:
             self.close(connection, "a fault: disconnect")
         else:
-            self.send(connection, fault.damage(frame, self.context.draw))
+            self.send(connection, [fault.damage(b"".join(frame), self.context.draw)])
             if fault.action is Action.TRUNCATE:
                 self.close(connection, "a fault: truncated")
 
@@ -135,13 +137,14 @@ class RequestChannel:
 
     # -- connections
 
-    def send(self, connection: Connection, data: bytes) -> None:
-        """Send a frame."""
+    def send(self, connection: Connection, frame: list[bytes]) -> None:
+        """Send a frame, in pieces."""
         if connection.closing:
             return
-        self.context.emit(Reply(connection.id, data))
-        connection.unsent += len(data)
-        self.scheduler.sent += len(data)
+        self.context.emit(Reply(connection.id, frame))
+        size = sum([len(piece) for piece in frame])
+        connection.unsent += size
+        self.scheduler.sent += size
         if connection.unsent > UNSENT:
             connection.draining = True
             self.context.emit(AwaitDrain(connection.id))

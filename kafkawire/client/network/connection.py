@@ -273,7 +273,7 @@ class Connection:
         if self._authentication.raw:
             deadline = now + self._settings.request_timeout_s
             self._pipeline.expect(None, ApiKey.SASL_AUTHENTICATE, 0, deadline)
-            return [Write(self.number, len(token).to_bytes(SIZE, "big") + token)]
+            return [Write(self.number, [len(token).to_bytes(SIZE, "big") + token])]
         request = SaslAuthenticateRequest(auth_bytes=token)
         version = self.versions.choose(ApiKey.SASL_AUTHENTICATE, Same(request, 0, 2)) or 0
         return self._send_setup_request(request, ApiKey.SASL_AUTHENTICATE, version, now)

@@ -15,7 +15,7 @@ from typing import Final
 from ...errors import DecodeError, RemoteProtocolError
 from ...messages.api_key import ApiKey
 from ...primitives import Message
-from ...protocol.frame import decode_response_body, encode_frame
+from ...protocol.frame import decode_response_body, encode_frame_buffers
 from ...protocol.header import decode_response_header
 from ..requests import SendRequest
 from .connection_states import ConnectionSettings, InFlight
@@ -38,7 +38,8 @@ class InFlightRequests:
     def write(self, number: int, message: Message, version: int) -> Write:
         """Encode a request; EncodeError if its version cannot represent it."""
         correlation_id = self._correlation_id
-        frame = encode_frame(message, version, correlation_id, client_id=self._settings.client_id)
+        client_id = self._settings.client_id
+        frame = encode_frame_buffers(message, version, correlation_id, client_id=client_id)
         self._correlation_id = 0 if correlation_id == MAX_CORRELATION_ID else correlation_id + 1
         return Write(number, frame)
 

@@ -24,10 +24,14 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write bytes to a socket."""
+    """Write a frame to a socket: `buffers`, one after the other, or `data`, the same joined."""
 
     connection: int
-    data: bytes
+    buffers: list[bytes]
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self.buffers)
 
 
 @dataclass(frozen=True, slots=True)
