@@ -126,7 +126,7 @@ RARE: Final = (
             "frames/other_protocols",
             "exchanges/endings",
             "exchanges/topic_ids",
-                    "tcp/retransmission",
+            "tcp/retransmission",
             "tcp/gap_policy",
             "frames/detection",
             "frames/serialised",
@@ -233,6 +233,9 @@ HOT_APIS: Final = (
 
 RARE_APIS: Final = (
     "AddPartitionsToTxn",
+    "EndTxn",
+    "InitProducerId",
+    "LeaveGroup",
     "ShareAcknowledge",
     "ShareFetch",
     "ShareGroupHeartbeat",

@@ -40,9 +40,9 @@ class Field(NamedTuple):
     last: int
     tag: int
     entity_type: str
-    nullable: tuple[int, int] | None
-    tagged: tuple[int, int] | None
-    compact: tuple[int, int] | None
+    nullable: tuple[int, int] | None = None
+    tagged: tuple[int, int] | None = None
+    compact: tuple[int, int] | None = None
 
     @property
     def is_tagged(self) -> bool:
