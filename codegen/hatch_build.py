@@ -42,7 +42,6 @@ CAPTURE: Final = (
     "engine",
     "exchanges/exchanges",
     "exchanges/fetch_sessions",
-    "exchanges/topic_ids",
     "tcp/flow",
     "exchanges/inference",
     "exchanges/pairing",
@@ -125,7 +124,8 @@ RARE: Final = (
             "exchanges/response_layouts",
             "frames/other_protocols",
             "exchanges/endings",
-            "exchanges/topic_ids",
+            "exchanges/fetch_sessions",
+            "jsonl/formats",
             "tcp/retransmission",
             "tcp/gap_policy",
             "frames/detection",
@@ -145,6 +145,7 @@ RARE: Final = (
         )
     ),
     "kafkawire/primitives/limits.py",
+    "kafkawire/protocol/json_text.py",
     "kafkawire/records/compression.py",
     "kafkawire/records/decompression.py",
     "kafkawire/records/gzip.py",
@@ -190,6 +191,7 @@ CONTEXT: Final = (
     "kafkawire/capture/tcp/events.py",
     "kafkawire/capture/packets/parser.py",
     "kafkawire/capture/rows.py",
+    "kafkawire/capture/exchanges/topic_ids.py",
     "kafkawire/errors.py",
     "kafkawire/magic_numbers.py",
     "kafkawire/messages/api_key.py",
@@ -233,6 +235,7 @@ HOT_APIS: Final = (
 
 RARE_APIS: Final = (
     "AddPartitionsToTxn",
+    "ConsumerGroupHeartbeat",
     "EndTxn",
     "InitProducerId",
     "LeaveGroup",

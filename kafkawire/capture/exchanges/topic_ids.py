@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias, final
 
-from mypy_extensions import mypyc_attr
-
 from ...primitives import Message, Structure
 from ...protocol.fields import Field, Step, fields_at, steps_to
 from ...protocol.json_form import uuid_text
@@ -69,7 +67,6 @@ class Topic:
         return f"Topic({self.name!r}, {self.id_text!r})"
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class TopicNames:
     """The topic names of a capture so far.
 
