@@ -7,6 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 
+# the tests start hundreds of processes: none but the first should compile the modules to bytecode
+export PYTHONDONTWRITEBYTECODE :=
+
 # inputs of an editable install: schemas, the generator, compiled modules
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.h' -o -name '*.j2' -o -name '*.json')

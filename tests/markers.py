@@ -52,21 +52,31 @@ _running: dict[str, str | None] = {"test": None}
 
 def marks(item: pytest.Item) -> set[str]:
     """Find the markers of a test."""
-    path = item.path.resolve()
-    if not path.is_relative_to(TESTS):
-        return set()
-    here = path.relative_to(TESTS).as_posix()
+    found = set(marks_of_file(item.path))
     fixtures = set(getattr(item, "fixturenames", ()))
     params = getattr(getattr(item, "callspec", None), "params", {})
     fixtures |= {each for each in params.values() if isinstance(each, str)}  # getfixturevalue
-    spark = "spark" in fixtures or (_in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS))
+    if fixtures & JAVA_FIXTURES:
+        found.add("java")
+    if "spark" in fixtures:
+        found.add("spark")
+    return found
+
+
+@cache
+def marks_of_file(path: Path) -> frozenset[str]:
+    """Find the markers that all tests of a file have."""
+    path = path.resolve()
+    if not path.is_relative_to(TESTS):
+        return frozenset()
+    here = path.relative_to(TESTS).as_posix()
     found = {
-        "java": bool(fixtures & JAVA_FIXTURES) or _in(here, JAVA_FOLDERS),
-        "spark": spark,
+        "java": _in(here, JAVA_FOLDERS),
+        "spark": _in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS),
         "peers": _in(here, PEERS_FOLDERS) or bool(imported(path) & PEERS),
         "slow": _in(here, SLOW),
     }
-    return {name for name, holds in found.items() if holds}
+    return frozenset(name for name, holds in found.items() if holds)
 
 
 def _in(path: str, places: tuple[str, ...]) -> bool:
@@ -99,7 +109,7 @@ def _names(path: Path) -> frozenset[str]:
     """List the absolute names of what a module imports, at any depth of its code."""
     found: set[str] = set()
     package = path.relative_to(TESTS.parent).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found.update(each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -107,6 +117,16 @@ def _names(path: Path) -> frozenset[str]:
             name = ".".join([*start, *([node.module] if node.module else [])])
             found.update([name, *(f"{name}.{each.name}" for each in node.names)])
     return frozenset(found)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Walk all statements: quicker than `ast.walk`, which visits expressions, too."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        one = todo.pop()
+        yield one
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            todo += getattr(one, name, ())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,10 +31,9 @@ from kafkawire.messages import REGISTRY
 from kafkawire.protocol import ApiKey
 from kafkawire.protocol.fields import Field, all_fields
 from kafkawire_cli.render.messages import facts
-from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Message, build
-from kafkawire_codegen.schema import load_directory
 from tests.conftest import ROOT
+from tests.schemas import schemas
 
 PLAIN = {
     "bool", "int8", "int16", "int32", "int64", "string", "binary", "timestamp[us, tz=UTC]",
@@ -93,7 +92,7 @@ MARKS = {
 }
 MESSAGES = [
     message
-    for message in map(build, load_directory(schemas_dir()))
+    for message in map(build, schemas())
     if message.type in ("request", "response") and message.api_key is not None
 ]
 

@@ -10,7 +10,8 @@ import pytest
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.evolution import compare
 from kafkawire_codegen.releases import Releases, UnknownRelease, coverage, read
-from kafkawire_codegen.schema import RELEASES, MessageSchema, SchemaErrors, load_directory
+from kafkawire_codegen.schema import RELEASES, MessageSchema, SchemaErrors
+from tests.schemas import schemas
 
 from .written import field, message
 
@@ -120,7 +121,7 @@ def test_a_malformed_table_is_refused_at_its_place(text: str, error: str, tmp_pa
 
 
 def test_our_own_schemas_cover_every_release_we_know() -> None:
-    ours, known = load_directory(schemas_dir()), read(schemas_dir() / RELEASES)
+    ours, known = schemas(), read(schemas_dir() / RELEASES)
     assert {"2.2", "3.0", "4.0", "trunk"} <= set(known.ranges)
     for release in known.ranges:
         assert coverage(release, known, ours).complete, release

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.breaches import EVOLUTION_RULES
 from kafkawire_codegen.evolution import Evolution, compare
-from kafkawire_codegen.schema import MessageSchema, load_directory
+from kafkawire_codegen.schema import MessageSchema
+from tests.schemas import schemas
 
 from .written import field, message, struct, tagged
 
@@ -253,5 +253,5 @@ def test_everything_that_changed_is_listed_field_by_field() -> None:
 
 
 def test_a_set_compared_with_itself_has_not_changed() -> None:
-    ours = load_directory(schemas_dir())
+    ours = schemas()
     assert compare(ours, ours) == Evolution((), (), (), ())

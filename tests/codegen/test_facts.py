@@ -10,11 +10,12 @@ import pytest
 
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Field, Message, Struct, build
-from kafkawire_codegen.schema import FieldSchema, MessageSchema, load_directory
+from kafkawire_codegen.schema import FieldSchema, MessageSchema
 from kafkawire_codegen.versions import Versions
 from tests.conftest import FIXTURES
+from tests.schemas import schemas
 
-SCHEMAS = {schema.name: schema for schema in load_directory(schemas_dir())}
+SCHEMAS = {schema.name: schema for schema in schemas()}
 
 
 def facts(name: str) -> list[dict[str, Any]]:

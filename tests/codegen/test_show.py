@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from kafkawire_codegen import model, schemas_dir
-from kafkawire_codegen.schema import MessageSchema, load_directory
+from kafkawire_codegen import model
+from kafkawire_codegen.schema import MessageSchema
 from kafkawire_codegen.show import Cell, show
+from tests.schemas import schemas
 
 from .written import field, message, struct, tagged
 
@@ -66,7 +67,7 @@ def test_an_unstable_version_is_said_to_be() -> None:
     assert show(unstable).heading() == "ARequest: request 1, versions 0-4, flexible 1+, 4 unstable"
 
 
-@pytest.mark.parametrize("schema", load_directory(schemas_dir()), ids=lambda s: s.name)
+@pytest.mark.parametrize("schema", schemas(), ids=lambda s: s.name)
 def test_every_column_has_the_fields_the_model_has(schema: MessageSchema) -> None:
     """Two walks of the same schema: the flat one here, the model's by struct."""
     table = show(schema, each=True)

@@ -17,9 +17,8 @@ import kafkawire
 from kafkawire import REGISTRY, ErrorCode
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
-from kafkawire_codegen import schemas_dir
-from kafkawire_codegen.schema import load_directory
 from tests.conftest import ROOT
+from tests.schemas import schemas
 
 from .broker import Broker
 from .requests import Known, filled
@@ -53,9 +52,9 @@ WANT_A_PLUGIN: Final = {"GetTelemetrySubscriptionsRequest", "PushTelemetryReques
 
 def taken_by(listener: str) -> list[str]:
     """Name the requests of the release that the schemas say this listener takes."""
-    schemas = {schema.name: schema for schema in load_directory(schemas_dir())}
+    by_name = {schema.name: schema for schema in schemas()}
     names = sorted(f"{name}Request" for name in SPOKEN)
-    return [name for name in names if listener in schemas[name].listeners]
+    return [name for name in names if listener in by_name[name].listeners]
 
 
 BROKER: Final = [name for name in taken_by("broker") if name not in WANT_A_PLUGIN]
