@@ -14,10 +14,11 @@ HOME = Path(pyspark.__file__).parent
 
 
 class Cluster:
-    """A master and workers of one core each; leaving it stops all."""
+    """A master and workers of one core each; leaving it stops all. java: options of their JVMs."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 2, java: str = "") -> None:
         self.folder = folder
+        self._java = java
         self._started: list[subprocess.Popen[bytes]] = []
         self._count = workers
 
@@ -52,7 +53,7 @@ class Cluster:
     def _start(self, name: str, program: str, *arguments: str) -> None:
         environment = {
             **os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(HOME),
-            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": self._java,
         }  # fmt: skip
         java = str(HOME / "bin" / "spark-class")
         with (self.folder / f"{name}.log").open("wb") as log:

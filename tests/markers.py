@@ -129,15 +129,18 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
             todo += getattr(one, name, ())
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name in marks(item):
             item.add_marker(name)
+        if "spark" in getattr(item, "fixturenames", ()):  # one session, in one worker
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 ORDER: Final = ("kafka", "spark", "java", "")
-"""Which tests begin. Those with Java mostly wait, and some share one Kafka: begun last, they would
-keep one worker busy after the others have ended.
+"""Which tests begin. Those with Java mostly wait, and some share one Kafka or one Spark session:
+begun last, they would keep one worker busy after the others have ended.
 """
 
 

@@ -14,40 +14,61 @@ import pyarrow as pa
 BUCKETS: Final = 8
 
 
-def program(master: str, table: str, output: str, how: str, files: list[str]) -> None:
-    """Read a table; write its rows. how: "moved": print it when some packets of the table are
-    shuffled; "visited": print it when all rows are decoded, and fetch them only after a line on
-    standard input; "written": write the table with the job, print it when the first rows are
-    spilled, and end only after a line on standard input.
+def program(master: str, java: str, table: str, files: list[str]) -> None:
+    """Read a table as often as lines on standard input say how, and to which file its rows go.
+
+    How: "moved": print it when some packets of the table are shuffled; "visited": print it when all
+    rows are decoded, and fetch them only after a line on standard input; "written": write the table
+    with the job, print it when the first rows are spilled, and end only after a line on standard
+    input. "done" is printed at the end of each.
     """
-    from kafkawire.spark import read, session
+    from kafkawire.spark import session
 
     spark = session(
         master,
         settings={
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": java,
             "spark.executor.memory": "512m",
             "spark.ui.enabled": "false",
             "spark.log.level": "OFF",
         },
     )
-    frame: Any
-    if how == "moved":
-        report = threading.Thread(target=_report_shuffle, args=(spark,), daemon=True)
-        report.start()
-        frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=BUCKETS)
-        report.join(300)
-        found = frame.toArrow()
-    elif how == "visited":
-        frame = read(spark, files, table, splitBytes="40k", sets="directory")
-        print("visited", flush=True)
-        sys.stdin.readline()
-        found = frame.toArrow()
-    else:
-        found = _written(spark, files, table, Path(output).with_suffix(".tables"))
-    Path(output).write_text(json.dumps(sorted(map(repr, found.to_pylist()))))
+    for line in iter(sys.stdin.readline, ""):
+        how, output = line.split()
+        if how == "moved":
+            found = _moved(spark, files, table)
+        elif how == "visited":
+            found = _visited(spark, files, table)
+        else:
+            found = _written(spark, files, table, Path(output).with_suffix(".tables"))
+        Path(output).write_text(json.dumps(sorted(map(repr, found.to_pylist()))))
+        spark.catalog.clearCache()  # Spark would find the rows of the same files and options there
+        print("done", flush=True)
     spark.stop()
+
+
+def _moved(spark: Any, files: list[str], table: str) -> pa.Table:
+    """Read a table in buckets, to which packets are shuffled."""
+    from kafkawire.spark import read
+
+    before = frozenset(spark.sparkContext.statusTracker().getJobIdsForGroup())
+    report = threading.Thread(target=_report_shuffle, args=(spark, before), daemon=True)
+    report.start()
+    frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=BUCKETS)
+    report.join(300)
+    return frame.toArrow()
+
+
+def _visited(spark: Any, files: list[str], table: str) -> pa.Table:
+    """Read a table in visits, and fetch its rows later."""
+    from kafkawire.spark import read
+
+    frame = read(spark, files, table, splitBytes="40k", sets="directory")
+    print("visited", flush=True)
+    sys.stdin.readline()
+    return frame.toArrow()
 
 
 def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
@@ -82,13 +103,13 @@ def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
     return dataset(to / table, schema, partitioning=None).to_table(schema.names)
 
 
-def _report_shuffle(spark: Any) -> None:
+def _report_shuffle(spark: Any, before: frozenset[int]) -> None:
     """Print `moved` when the first decoding task has finished. Stages that have ended are checked,
-    too, so that it is always printed.
+    too, so that it is always printed; before: jobs of other tables.
     """
     tracker = spark.sparkContext.statusTracker()
     while True:
-        for job in tracker.getJobIdsForGroup():
+        for job in set(tracker.getJobIdsForGroup()) - before:
             about = tracker.getJobInfo(job)
             for stage in about.stageIds if about is not None else ():
                 info = tracker.getStageInfo(stage)
@@ -99,5 +120,5 @@ def _report_shuffle(spark: Any) -> None:
 
 
 if __name__ == "__main__":
-    master, table, output, how, *files = sys.argv[1:]
-    program(master, table, output, how, files)
+    master, java, table, *files = sys.argv[1:]
+    program(master, java, table, files)

@@ -1,4 +1,4 @@
-"""A standalone cluster has the same rows, also when a worker is lost."""
+"""A standalone cluster has the same rows, also when workers are lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,45 +16,35 @@ import pytest
 from benchmarks.standalone import Cluster
 from tests.conftest import ROOT, missing
 
-from .conftest import rows_of
+from .conftest import FAST, rows_of
+
+TABLE = "exchanges"
 
 
 @pytest.mark.timeout(900)
 def test_rows_are_those_of_one_process(sets: dict[str, list[str]], tmp_path: Path) -> None:
+    """Three of the four workers are lost, one in each way of reading."""
     if shutil.which("java") is None:
         missing("Java")
     (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
-    want = sorted(map(repr, rows_of(files, "exchanges")))
+    want = sorted(map(repr, rows_of(files, TABLE)))
     assert want
-    with Cluster(tmp_path) as cluster:
-        assert decode_on_cluster(cluster, tmp_path / "whole", files, "moved", lost=False) == want
-        assert decode_on_cluster(cluster, tmp_path / "lost", files, "moved", lost=True) == want
-    (tmp_path / "visits").mkdir()
-    with Cluster(tmp_path / "visits") as cluster:
-        assert decode_on_cluster(cluster, tmp_path / "again", files, "visited", lost=True) == want
-    (tmp_path / "job").mkdir()
-    with Cluster(tmp_path / "job") as cluster:
-        assert decode_on_cluster(cluster, tmp_path / "written", files, "written", lost=True) == want
+    with (
+        Cluster(tmp_path, workers=4, java=FAST) as cluster,
+        running(cluster, files, tmp_path / "log") as driver,
+    ):
+        assert decoded(driver, "moved", tmp_path / "whole") == want
+        for number, how in enumerate(("moved", "visited", "written")):
+            assert decoded(driver, how, tmp_path / f"{how}-again", cluster, number) == want, how
 
 
-def decode_on_cluster(
-    cluster: Cluster, output: Path, files: list[str], how: str, *, lost: bool
-) -> list[str]:
-    """Run the program on the cluster; lost: kill a worker once rows have been decoded."""
-    log = output.with_suffix(".log")
-    command = [
-        sys.executable,
-        "-m",
-        "tests.spark.cluster",
-        cluster.url,
-        "exchanges",
-        str(output),
-        how,
-    ]
+@contextmanager
+def running(cluster: Cluster, files: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run the program on the cluster until its end."""
     with (
         log.open("wb") as errors,
         subprocess.Popen(
-            [*command, *files],
+            [sys.executable, "-m", "tests.spark.cluster", cluster.url, FAST, TABLE, *files],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
             stdin=subprocess.PIPE,
@@ -61,12 +53,40 @@ def decode_on_cluster(
             text=True,
         ) as driver,
     ):
-        assert driver.stdout is not None
-        line = next((line for line in driver.stdout if line == f"{how}\n"), "")
-        if lost and line:
-            cluster.lose(0)
-        driver.communicate("\n")
+        try:
+            yield driver
+            driver.communicate()
+        except BaseException as error:
+            driver.kill()
+            error.add_note(log.read_text(errors="replace"))
+            raise
     assert driver.returncode == 0, log.read_text(errors="replace")
-    assert line == f"{how}\n"
+
+
+def decoded(
+    driver: subprocess.Popen[str],
+    how: str,
+    output: Path,
+    cluster: Cluster | None = None,
+    number: int = -1,
+) -> list[str]:
+    """Have the program read the rows; cluster, number: kill this worker once some are decoded."""
+    assert driver.stdin is not None
+    assert driver.stdout is not None
+    driver.stdin.write(f"{how} {output}\n")
+    driver.stdin.flush()
+    assert wait_for(driver, how)
+    if cluster is not None:
+        cluster.lose(number)
+    if how != "moved":
+        driver.stdin.write("\n")
+        driver.stdin.flush()
+    assert wait_for(driver, "done")
     rows: list[str] = json.loads(output.read_text())
     return rows
+
+
+def wait_for(driver: subprocess.Popen[str], word: str) -> bool:
+    """Read lines until one is the word; return whether there was one."""
+    assert driver.stdout is not None
+    return any(line == f"{word}\n" for line in iter(driver.stdout.readline, ""))
