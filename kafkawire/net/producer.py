@@ -130,7 +130,7 @@ class Producer(Scoped):
             raise ClientClosed("the producer")
         if timestamp is None:
             timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
-        future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
+        future: asyncio.Future[RecordMetadata] = asyncio.Future(loop=driver.loop)
         now = driver.now()
         if (
             now < self._yield_at

@@ -59,7 +59,10 @@ class RecordAccumulator:
         self.exhausted = False
         self._settings = settings
         self._max_record_bytes = min(settings.max_request_size, settings.buffer_memory)
+        self._batch_size = settings.batch_size
+        self._ignore_keys = settings.ignore_keys
         self._most_joined = self._max_record_bytes - BATCH_OVERHEAD
+        self._most_used = settings.buffer_memory - BATCH_OVERHEAD
         self._view = view
         self._rng = rng
         self._last = -1
@@ -120,12 +123,14 @@ class RecordAccumulator:
             size += len(value)
         sticky = None
         if partition is None:
-            if key is None or self._settings.ignore_keys:
+            if key is None or self._ignore_keys:
                 sticky = self._sticky.get(topic)
-                partition = None if sticky is None else sticky.partition
+                if sticky is None:
+                    return False
+                partition = sticky.partition
             elif known.partitions:
                 partition = partition_of_key(key, len(known.partitions))
-        queue = None if partition is None else self.busy.get((topic, partition))
+        queue = self.busy.get((topic, partition))  # type: ignore[arg-type]  # None: not there
         if queue is None or not queue.queued or partition not in known.partitions:
             return False
         batch = queue.queued[-1]
@@ -133,9 +138,9 @@ class RecordAccumulator:
         before = builder.size
         if (
             batch.closed
-            or before + size > self._settings.batch_size
+            or before + size > self._batch_size
             or size > self._most_joined
-            or self.used + size + BATCH_OVERHEAD > self._settings.buffer_memory
+            or self.used + size > self._most_used
             or not (sticky is None or sticky.stays(known, size))
         ):
             return False
