@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..primitives import Message
+from .fetched import Fetched
 from .request import Request
 
 
@@ -74,13 +75,18 @@ class Trim(NamedTuple):
 class Report(NamedTuple):
     """Reports a request and its response.
 
-    response: None if none was sent (acks=0, or dropped by a fault).
+    result: the response; of a Fetch, perhaps apart from its records.
     took: seconds since the request arrived.
     """
 
     request: Request
-    response: Message | None
+    result: Message | Fetched | None
     took: float
+
+    @property
+    def response(self) -> Message | None:
+        """The response; None if none was sent (acks=0, or dropped by a fault)."""
+        return self.result.complete() if isinstance(self.result, Fetched) else self.result
 
 
 Persisted = Persist | Trim

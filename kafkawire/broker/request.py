@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 from ..messages.api_key import ApiKey
 from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
+from .fetched import Fetched
 
 
 class Request(NamedTuple):
@@ -53,4 +54,4 @@ Work = Generator[int, None, M]
 """A large request processed in several time slices: yields how many elements it has processed since
 the last yield, and returns the response.
 """
-HandlerResult = Message | Outcome | Work[Message]
+HandlerResult = Message | Fetched | Outcome | Work[Message]

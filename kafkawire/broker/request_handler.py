@@ -28,6 +28,7 @@ from .broker import Broker
 from .context import Context
 from .effects import Report
 from .faults import Action, Fault
+from .fetched import Fetched
 from .handlers import HANDLERS, api_versions, error_response
 from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
@@ -200,7 +201,7 @@ class RequestHandler:
             if fault is not None and fault.action is Action.DISCONNECT:
                 self._channel.close(connection, "a fault: disconnect")
             return
-        assert isinstance(result, Message)
+        assert isinstance(result, Message | Fetched)
         self._channel.respond(request.reply_to, result, now)
 
     def _continue(

@@ -21,11 +21,8 @@ from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.failures import (
     AlreadyStarted,
-    BrokerError,
     ClientClosed,
-    ClientError,
     ClientFailed,
-    RequestFailed,
 )
 from ..client.producer import (
     PRODUCER_KEYS,
@@ -33,7 +30,6 @@ from ..client.producer import (
     CloseProducer,
     Delivered,
     Failed,
-    Failure,
     Flush,
     Flushed,
     Parked,
@@ -46,7 +42,7 @@ from ..client.producer import (
 from ..client.producer import Producer as ProducerMachine
 from ..client.producer.checking import checked
 from ..client.producer.events import UserEffect, UserEvent
-from ..client.requests import Reason
+from ..client.producer.record_failures import raised
 from ..records import Headers
 from .driver import Driver, DriverFailed
 from .open_client import open_client
@@ -56,6 +52,8 @@ NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1
 YIELD_SECONDS: Final = 0.001
 """How long sends may run without yielding to the loop; a yield costs a hundredth of that."""
+YIELD_WITH_BACKLOG_SECONDS: Final = 0.000_1
+"""The same while batches wait for responses: a response that is handled late delays them all."""
 
 
 class RecordMetadata(NamedTuple):
@@ -70,8 +68,9 @@ class RecordMetadata(NamedTuple):
     timestamp: int
 
 
-_Token: TypeAlias = tuple[asyncio.Future[RecordMetadata], int]
-"""The machine's token of a record: the future of its result, and its timestamp."""
+NEW: Final = tuple.__new__
+_Token: TypeAlias = asyncio.Future[RecordMetadata]
+"""The machine's token of a record: the future of its result."""
 
 
 class Producer(Scoped):
@@ -87,7 +86,8 @@ class Producer(Scoped):
         self._machine: ProducerMachine | None = None
         self._tokens = count()
         self._last_batch_number = -1
-        self._busy_since: float | None = None  # first send since the loop last ran
+        self._busy = False  # whether a record was sent since the loop last ran
+        self._yield_at = 0.0
         self._yielding = 0
         self._yield_lock = asyncio.Lock()
         self._parked: dict[Hashable, asyncio.Future[None]] = {}
@@ -116,8 +116,8 @@ class Producer(Scoped):
         """Accept a record for sending; return the future of its result.
 
         Waits while metadata of the topic is missing or buffer.memory is full, at most
-        max.block.ms; and yields to the loop every millisecond, so that responses are handled
-        however fast records come. timestamp: milliseconds since the epoch; None is now.
+        max.block.ms; and yields to the loop every millisecond or sooner, so that responses are
+        handled however fast records come. timestamp: milliseconds since 1970; None is now.
         bytearray and memoryview are accepted as bytes, a list as a tuple; they are copied before
         this returns or waits.
 
@@ -125,22 +125,30 @@ class Producer(Scoped):
         InvalidValue or OutOfRange for an argument of a wrong type or out of range: then nothing
         was queued.
         """
-        driver, machine = self._running()
+        driver, machine = self._driver, self._machine
+        if driver is None or machine is None:
+            raise ClientClosed("the producer")
         if timestamp is None:
             timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
+        future: asyncio.Future[RecordMetadata] = asyncio.Future(loop=driver.loop)
         now = driver.now()
-        future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
-        token = future, timestamp
-        record = Send(token, topic, partition, key, value, timestamp, headers)
-        if self._yielding or (
-            self._busy_since is not None and now > self._busy_since + YIELD_SECONDS
+        if (
+            now < self._yield_at
+            and not (headers or self._yielding)
+            and machine.join(future, topic, partition, key, value, timestamp)
         ):
+            return future
+        record = Send(future, topic, partition, key, value, timestamp, headers)
+        if self._yielding or (self._busy and now >= self._yield_at):
             record = checked(record)  # before its caller can change it
             await self._yield_to_loop()
             driver, machine = self._running()
             now = driver.now()
-        if self._busy_since is None:
-            self._busy_since = now
+        if not self._busy:
+            self._busy = True
+            self._yield_at = now + (
+                YIELD_WITH_BACKLOG_SECONDS if machine.has_backlog else YIELD_SECONDS
+            )
             driver.loop.call_soon(self._loop_ran)
         effects = machine.handle(record, now)
         if machine.last_batch_number != self._last_batch_number:
@@ -148,9 +156,9 @@ class Producer(Scoped):
             driver.wake_by(machine.next_deadline())
         if effects:  # none if the record joined an open batch
             driver.perform(driver.client.dispatch(effects, now))
-            waiting = self._parked.get(token)
+            waiting = self._parked.get(future)
             if waiting is not None:
-                await self._wait(token, waiting)
+                await self._wait(future, waiting)
         return future
 
     async def deliver(
@@ -211,14 +219,16 @@ class Producer(Scoped):
         self._yielding += 1
         try:
             async with self._yield_lock:
-                if self._busy_since is not None:
-                    await asyncio.sleep(0)
+                if self._busy:
+                    await asyncio.sleep(0)  # polls the sockets: what they received is handled
+                    await asyncio.sleep(0)  # after this task, and before it goes on here
         finally:
             self._yielding -= 1
 
     def _loop_ran(self) -> None:
         """The loop has run since the last record."""
-        self._busy_since = None
+        self._busy = False
+        self._yield_at = 0.0
 
     async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
         """Wait until a parked record is appended to a batch or has failed."""
@@ -228,7 +238,7 @@ class Producer(Scoped):
             if self._parked.pop(token, None) is not None:
                 driver, _ = self._running()
                 driver.handle(Withdraw(token))
-                token[0].cancel()
+                token.cancel()
 
     def _on_effect(self, effect: UserEffect | DriverFailed) -> None:
         match effect:
@@ -264,16 +274,18 @@ class Producer(Scoped):
         """Return the futures without a result of these records; none is parked any more."""
         for token in tokens:
             self._placed(token)
-        return [future for future, _ in cast(list[_Token], tokens) if not future.done()]
+        return [future for future in cast(list[_Token], tokens) if not future.done()]
 
     def _delivered(self, effect: Delivered) -> None:
         topic, partition, offset = effect.topic, effect.partition, effect.base_offset
         step = 0 if offset == UNKNOWN else 1
         appended = effect.log_append_time
-        for future, timestamp in cast(list[_Token], effect.tokens):
+        for future, timestamp in zip(
+            cast(list[_Token], effect.tokens), effect.timestamps, strict=True
+        ):
             if not future.done():
                 at = timestamp if appended == UNKNOWN else appended
-                future.set_result(RecordMetadata(topic, partition, offset, at))
+                future.set_result(NEW(RecordMetadata, (topic, partition, offset, at)))
             offset += step
 
     def _placed(self, token: Hashable) -> None:
@@ -283,12 +295,3 @@ class Producer(Scoped):
 def _complete(future: asyncio.Future[None] | None) -> None:
     if future is not None and not future.done():
         future.set_result(None)
-
-
-def raised(failure: Failure) -> ClientError:
-    """Make the exception for a failure."""
-    if failure.reason is Reason.CLOSED:
-        return ClientClosed("the producer")
-    if failure.reason is not None:
-        return RequestFailed(failure.reason, failure.detail)
-    return BrokerError(failure.code, failure.detail)

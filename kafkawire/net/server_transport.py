@@ -12,14 +12,12 @@ import ssl
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ..broker import Connected, Drained, Endpoint, Event
-from .buffers import write_buffers
+from .output import Output
 from .server_tls import TlsSession
 
 if TYPE_CHECKING:
     from .server_recording import Recording
 
-HIGH_WATER: Final = 1 << 18
-"""Bytes that a transport buffers before it pauses writing."""
 CLOSE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds for a client to read the last responses before its connection is aborted."""
 
@@ -47,7 +45,7 @@ class ServerConnection(asyncio.Protocol):
         self.server = server
         self.endpoint = endpoint
         self.number = 0
-        self._full = False
+        self._closing = False
         self._drain_awaited = False
         self._stream: int | None = None
         context = server.tls
@@ -56,7 +54,7 @@ class ServerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        transport.set_write_buffer_limits(high=HIGH_WATER)
+        self._output = Output(transport)
         # asyncio sets it too, but not if the listener's protocol number is 0: small responses
         # would wait for the client's delayed ACK, 40 ms
         sock = transport.get_extra_info("socket")
@@ -73,10 +71,10 @@ class ServerConnection(asyncio.Protocol):
             try:
                 data = self._tls.receive(data)
             except ssl.SSLError as error:
-                self.transport.write(self._tls.pending())  # an alert
+                self._send_pending()  # an alert
                 self.server.unreadable(self.number, f"TLS: {error.reason or error}")
                 return
-            self.transport.write(self._tls.pending())
+            self._send_pending()
             if not data:
                 return
         if self.server.recording is not None and self._stream is not None:
@@ -84,15 +82,25 @@ class ServerConnection(asyncio.Protocol):
         self.server.received(self.number, data)
 
     def pause_writing(self) -> None:
-        self._full = True
+        self._output.pause()
 
     def resume_writing(self) -> None:
-        self._full = False
+        self._output.resume()
+        if not self._output.is_flushed:
+            return
+        if self._closing:
+            self.transport.close()
         if self._drain_awaited:
             self._drain_awaited = False
             self.server.handle(Drained(self.number))
 
+    def eof_received(self) -> bool:
+        """Close when the responses are sent; True keeps the transport open until then."""
+        self._closing = not self._output.is_flushed
+        return self._closing
+
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._output.clear()
         if self.server.recording is not None and self._stream is not None:
             self.server.recording.closed(self._stream)
         self.server.lost(self.number)
@@ -103,19 +111,26 @@ class ServerConnection(asyncio.Protocol):
         """Send a response frame, in pieces."""
         if self.server.recording is not None and self._stream is not None:
             self.server.recording.sent(self._stream, b"".join(buffers))
+        if self.transport.is_closing():
+            return
         if self._tls is None:
-            write_buffers(self.transport, buffers)
-        elif not self.transport.is_closing():
-            for buffer in buffers:
-                self._tls.send(buffer)
-                self.transport.write(self._tls.pending())
+            self._output.put(buffers)
+            return
+        for buffer in buffers:
+            self._tls.send(buffer)
+        self._send_pending()
+
+    def _send_pending(self) -> None:
+        """Send what TLS has encrypted."""
+        if self._tls is not None:
+            self._output.put((self._tls.pending(),))
 
     def await_drain(self) -> None:
         """Raise `Drained` when all sent bytes are flushed."""
-        if self._full:
-            self._drain_awaited = True
-        else:
+        if self._output.is_flushed:
             self.server.loop.call_soon(self._drained)
+        else:
+            self._drain_awaited = True
 
     def _drained(self) -> None:
         if self.server.is_open(self.number):
@@ -135,8 +150,10 @@ class ServerConnection(asyncio.Protocol):
         """Close when all sent bytes are flushed, or after CLOSE_TIMEOUT_SECONDS."""
         if self._tls is not None and not self.transport.is_closing():
             self._tls.close()
-            self.transport.write(self._tls.pending())
-        self.transport.close()
+            self._send_pending()
+        self._closing = True
+        if self._output.is_flushed:
+            self.transport.close()
         self.server.loop.call_later(CLOSE_TIMEOUT_SECONDS, self.transport.abort)
 
     def abort(self) -> None:

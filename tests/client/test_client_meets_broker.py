@@ -65,7 +65,7 @@ def another(patch: Patch) -> None:
     def spoil(effect: Any) -> Any:
         if _times(effect) == 1:
             return effect
-        return effect._replace(data=effect.data[:7] + b"\x06" + effect.data[8:])
+        return effect._replace(buffers=[effect.data[:7] + b"\x06" + effect.data[8:]])
 
     changed(patch, lambda effects: [spoil(each) for each in effects])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -72,3 +73,29 @@ def test_results_and_what_is_called_with_them_come_in_order(kafka_broker: Server
 
     asyncio.run(scenario())
     assert told == list(range(MANY))
+
+
+def test_sends_let_the_loop_handle_what_its_sockets_received(kafka_broker: ServerThread) -> None:
+    """A single turn of the loop would poll the sockets and go on sending first."""
+
+    async def scenario() -> list[str]:
+        loop = asyncio.get_running_loop()
+        seen: list[str] = []
+        ours, theirs = socket.socketpair()
+
+        def read() -> None:
+            loop.remove_reader(ours)
+            seen.append("received")
+
+        with ours, theirs:
+            async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
+                await producer.deliver("t", b"the topic is known")
+                await producer.send("t", b"the loop has not run since")
+                loop.add_reader(ours, read)
+                theirs.send(b"x")
+                producer._yield_at = 0.0  # as if much time had passed
+                await producer.send("t", b"yields first")
+                seen.append("sent")
+        return seen
+
+    assert asyncio.run(scenario()) == ["received", "sent"]

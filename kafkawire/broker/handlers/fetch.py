@@ -29,6 +29,7 @@ from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..fetched import Fetched
 from ..network.connection import Connection
 from ..replication.reading import fetch
 from ..request import Outcome, Request
@@ -36,7 +37,7 @@ from ..request import Outcome, Request
 
 def handle(
     broker: Broker, request: Request, body: FetchRequest, _connection: Connection, now: float
-) -> FetchResponse | Outcome:
+) -> FetchResponse | Fetched | Outcome:
     """Read records, or delay the response until there are enough."""
     return fetch(broker.replicas, request, body, now)
 

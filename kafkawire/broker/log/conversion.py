@@ -14,12 +14,13 @@ from ...records import Compression, MessageSetBuilder, Record, RecordBatches
 
 MAGIC_1_FROM: Final = 2
 MAGIC_2_FROM: Final = 4
-ZSTD_FROM: Final = 10
+AS_STORED_FROM: Final = 10
+"""From this version on, records are sent as they are stored: clients know every codec."""
 
 
 def readable(records: bytes, version: int, from_offset: int) -> bytes | None:
     """Convert records for a Fetch version; None if it supports no suitable format."""
-    if version >= ZSTD_FROM or not records:
+    if version >= AS_STORED_FROM or not records:
         return records
     batches = list(RecordBatches(records))
     if any(batch.compression is Compression.ZSTD for batch in batches):

@@ -1,6 +1,6 @@
 """A partition's log in memory: batches in offset order, leader epochs, a time index.
 
-Law: offsets only grow; a batch is stored as it is fetched, so a read copies and never decodes.
+Law: offsets only grow; a batch is stored as it is fetched, so a read neither copies nor decodes.
 
     log start ──── batches, magic 2 ──── high watermark ──── log end
     epochs: (leader epoch, first offset) ...
@@ -131,8 +131,8 @@ class PartitionLog:
 
     # -- reading
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> bytes:
-        """Read whole batches from the one that contains `offset` on, up to `max_bytes`.
+    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> list[bytes]:
+        """Return the batches from the one that contains `offset` on, up to `max_bytes`.
 
         at_least_one: return the first batch even if it is larger.
         Raises OffsetOutOfRange.
@@ -148,7 +148,7 @@ class PartitionLog:
                 break
             parts.append(data)
             room -= len(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return parts
 
     def bytes_from(self, offset: int) -> int:
         """Return the bytes of the batches from the one that contains `offset` on."""

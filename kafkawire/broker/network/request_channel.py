@@ -19,6 +19,7 @@ from ..context import Context
 from ..effects import AwaitDrain, Close, Reply, Report
 from ..events import ReplyDue
 from ..faults import Action, Fault
+from ..fetched import Fetched
 from ..request import Request
 from .connection import Connection
 from .connections import Connections
@@ -50,7 +51,7 @@ class RequestChannel:
 
     # -- responses
 
-    def respond(self, reply_to: int, message: Message, now: float) -> None:
+    def respond(self, reply_to: int, message: Message | Fetched, now: float) -> None:
         """Send the response to a request, or what a fault leaves of it.
 
         Does nothing if its client has disconnected.
@@ -60,7 +61,7 @@ class RequestChannel:
             return
         fault = self.faults.pop(reply_to, None)
         try:
-            frame = encode_frame_buffers(message, request.version, request.correlation_id)
+            frame = _encode(message, request)
         except Exception as error:
             LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
             encoded = self._encode_error(request, error, now)
@@ -87,7 +88,7 @@ class RequestChannel:
         """Encode the response to a request that has failed; close if that fails too."""
         try:
             message = self._error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-            frame = encode_frame_buffers(message, request.version, request.correlation_id)
+            frame = _encode(message, request)
         except Exception:
             LOG.exception(
                 "encoding the error response to %s v%d", request.api_key.name, request.version
@@ -153,6 +154,12 @@ class RequestChannel:
         """Close a connection and drop its buffered requests."""
         self.connections.close(connection)
         self.context.emit(Close(connection.id, reason))
+
+
+def _encode(message: Message | Fetched, request: Request) -> list[bytes]:
+    if isinstance(message, Fetched):
+        return message.frame(request.version, request.correlation_id)
+    return encode_frame_buffers(message, request.version, request.correlation_id)
 
 
 def unexpected(error: Exception) -> str:

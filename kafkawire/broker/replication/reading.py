@@ -19,7 +19,8 @@ from ...messages.fetch_response import (
 )
 from ...protocol import ErrorCode
 from ..events import FetchExpired
-from ..log.conversion import readable
+from ..fetched import Fetched
+from ..log.conversion import AS_STORED_FROM, readable
 from ..log.partition_log import OffsetOutOfRange
 from ..request import DELAYED, Outcome, Request
 from ..topics import Partition
@@ -32,6 +33,8 @@ SOFT_LIMITS_FROM: Final = 3
 CURRENT_LEADER_FROM: Final = 16
 READ_COMMITTED: Final = 1
 NOTHING: Final = -1
+JOINED_BYTES: Final = 1 << 14
+"""Records of a partition up to this size are joined: a copy costs less than a write of its own."""
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
@@ -45,7 +48,7 @@ class TargetLookup(NamedTuple):
 
 def fetch(
     replicas: ReplicaManager, request: Request, body: FetchRequest, now: float
-) -> FetchResponse | Outcome:
+) -> FetchResponse | Fetched | Outcome:
     """Respond to a Fetch, or delay it."""
     context = replicas.sessions.resolve(body, request.version, now)
     if isinstance(context, ErrorCode):
@@ -128,23 +131,28 @@ def locate(replicas: ReplicaManager, target: Target) -> TargetLookup:
 
 def read(
     replicas: ReplicaManager, request: Request, body: FetchRequest, context: FetchContext
-) -> FetchResponse:
+) -> FetchResponse | Fetched:
     """Read the records of a Fetch, within its limits."""
     version = request.version
     most = replicas.context.settings.number("fetch.max.bytes")
     room = min(body.max_bytes, most) if version >= SOFT_LIMITS_FROM else most
     topics: dict[tuple[str, bytes], list[PartitionData]] = {}
     leaders: dict[int, NodeEndpoint] = {}
+    batches: dict[int, list[bytes]] = {}
     empty = True
     for target in context.targets:
-        data = _partition(replicas, target, body, version, room, empty, leaders)
-        size = len(data.records or b"")
+        data, records = _partition(replicas, target, body, version, room, empty, leaders)
+        size = sum(map(len, records))
         room, empty = max(0, room - size), empty and size == 0
-        if not _is_included(context, target, data):
+        if not _is_included(context, target, data, size > 0):
             continue
+        if size <= JOINED_BYTES:
+            data.records = b"".join(records)
+        else:
+            batches[id(data)] = records
         topics.setdefault((target.topic, target.topic_id), []).append(data)
     by_id = version >= TOPIC_IDS_FROM
-    return FetchResponse(
+    response = FetchResponse(
         session_id=NO_SESSION if context.session is None else context.session.id,
         responses=[
             FetchableTopicResponse(
@@ -156,14 +164,17 @@ def read(
         ],
         node_endpoints=list(leaders.values()),
     )
+    return Fetched(response, batches) if batches else response
 
 
-def _is_included(context: FetchContext, target: Target, data: PartitionData) -> bool:
+def _is_included(
+    context: FetchContext, target: Target, data: PartitionData, has_records: bool
+) -> bool:
     if context.session is None:
         return True
     cached = context.session.partitions.get(target.key)
-    changed = cached is None or cached.maybe_update(data)
-    if data.records:
+    changed = cached is None or cached.maybe_update(data, has_records)
+    if has_records:
         context.session.move_to_end(target.key)
     return changed or context.full
 
@@ -176,7 +187,8 @@ def _partition(
     room: int,
     first: bool,
     leaders: dict[int, NodeEndpoint],
-) -> PartitionData:
+) -> tuple[PartitionData, list[bytes]]:
+    """Return the response of a partition without its records, and its records."""
     found = locate(replicas, target)
     partition, error = found.partition, found.error
     data = PartitionData(
@@ -187,11 +199,11 @@ def _partition(
         records=b"",
     )
     if partition is None:
-        return data
+        return data, []
     if error in MOVED and version >= CURRENT_LEADER_FROM:
         _add_current_leader(replicas, partition, data, leaders)
     if error and error is not E.OFFSET_OUT_OF_RANGE:
-        return data
+        return data, []
     log = partition.log
     if not error:
         data.high_watermark = data.last_stable_offset = log.high_watermark
@@ -199,25 +211,27 @@ def _partition(
     if found.diverging is not None:
         data.diverging_epoch = found.diverging
     elif not error:
-        _read(data, target, partition, version, room, first)
-    return data
+        return data, _read(data, target, partition, version, room, first)
+    return data, []
 
 
 def _read(
     data: PartitionData, target: Target, partition: Partition, version: int, room: int, first: bool
-) -> None:
+) -> list[bytes]:
     limit = min(room, target.requested.partition_max_bytes)
     hard = version < SOFT_LIMITS_FROM
     try:
         records = partition.log.read(target.requested.fetch_offset, limit, first or hard)
     except OffsetOutOfRange:
         data.error_code = E.OFFSET_OUT_OF_RANGE
-        return
-    made = readable(records, version, target.requested.fetch_offset)
+        return []
+    if version >= AS_STORED_FROM:
+        return records
+    made = readable(b"".join(records), version, target.requested.fetch_offset)
     if made is None:
         data.error_code = E.UNSUPPORTED_COMPRESSION_TYPE
-    else:
-        data.records = made[:limit] if hard else made
+        return []
+    return [made[:limit] if hard else made]
 
 
 def _add_current_leader(

@@ -49,10 +49,10 @@ class Cached:
     high_watermark: int = UNKNOWN
     log_start_offset: int = UNKNOWN
 
-    def maybe_update(self, data: PartitionData) -> bool:
+    def maybe_update(self, data: PartitionData, has_records: bool) -> bool:
         """Return whether the client must receive this response, and remember it."""
         changed = bool(
-            data.records
+            has_records
             or data.error_code
             or data.high_watermark != self.high_watermark
             or data.log_start_offset != self.log_start_offset

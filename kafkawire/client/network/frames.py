@@ -1,10 +1,13 @@
 """Splits the bytes of one connection into response frames.
 
 Law: a size is checked against the limit before anything is buffered for it; the buffer never
-exceeds one frame and the bytes that came with its end.
+exceeds one frame and the bytes that came with its end. A received byte is copied once, into its
+frame.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 from ...errors import DecodeError, RemoteProtocolError
 from ...primitives import Limits
@@ -16,29 +19,60 @@ class FrameBuffer:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._buffer = bytearray()
+        self._chunks: deque[bytes] = deque()
+        self._start = 0  # in the first chunk
+        self._length = 0
+        self._needed = SIZE  # bytes without which no frame is complete
 
     def __len__(self) -> int:
-        return len(self._buffer)
+        return self._length
 
     def feed(self, data: bytes) -> None:
         """Append received bytes."""
-        self._buffer += data
+        if data:
+            self._chunks.append(data)
+            self._length += len(data)
 
     def take(self) -> bytes | None:
         """Return the next complete frame without its size, or None.
 
         Raises RemoteProtocolError for an invalid size.
         """
-        if len(self._buffer) < SIZE:
+        if self._length < self._needed:
             return None
         try:
-            size = read_size(bytes(self._buffer[:SIZE]), self._limits)
+            size = read_size(self._size_field(), self._limits)
         except DecodeError as error:
             raise RemoteProtocolError(str(error)) from None
-        if len(self._buffer) < SIZE + size:
+        self._needed = SIZE + size
+        if self._length < self._needed:
             return None
-        with memoryview(self._buffer) as view:
-            frame = bytes(view[SIZE : SIZE + size])
-        del self._buffer[: SIZE + size]
-        return frame
+        self._length -= self._needed
+        self._needed = SIZE
+        self._cut(SIZE)
+        return self._cut(size)
+
+    def _size_field(self) -> bytes:
+        """Return the first bytes without removing them."""
+        start, end = self._start, self._start + SIZE
+        if len(self._chunks[0]) < end:  # they are in several chunks
+            self._chunks = deque([b"".join(self._chunks)])
+        return self._chunks[0][start:end]
+
+    def _cut(self, size: int) -> bytes:
+        """Remove and return the first bytes."""
+        parts: list[memoryview] = []
+        while size:
+            first, start = self._chunks[0], self._start
+            end = start + size
+            if end < len(first):
+                self._start = end
+                if not parts:
+                    return first[start:end]
+                parts.append(memoryview(first)[start:end])
+                break
+            parts.append(memoryview(first)[start:])
+            size -= len(first) - start
+            self._chunks.popleft()
+            self._start = 0
+        return b"".join(parts)

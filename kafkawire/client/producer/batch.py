@@ -38,6 +38,7 @@ class Batch:
         "log_append_time",
         "order",
         "sequence",
+        "timestamps",
         "tokens",
     )
 
@@ -45,6 +46,7 @@ class Batch:
         self.order = order
         self.builder = BatchBuilder(compression=compression)
         self.tokens: list[Hashable] = []
+        self.timestamps: list[int] = []
         self.created_at = created_at
         self.closed = False
         self.attempts = 0
@@ -75,6 +77,7 @@ class Batch:
         """Add a record."""
         self.builder.append(key, value, timestamp, headers)
         self.tokens.append(token)
+        self.timestamps.append(timestamp)
 
     def set_producer_state(self, producer_id: int, producer_epoch: int, sequence: int) -> None:
         """Set producer id, epoch and base sequence."""

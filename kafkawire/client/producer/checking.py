@@ -18,15 +18,10 @@ def checked(record: Send) -> Send:
     represent; both name the argument.
     """
     token, topic, partition, key, value, timestamp, headers = record
-    if (  # fast path for nearly every record
-        type(topic) is str
+    if (
+        is_plain(topic, partition, key, value, timestamp)
         and topic.isascii()
         and 0 < len(topic) <= LONGEST_TOPIC
-        and (partition is None or (type(partition) is int and 0 <= partition <= INT32))
-        and (key is None or type(key) is bytes)
-        and (value is None or type(value) is bytes)
-        and type(timestamp) is int
-        and 0 <= timestamp <= INT64
         and type(headers) is tuple
         and not headers
     ):
@@ -39,6 +34,20 @@ def checked(record: Send) -> Send:
         content(value, "value"),
         whole(timestamp, "timestamp", 0, INT64),
         checked_headers(headers),
+    )
+
+
+def is_plain(
+    topic: object, partition: object, key: object, value: object, timestamp: object
+) -> bool:
+    """Whether nearly all is valid, with immutable values: all but the topic's name, the headers."""
+    return (
+        type(topic) is str
+        and (partition is None or (type(partition) is int and 0 <= partition <= INT32))
+        and (key is None or type(key) is bytes)
+        and (value is None or type(value) is bytes)
+        and type(timestamp) is int
+        and 0 <= timestamp <= INT64
     )
 
 

@@ -90,12 +90,13 @@ class Delivered:
     """Records of one batch are in the log, at consecutive offsets from base_offset.
 
     base_offset: -1 if the broker did not report it (acks=0, or a duplicate batch).
-    log_append_time: the broker's timestamp for all of them, -1 if each keeps its own.
+    log_append_time: the broker's timestamp for all of them, -1 if each keeps its own: `timestamps`.
     """
 
     topic: str
     partition: int
     tokens: list[Hashable]
+    timestamps: list[int]
     base_offset: int
     log_append_time: int
 

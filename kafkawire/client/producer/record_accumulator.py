@@ -23,6 +23,7 @@ from .configuration import ProducerSettings
 from .events import Failed, Failure, Parked, Placed, ProducerEffect, Send
 from .murmur2 import partition_of_key
 from .partition_queue import PartitionQueue
+from .record_failures import failed, fatal, unexpected
 from .sticky import Sticky
 
 RECORD_OVERHEAD: Final = 36
@@ -58,6 +59,10 @@ class RecordAccumulator:
         self.exhausted = False
         self._settings = settings
         self._max_record_bytes = min(settings.max_request_size, settings.buffer_memory)
+        self._batch_size = settings.batch_size
+        self._ignore_keys = settings.ignore_keys
+        self._most_joined = self._max_record_bytes - BATCH_OVERHEAD
+        self._most_used = settings.buffer_memory - BATCH_OVERHEAD
         self._view = view
         self._rng = rng
         self._last = -1
@@ -94,6 +99,56 @@ class RecordAccumulator:
         self._parked.setdefault(record.topic, deque()).append(parked)
         self.topics.add(record.topic)
         return [Parked(record.token)]
+
+    def join(
+        self,
+        token: Hashable,
+        topic: str,
+        partition: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int,
+    ) -> bool:
+        """Append a valid record to the open batch of its partition, if it has room for it.
+
+        Does nothing and returns False for every other record: it takes the long way of `Send`.
+        """
+        known = self._view.topics.get(topic)
+        if known is None or topic in self._parked:
+            return False
+        size = RECORD_OVERHEAD
+        if key is not None:
+            size += len(key)
+        if value is not None:
+            size += len(value)
+        sticky = None
+        if partition is None:
+            if key is None or self._ignore_keys:
+                sticky = self._sticky.get(topic)
+                if sticky is None:
+                    return False
+                partition = sticky.partition
+            elif known.partitions:
+                partition = partition_of_key(key, len(known.partitions))
+        queue = self.busy.get((topic, partition))  # type: ignore[arg-type]  # None: not there
+        if queue is None or not queue.queued or partition not in known.partitions:
+            return False
+        batch = queue.queued[-1]
+        builder = batch.builder
+        before = builder.size
+        if (
+            batch.closed
+            or before + size > self._batch_size
+            or size > self._most_joined
+            or self.used + size > self._most_used
+            or not (sticky is None or sticky.stays(known, size))
+        ):
+            return False
+        builder.append(key, value, timestamp)
+        batch.tokens.append(token)
+        batch.timestamps.append(timestamp)
+        self.used += builder.size - before
+        return True
 
     def retry(self, now: float) -> Iterator[Placed | Failed]:
         """Append parked records that fit now."""
@@ -215,17 +270,16 @@ class RecordAccumulator:
         ):
             # append first: no empty batch must remain if this fails
             batch = Batch((self._last + 1,), self._settings.compression, now)
-            before = batch.builder.size
-            batch.builder.append(content_key, value, timestamp, headers)
+            before = batch.size
+            batch.append(token, content_key, value, timestamp, headers)
             self._last += 1
             queue.add(batch)
             self.busy[key] = queue
             self.used += BATCH_OVERHEAD
         else:
-            before = batch.builder.size
-            batch.builder.append(content_key, value, timestamp, headers)
-        batch.tokens.append(token)
-        self.used += batch.builder.size - before
+            before = batch.size
+            batch.append(token, content_key, value, timestamp, headers)
+        self.used += batch.size - before
 
 
 def size_of(record: Send) -> int:
@@ -239,23 +293,3 @@ def size_of(record: Send) -> int:
     for name, content in headers:
         size += HEADER_OVERHEAD + BYTES_PER_CHARACTER * len(name) + len(content or b"")
     return size
-
-
-def unexpected(error: Exception) -> Failure:
-    """Make the failure for an unexpected exception."""
-    detail = f"{type(error).__name__}: {error}"
-    return Failure(ErrorCode.NONE, Reason.INVALID_REQUEST, detail)
-
-
-def fatal(topic: Topic | None) -> Failure | None:
-    """Return why no record of a topic can ever be sent; None if it may be."""
-    code = ErrorCode.NONE if topic is None else error_of(topic.error)
-    if not code or code.retriable or topic is None or topic.partitions:
-        return None
-    return Failure(code, None, f"topic {topic.name}")
-
-
-def failed(record: Send, failure: Failure) -> Failed:
-    """Fail one record that is in no batch."""
-    partition = -1 if record.partition is None else record.partition
-    return Failed(record.topic, partition, [record.token], failure)

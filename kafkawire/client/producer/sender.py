@@ -17,7 +17,8 @@ from .configuration import ProducerSettings
 from .partition_queue import PartitionQueue
 from .produce_requests import Produce, Row
 from .producer_id import ProducerIdManager
-from .record_accumulator import RecordAccumulator, TopicPartition, unexpected
+from .record_accumulator import RecordAccumulator, TopicPartition
+from .record_failures import unexpected
 
 
 @dataclass(frozen=True, slots=True)

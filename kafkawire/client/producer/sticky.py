@@ -16,26 +16,21 @@ from ..network.backoff import Rng
 class Sticky:
     """The current partition of one topic.
 
-    stay_bytes: how many bytes go to a partition before a switch. adaptive: whether long queues are
-    avoided.
+    partition: of the previous record. stay_bytes: how many bytes go to a partition before a switch.
+    adaptive: whether long queues are avoided.
     """
 
     def __init__(self, stay_bytes: int, adaptive: bool, rng: Rng) -> None:
         self._stay_bytes = stay_bytes
         self._adaptive = adaptive
         self._rng = rng
-        self._partition: int | None = None
+        self.partition: int | None = None
         self._bytes = 0
-
-    @property
-    def partition(self) -> int | None:
-        """The partition of the previous record."""
-        return self._partition
 
     def stays(self, topic: Topic, size: int) -> bool:
         """Return whether the next record, of `size` bytes, stays; if so, count it."""
         total = self._bytes
-        if (total and total + size > self._stay_bytes) or self._partition not in topic.partitions:
+        if (total and total + size > self._stay_bytes) or self.partition not in topic.partitions:
             return False
         self._bytes = total + size
         return True
@@ -45,9 +40,9 @@ class Sticky:
 
         queued: returns the number of queued batches of a topic and partition.
         """
-        self._partition = self._draw(topic, queued)
+        self.partition = self._draw(topic, queued)
         self._bytes = size
-        return self._partition
+        return self.partition
 
     def _draw(self, topic: Topic, queued: Callable[[str, int], int]) -> int:
         led = [index for index, each in topic.partitions.items() if each.leader >= 0]

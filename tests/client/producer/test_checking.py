@@ -183,4 +183,5 @@ class FailingBatch:
     """A batch that takes nothing."""
 
     def __init__(self, append: object) -> None:
-        self.builder = type("Builder", (), {"size": 61, "append": append})()
+        self.size = 61
+        self.append = append

@@ -1,0 +1,66 @@
+"""Response frames from received bytes."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from kafkawire.client.network.frames import FrameBuffer
+from kafkawire.errors import RemoteProtocolError
+from kafkawire.primitives import Limits
+
+FRAMES = [b"one", b"", b"three" * 10, b"4"]
+STREAM = b"".join(len(each).to_bytes(4, "big") + each for each in FRAMES)
+
+
+def taken(chunks: list[bytes]) -> list[bytes]:
+    """Feed chunks; take frames whenever there are some."""
+    buffer = FrameBuffer(Limits())
+    found = []
+    for at, chunk in enumerate(chunks):
+        buffer.feed(chunk)
+        while (frame := buffer.take()) is not None:
+            found.append(frame)
+        fed = sum(map(len, chunks[: at + 1]))
+        assert len(buffer) == fed - sum(4 + len(each) for each in found)
+    return found
+
+
+@pytest.mark.parametrize("size", range(1, len(STREAM) + 1))
+def test_frames_may_be_split_anywhere(size: int) -> None:
+    assert taken([STREAM[at : at + size] for at in range(0, len(STREAM), size)]) == FRAMES
+
+
+@pytest.mark.parametrize("at", range(len(STREAM) + 1))
+def test_frames_may_be_split_once(at: int) -> None:
+    assert taken([STREAM[:at], STREAM[at:]]) == FRAMES
+
+
+def test_an_invalid_size_is_an_error_before_its_bytes_are_there() -> None:
+    buffer = FrameBuffer(Limits(max_frame_bytes=100))
+    buffer.feed(b"\0\0\0")
+    assert buffer.take() is None
+    buffer.feed(b"\x65")
+    with pytest.raises(RemoteProtocolError):
+        buffer.take()
+
+
+def test_received_bytes_are_copied_once() -> None:
+    """While a frame is incomplete nothing is copied; then there is one copy of it."""
+    chunk, count = bytes(1 << 16), 64
+    buffer = FrameBuffer(Limits())
+    buffer.feed((len(chunk) * count).to_bytes(4, "big"))
+    tracemalloc.start()
+    try:
+        for _ in range(count - 1):
+            buffer.feed(chunk)
+            assert buffer.take() is None
+        assert tracemalloc.get_traced_memory()[1] < len(chunk)
+        buffer.feed(chunk)
+        frame = buffer.take()
+        assert frame is not None
+        assert len(frame) == len(chunk) * count
+        assert tracemalloc.get_traced_memory()[1] < len(frame) + len(chunk)
+    finally:
+        tracemalloc.stop()
