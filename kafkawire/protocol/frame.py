@@ -25,7 +25,7 @@ from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..messages.request_header import RequestHeader
 from ..messages.response_header import ResponseHeader
-from ..primitives import DEFAULT_LIMITS, Limits, Message, Tags
+from ..primitives import DEFAULT_LIMITS, Limits, Message, Reader, Tags
 from .error_code import ErrorCode
 from .header import (
     decode_request_header,
@@ -36,6 +36,8 @@ from .header import (
 
 SIZE: Final = 4
 """Bytes of the length prefix; it does not count itself."""
+LARGE: Final = 1 << 16
+"""A frame beyond this size is decoded where it is: its body is not copied."""
 
 
 class Frame(NamedTuple):
@@ -177,9 +179,18 @@ def response_body_versions(
 def _decode(
     name: str, version: int, data: bytes, start: int, lenient: bool, limits: Limits
 ) -> Message:
+    kind = REGISTRY.load(name)
+    if start and len(data) > LARGE:
+        reader = Reader(data, start, lenient=lenient, limits=limits)
+        try:
+            found: Message = kind.decode_from(reader, version)
+            found.bent = reader.finish()
+            return found
+        except (IndexError, ValueError):
+            pass  # it is decoded again, to name the field
     body = data[start:] if start else data
     try:
-        message: Message = REGISTRY.load(name).decode(body, version, lenient=lenient, limits=limits)
+        message: Message = kind.decode(body, version, lenient=lenient, limits=limits)
     except DecodeError as error:
         offset = None if error.offset is None else error.offset + start
         raise type(error)(error.reason, error.path, offset) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 import kafkawire
@@ -18,6 +20,11 @@ from kafkawire.errors import (
     UnsupportedVersion,
 )
 from kafkawire.messages import REGISTRY
+from kafkawire.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from kafkawire.protocol import request_header_version, response_header_version
 from tests import golden
 
@@ -193,3 +200,30 @@ def test_every_request_has_a_response_and_an_api_key() -> None:
     requests = {info.api_key for info in REGISTRY if info.type == "request"}
     assert requests == {info.api_key for info in REGISTRY if info.type == "response"}
     assert requests == {int(key) for key in ApiKey}
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_large_body_is_decoded_where_it_is(lenient: bool) -> None:
+    """Its records are copied once; a body of its own would be a second copy."""
+    size = 1 << 20
+    data = ProduceRequest(
+        topic_data=[
+            TopicProduceData(
+                name="t", partition_data=[PartitionProduceData(index=0, records=bytes(size))]
+            )
+        ]
+    )
+    frame = kafkawire.encode_frame(data, 9, 5, client_id="me")
+    kafkawire.decode_frame(frame, lenient=lenient)
+    tracemalloc.start()
+    try:
+        found = kafkawire.decode_frame(frame, lenient=lenient)
+        assert tracemalloc.get_traced_memory()[1] < size * 1.5
+    finally:
+        tracemalloc.stop()
+    assert found.body == data
+    with pytest.raises(kafkawire.DecodeError) as error:
+        kafkawire.decode_frame((len(frame) - 6).to_bytes(4, "big") + frame[4:-2])
+    assert error.value.path
+    assert error.value.offset is not None
+    assert error.value.offset > size
