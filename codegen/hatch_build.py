@@ -239,6 +239,7 @@ RARE_APIS: Final = (
     "EndTxn",
     "InitProducerId",
     "LeaveGroup",
+    "OffsetFetch",
     "ShareAcknowledge",
     "ShareFetch",
     "ShareGroupHeartbeat",
