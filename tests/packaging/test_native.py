@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import os
 from collections.abc import Iterable
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -111,7 +112,11 @@ def test_a_module_in_c_has_what_its_twin_has(hook: ModuleType) -> None:
         body = ast.parse(twin.read_text()).body
         functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
         classes = [node for node in body if isinstance(node, ast.ClassDef)]
-        own = {n for n, found in vars(module).items() if getattr(found, "__module__", None) == name}
+        own = {
+            key
+            for key, found in vars(module).items()
+            if (isinstance(found, type) or inspect.isroutine(found)) and found.__module__ == name
+        }
         assert public([*functions, *(node.name for node in classes)]) == public(own) != set()
         for node in classes:
             assert public(methods(node)) == public(vars(getattr(module, node.name)))
