@@ -6,13 +6,14 @@ from what its author remembered; a test that is not marked `java` or `spark` and
     java    a real Kafka, or another program in Java: fixtures, folders
     spark   a Spark session or cluster (which starts Java, too)
     peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
-    slow    takes seconds of CPU time: SLOW
+    slow    takes seconds of CPU time: SLOW; or nine in ten tests of every message: SAMPLED
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -30,21 +31,62 @@ PEERS_FOLDERS: Final = ("interop",)
 PEERS: Final = frozenset({"aiokafka", "confluent_kafka", "dpkt", "kafka", "kio", "snappy"})
 SLOW: Final = (
     "broker/test_every_version.py",
+    "broker/test_hostile.py::test_a_client_that_does_not_read_gets_no_more_responses",
     "broker/test_restoring.py",
+    "broker/test_scheduler.py",
+    "broker/test_stateful_group.py",
+    "capture/test_damaged_files.py::test_damage",
     "capture/test_damaged_traffic.py",
+    "capture/test_independence.py",
     "capture/test_inference.py",
     "capture/test_quick_text.py",
     "capture/test_reassembly_properties.py",
+    "capture/test_resynchronisation_work.py",
+    "capture/test_snapshot.py::test_builds_read_each_others_state",
+    "capture/test_table_columns.py",
+    "capture/test_traffic_properties.py",
+    "cli/test_corners.py::test_a_closed_pipe_is_not_a_failure",
+    "cli/test_growth.py",
+    "cli/test_jobs.py",
+    "cli/test_progress.py",
+    "cli/test_schema_verbs.py::test_coverage_of_one_release_and_of_all",
+    "cli/test_schema_verbs.py::test_diff_of_releases",
+    "cli/test_summary.py::test_lines_fit_the_terminal",
+    "cli/test_tables.py::test_pandas_is_not_imported",
+    "client/consumer/test_assignors.py::test_every_partition_goes_to_one_subscriber",
+    "client/consumer/test_membership.py::TestCoordinated",
+    "client/consumer/test_sessions.py::TestAgreeing",
+    "client/test_client_meets_broker.py",
+    "client/test_client_meets_broker_in_groups.py",
+    "client/test_client_meets_broker_producing.py",
+    "codegen/test_generate.py::test_output_is_the_same_from_run_to_run_and_unchanged_files_keep_their_time",
+    "codegen/test_hostile_schemas.py",
+    "codegen/test_linear.py",
+    "codegen/test_schema_mutations.py",
+    "messages/test_memory.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
     "packaging/test_explained.py",
     "packaging/test_typing.py",
+    "packaging/test_users_builds.py",
+    "protocol/test_fields.py::test_only_one_module_walks_over_fields",
+    "records/test_linear.py",
+    "records/test_round_trip.py",
+    "records/test_rows.py::test_damaged_records",
+    "records/test_rows.py::test_drawn_records",
     "spark/splitting",
     "test_benchmarks.py",
+    "test_guide.py",
+    "test_markers.py::test_what_is_collected_is_marked",
     "test_pages.py",
+    "test_varied_traffic.py",
 )
-"""Files and folders of tests that take four seconds of CPU time or more together, and that other
-tests of the same code stand beside.
+"""Folders, files, and functions or classes of tests that take a second of CPU time or more
+together, and that other tests of the same code stand beside.
+"""
+SAMPLED: Final = ("codegen/test_facts.py", "codegen/test_show.py", "messages", "reference")
+"""Files and folders of tests with a parameter for each message: one in ten of these is not slow,
+the same ones in each run.
 """
 
 _running: dict[str, str | None] = {"test": None}
@@ -60,12 +102,18 @@ def marks(item: pytest.Item) -> set[str]:
         found.add("java")
     if "spark" in fixtures:
         found.add("spark")
+    if _place(item) in SLOW:
+        found.add("slow")
+    if "sampled" in found:
+        found.remove("sampled")
+        if params and zlib.crc32(item.nodeid.encode()) % 10:
+            found.add("slow")
     return found
 
 
 @cache
 def marks_of_file(path: Path) -> frozenset[str]:
-    """Find the markers that all tests of a file have."""
+    """Find the markers that all tests of a file have; "sampled" is that of a part of them."""
     path = path.resolve()
     if not path.is_relative_to(TESTS):
         return frozenset()
@@ -75,8 +123,15 @@ def marks_of_file(path: Path) -> frozenset[str]:
         "spark": _in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS),
         "peers": _in(here, PEERS_FOLDERS) or bool(imported(path) & PEERS),
         "slow": _in(here, SLOW),
+        "sampled": _in(here, SAMPLED),
     }
     return frozenset(name for name, holds in found.items() if holds)
+
+
+def _place(item: pytest.Item) -> str:
+    """Return the file of a test below TESTS, with its class or else its function."""
+    file, _, name = item.nodeid.partition("::")
+    return f"{file.removeprefix('tests/')}::{name.partition('::')[0].partition('[')[0]}"
 
 
 def _in(path: str, places: tuple[str, ...]) -> bool:

@@ -30,9 +30,12 @@ def test_every_place_named_exists() -> None:
         markers.SPARK_FOLDERS,
         markers.NO_SPARK_FOLDERS,
         markers.PEERS_FOLDERS,
+        markers.SAMPLED,
     ):
         for place in places:
-            assert (markers.TESTS / place).exists(), place
+            file, _, name = place.partition("::")
+            assert (markers.TESTS / file).exists(), place
+            assert name in (markers.TESTS / file).read_text("utf-8") if name else True, place
 
 
 MARKED = {

@@ -17,7 +17,7 @@ from tests.real.broker import MECHANISMS, PASSWORD, USER
 from tests.real.java import Installation
 
 from .implementations import IMPLEMENTATIONS, Implementation
-from .implementations.java import Java, JavaTools
+from .implementations.java import Java, JavaTools, Jvm
 from .implementations.kafkajs import KafkaJs
 from .implementations.ours import Ours
 from .matrix import KAFKA
@@ -87,6 +87,14 @@ def node() -> Node:
 
 
 @pytest.fixture(scope="session")
+def jvm(installation: Installation) -> Iterator[Jvm]:
+    """A JVM for all of Java's clients."""
+    started = Jvm(installation)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
 def our_cluster() -> Iterator[TargetCluster]:
     settings = {"group.initial.rebalance.delay.ms": "0"}
     secured = settings | {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
@@ -112,9 +120,10 @@ def implementation(request: pytest.FixtureRequest, client: str) -> Implementatio
     """The client of a case."""
     if client == KafkaJs.name:
         return KafkaJs(request.getfixturevalue("node"))
-    if client in (Java.name, JavaTools.name):
-        found: Installation = request.getfixturevalue("installation")
-        return Java(found) if client == Java.name else JavaTools(found)
+    if client == Java.name:
+        return Java(request.getfixturevalue("jvm"))
+    if client == JavaTools.name:
+        return JavaTools(request.getfixturevalue("installation"))
     return {each.name: each for each in (Ours(), *IMPLEMENTATIONS)}[client]
 
 

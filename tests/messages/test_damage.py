@@ -30,7 +30,7 @@ from tests.vectors import NAMES, fast_alone, same, verdict, where
 LONGEST_CUT: Final = 400
 LONGEST_COMPARED: Final = 48
 LONGEST_CHANGED: Final = 500
-CHANGES: Final = 10
+CHANGES: Final = 6
 KINDS: Final = ("default", "full")
 
 CUT_SHORT: Final = (Truncated, InvalidLength)

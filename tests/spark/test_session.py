@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, one_line_errors
 from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
+from kafkawire.spark.shuffle.tasks import tune
 
 
 def test_settings_of_the_session(spark: SparkSession) -> None:
@@ -43,6 +44,15 @@ def test_workers_are_forked_with_modules_loaded(spark: SparkSession) -> None:
         assert loaded
         assert frozen > 10_000
         assert "kafkawire.spark.daemon" in command
+
+
+def test_what_is_frozen_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count walks over all frozen objects: 10 ms for each step of a task."""
+    counts = iter([1])
+    monkeypatch.setattr("gc.get_freeze_count", lambda: next(counts))
+    tune.cache_clear()
+    tune()
+    tune()
 
 
 def test_a_job_session_leaves_the_other_one_unchanged(spark: SparkSession) -> None:

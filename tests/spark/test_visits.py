@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ def test_captures(
 ) -> None:
     """One visit for each connection, cut or not; and one for all."""
     monkeypatch.setattr(Sharing, "large", lambda *_: large)
-    monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
+    limits = cycle(random.sample([0, 1 << 40], 2))  # both occur
+    monkeypatch.setattr(Sharing, "too_large", lambda *_: next(limits))
     monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     visits = chunks = 0
     for name, files in some_sets.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..errors import ascii_safe
@@ -27,8 +28,9 @@ class Run(Protocol):
     def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
 
+@cache
 def tune() -> None:
-    """Tune the cyclic GC of a worker.
+    """Tune the cyclic GC of a worker, once: counting what is frozen takes Python milliseconds.
 
     It runs less often, since decoded messages have no cycles; what is loaded is frozen, since Spark
     collects after each task.

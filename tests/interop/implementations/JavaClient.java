@@ -1,14 +1,25 @@
-// Runs Apache Kafka's client as its arguments request; writes the results to stdout as lines of JSON.
+// Runs Apache Kafka's clients, each as a connection requests: all in one JVM, which starts slowly.
 //
-//     produce {settings, topic, values}   -> {"places": [[partition, offset], ...]}
-//     read    {settings, topic}           -> lines as in process_reader.py
+// The port on loopback is written to stdout. The first line of a connection is a request; the results are
+// lines of JSON. The JVM ends at the end of its stdin.
+//
+//     {verb: "produce", settings, topic, values}   -> {"places": [[partition, offset], ...]}
+//     {verb: "read", settings, topic}              -> lines as in process_reader.py
+//     an error                                     -> {"error": the stack trace}
 //
 // Settings have Kafka's names.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -34,27 +45,79 @@ public final class JavaClient {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String END = "end";
 
+    private final BufferedReader input;
+    private final PrintStream output;
+
+    private JavaClient(Socket socket) throws IOException {
+        input = new BufferedReader(
+            new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+        output = new PrintStream(socket.getOutputStream(), true, StandardCharsets.UTF_8);
+    }
+
     public static void main(String[] arguments) throws Exception {
-        JsonNode request = JSON.readTree(arguments[1]);
+        ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        System.out.println(server.getLocalPort());
+        daemon(() -> {
+            while (true) {
+                Socket socket = server.accept();
+                daemon(() -> serve(socket));
+            }
+        });
+        while (System.in.read() >= 0) {
+            continue;
+        }
+        System.exit(0);
+    }
+
+    private interface Task {
+        void run() throws Exception;
+    }
+
+    private static void daemon(Task task) {
+        Thread thread = new Thread(() -> {
+            try {
+                task.run();
+            } catch (Exception error) {
+                error.printStackTrace();
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void serve(Socket socket) throws IOException {
+        try (socket) {
+            JavaClient client = new JavaClient(socket);
+            try {
+                client.run(JSON.readTree(client.input.readLine()));
+            } catch (Throwable error) {
+                StringWriter trace = new StringWriter();
+                error.printStackTrace(new PrintWriter(trace));
+                client.print("error", trace.toString());
+            }
+        }
+    }
+
+    private void run(JsonNode request) throws Exception {
         Properties settings = new Properties();
         request.get("settings").fields().forEachRemaining(
             each -> settings.put(each.getKey(), each.getValue().asText()));
-        if (arguments[0].equals("produce")) {
+        if (request.get("verb").asText().equals("produce")) {
             produce(settings, request);
         } else {
             read(settings, request.get("topic").asText());
         }
     }
 
-    private static void print(String name, Object payload) {
+    private synchronized void print(String name, Object payload) {
         try {
-            System.out.println(JSON.writeValueAsString(Map.of(name, payload)));
+            output.println(JSON.writeValueAsString(Map.of(name, payload)));
         } catch (com.fasterxml.jackson.core.JsonProcessingException error) {
             throw new IllegalStateException(error);
         }
     }
 
-    private static void produce(Properties settings, JsonNode request) throws Exception {
+    private void produce(Properties settings, JsonNode request) throws Exception {
         ByteArraySerializer bytes = new ByteArraySerializer();
         List<List<Long>> places = new ArrayList<>();
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings, bytes, bytes)) {
@@ -74,11 +137,9 @@ public final class JavaClient {
         print("places", places);
     }
 
-    private static void read(Properties settings, String topic) throws Exception {
+    private void read(Properties settings, String topic) throws Exception {
         BlockingQueue<String> commands = new LinkedBlockingQueue<>();
-        Thread input = new Thread(() -> readCommands(commands));
-        input.setDaemon(true);
-        input.start();
+        daemon(() -> readCommands(commands));
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings, bytes, bytes)) {
             consumer.subscribe(List.of(topic), new Listener());
@@ -100,14 +161,15 @@ public final class JavaClient {
         return new String(data, StandardCharsets.UTF_8);
     }
 
-    private static void readCommands(BlockingQueue<String> commands) {
-        BufferedReader lines = new BufferedReader(
-            new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        lines.lines().forEach(commands::add);
-        commands.add(END);
+    private void readCommands(BlockingQueue<String> commands) {
+        try {
+            input.lines().forEach(commands::add);
+        } finally {
+            commands.add(END);
+        }
     }
 
-    private static void execute(KafkaConsumer<?, ?> consumer, String topic, String[] words) {
+    private void execute(KafkaConsumer<?, ?> consumer, String topic, String[] words) {
         int number = words.length > 1 ? Integer.parseInt(words[1]) : -1;
         List<TopicPartition> partition = List.of(new TopicPartition(topic, Math.max(number, 0)));
         Map<TopicPartition, OffsetAndMetadata> offsets =
@@ -132,7 +194,7 @@ public final class JavaClient {
         }
     }
 
-    private static final class Listener implements ConsumerRebalanceListener {
+    private final class Listener implements ConsumerRebalanceListener {
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
             print("assigned", pairs(partitions));
@@ -143,7 +205,7 @@ public final class JavaClient {
             print("revoked", pairs(partitions));
         }
 
-        private static List<List<Object>> pairs(Collection<TopicPartition> partitions) {
+        private List<List<Object>> pairs(Collection<TopicPartition> partitions) {
             return partitions.stream()
                 .map(each -> List.<Object>of(each.topic(), each.partition())).toList();
         }

@@ -1,4 +1,4 @@
-"""Apache Kafka's client, in a Java program, and its command line tools.
+"""Apache Kafka's clients, in one JVM, and its command line tools.
 
 JavaClient.java ─▶ javac ─▶ cache/<digest of the source and the jars' folder>/ ─▶ java -cp
 """
@@ -11,11 +11,12 @@ import json
 import os
 import queue
 import re
+import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 from tests.conftest import missing
 from tests.real.java import Installation
@@ -31,7 +32,7 @@ from .interface import (
     Sasl,
     SeenRecord,
 )
-from .process_reader import POLL_SECONDS, Lines, ProcessReader
+from .process_reader import POLL_SECONDS, Input, Lines, ProcessReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
 COMPILE_SECONDS: Final = 120
@@ -118,6 +119,72 @@ def _who(sasl: Sasl | None) -> dict[str, str]:
     }
 
 
+class _ConnectionInput:
+    """The writing half of a connection."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.closed = False
+
+    def write(self, text: str) -> None:
+        self._connection.sendall(text.encode())
+
+    def flush(self) -> None:
+        """Do nothing: all is sent."""
+
+    def close(self) -> None:
+        self.closed = True
+        with suppress(OSError):  # the other end has closed
+            self._connection.shutdown(socket.SHUT_WR)
+
+
+class _Client:
+    """A client in the JVM, with what a process has."""
+
+    stderr = None
+    returncode = 0
+
+    def __init__(self, port: int, request: dict[str, Any]) -> None:
+        self._connection = socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS)
+        self._connection.settimeout(None)
+        self.stdin: Input = _ConnectionInput(self._connection)
+        self.stdout: IO[str] = self._connection.makefile("r", encoding="utf-8")
+        self.stdin.write(json.dumps(request) + "\n")
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Close the connection, whose output has ended."""
+        del timeout
+        self._connection.close()
+        return self.returncode
+
+
+class Jvm:
+    """A process in which Java's clients run."""
+
+    def __init__(self, installation: Installation) -> None:
+        java, *options, main = installation.command("JavaClient")
+        at = options.index("-cp") + 1
+        options[at] = f"{compiled(installation)}{os.pathsep}{options[at]}"
+        self._process = subprocess.Popen(
+            [java, *options, main],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "Java's clients did not start"
+        self._port = int(line)
+
+    def client(self, verb: str, **request: Any) -> _Client:
+        """Start a client."""
+        return _Client(self._port, {"verb": verb, **request})
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate(timeout=TIMEOUT_SECONDS)
+
+
 class Java(Implementation):
     """KafkaProducer and KafkaConsumer."""
 
@@ -125,41 +192,29 @@ class Java(Implementation):
     strategies = tuple(ASSIGNORS)
     resets = (*RESETS, "by_duration:PT1H")
 
-    def __init__(self, installation: Installation) -> None:
-        self.installation = installation
-        self._classes = compiled(installation)
-
-    def _popen(self, mode: str, request: Mapping[str, object]) -> subprocess.Popen[str]:
-        java, *options, main, verb, words = self.installation.command(
-            "JavaClient", mode, json.dumps(request)
-        )
-        at = options.index("-cp") + 1
-        options[at] = f"{self._classes}{os.pathsep}{options[at]}"
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            [java, *options, main, verb, words],
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            encoding="utf-8",
-        )
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
 
     def send(self, args: Produce) -> list[tuple[int, int]]:
-        request = {"topic": args.topic, "values": [each.decode() for each in args.values]}
-        process = self._popen("produce", {"settings": producing(args), **request})
-        output, stderr = process.communicate(timeout=2 * TIMEOUT_SECONDS)
-        if process.returncode:
-            raise RuntimeError(stderr)
-        return [(partition, offset) for partition, offset in json.loads(output)["places"]]
+        values = [each.decode() for each in args.values]
+        client = self._jvm.client(
+            "produce", settings=producing(args), topic=args.topic, values=values
+        )
+        with client.stdout:
+            result = json.loads(client.stdout.readline())
+        client.wait()
+        if "error" in result:
+            raise RuntimeError(result["error"])
+        return [(partition, offset) for partition, offset in result["places"]]
 
     def reader(self, args: Consume) -> Reader:
-        request = {"settings": reading(args), "topic": args.topic}
-        return ProcessReader(self._popen("read", request))
+        return ProcessReader(self._jvm.client("read", settings=reading(args), topic=args.topic))
 
 
 class _ConsoleReader(Reader):
     def __init__(self, process: subprocess.Popen[str], topic: str) -> None:
         super().__init__()
+        self._process = process
         self._lines = Lines(process)
         self._topic = topic
 
@@ -180,7 +235,7 @@ class _ConsoleReader(Reader):
         return self._seen(line)
 
     def close(self) -> list[SeenRecord]:
-        self._lines.process.terminate()  # the shutdown hook commits and leaves
+        self._process.terminate()  # the shutdown hook commits and leaves
         return [each for line in self._lines.end() for each in self._seen(line)]
 
 

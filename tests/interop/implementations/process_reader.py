@@ -1,7 +1,8 @@
-"""Readers in other processes: commands as lines on stdin, events as lines on stdout.
+"""Readers in other processes: commands as lines, events as lines.
 
 Law: an event is a JSON object; every command is completed by `done`, in order. Records that arrive
-meanwhile are kept for the next poll.
+meanwhile are kept for the next poll. A process has its own stdin and stdout, or is one of several
+clients in a process, at the other end of a connection.
 
     us ─▶ pause 1 · resume 1 · seek 0 7 · commit [5] · begin 5 · (end of input: close)
     {"seen": [...]} {"assigned": [...]} {"revoked": [...]} {"committed": 5} {"done": ...} ─▶ us
@@ -11,26 +12,49 @@ from __future__ import annotations
 
 import json
 import queue
-import subprocess
 import threading
 from collections.abc import Callable
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Protocol
 
 from .interface import TIMEOUT_SECONDS, ControllableReader, SeenRecord
 
 POLL_SECONDS: Final = 0.05
 
 
+class Input(Protocol):
+    """Where commands are written."""
+
+    @property
+    def closed(self) -> bool: ...
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> object: ...
+    def close(self) -> object: ...
+
+
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    @property
+    def stdin(self) -> Input | None: ...
+    @property
+    def stdout(self) -> IO[str] | None: ...
+    @property
+    def stderr(self) -> IO[str] | None: ...
+    @property
+    def returncode(self) -> int | Any: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 class Lines:
     """The output of a process, line by line."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Process) -> None:
         self.process = process
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._errors: list[str] = []
+        pipes = [(process.stdout, self._lines.put), (process.stderr, self._add_error)]
         self._threads = [
-            threading.Thread(target=self._read, args=(process.stdout, self._lines.put)),
-            threading.Thread(target=self._read, args=(process.stderr, self._add_error)),
+            threading.Thread(target=self._read, args=each) for each in pipes if each[0] is not None
         ]
         for thread in self._threads:
             thread.start()
@@ -79,7 +103,7 @@ class Lines:
 class ProcessReader(ControllableReader):
     """A consumer in another process."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Process) -> None:
         super().__init__()
         self._lines = Lines(process)
         self._seen: list[SeenRecord] = []
@@ -104,6 +128,8 @@ class ProcessReader(ControllableReader):
                 self._committed.append(offset)
             case {"done": _}:
                 self._done += 1
+            case {"error": trace}:
+                raise RuntimeError(trace)
             case _:
                 raise AssertionError(f"unknown event {line}")
 
