@@ -36,7 +36,7 @@ test: $(READY)
 
 # tests that need neither Java, Spark, other implementations nor chance, and are not slow (tests/markers.py): run it after each edit
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -m "not fuzz and not java and not peers and not slow and not spark" $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not fuzz and not java and not peers and not slow and not spark" $(TESTS)
 
 # every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan
 SOAK ?= 50

@@ -29,7 +29,7 @@ def program(master: str, java: str, table: str, files: list[str]) -> None:
         settings={
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.extraJavaOptions": java,
+            "spark.executor.extraJavaOptions": java,
             "spark.executor.memory": "512m",
             "spark.ui.enabled": "false",
             "spark.log.level": "OFF",

@@ -19,9 +19,7 @@ from kafkawire.spark import session
 from tests.conftest import FIXTURES, missing, shared
 from tests.fuzzing import SOAK
 
-FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a JVM that lives for minutes."""
-
+from .java import options
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing that talks to a JVM may hang."""
@@ -29,6 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == here:
             item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fast_java() -> None:
+    """Let all drivers start quickly, those of programs and commands, too."""
+    if shutil.which("java") is not None:
+        os.environ["SPARK_SUBMIT_OPTS"] = options()
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +44,6 @@ def spark() -> Iterator[SparkSession]:
         "local[2]",
         name="tests",
         settings={
-            "spark.driver.extraJavaOptions": FAST,
             "spark.log.level": "OFF",
             "spark.sql.shuffle.partitions": "2",
         },

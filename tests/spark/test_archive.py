@@ -20,7 +20,8 @@ from benchmarks.standalone import HOME, Cluster
 from kafkawire.spark import submit
 from tests.conftest import FIXTURES, ROOT, missing
 
-from .conftest import FAST, rows_of
+from .conftest import rows_of
+from .java import options
 
 FILE = FIXTURES / "captures" / "ck-848.pcap"
 
@@ -52,14 +53,14 @@ def test_an_archive_brings_the_package(tmp_path: Path) -> None:
     script = Path(submit.__file__)
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(HOME)}
     environment.pop("PYSPARK_PYTHON", None)
-    with Cluster(tmp_path, workers=1, java=FAST) as cluster:
+    with Cluster(tmp_path, workers=1, java=options()) as cluster:
         command = [
             str(HOME / "bin" / "spark-submit"), "--master", cluster.url,
             "--archives", f"{packed(tmp_path)}#env",
             "--conf", "spark.pyspark.python=./env/bin/python",
             "--conf", f"spark.pyspark.driver.python={sys.executable}",
             "--conf", "spark.executor.memory=512m",
-            "--conf", f"spark.driver.extraJavaOptions={FAST}",
+            "--conf", f"spark.executor.extraJavaOptions={options()}",
             "--conf", "spark.driver.host=127.0.0.1",
             "--conf", "spark.driver.bindAddress=127.0.0.1",
             str(script), str(FILE), "--output", str(tmp_path / "tables"),

@@ -16,7 +16,8 @@ import pytest
 from benchmarks.standalone import Cluster
 from tests.conftest import ROOT, missing
 
-from .conftest import FAST, rows_of
+from .conftest import rows_of
+from .java import options
 
 TABLE = "exchanges"
 
@@ -30,7 +31,7 @@ def test_rows_are_those_of_one_process(sets: dict[str, list[str]], tmp_path: Pat
     want = sorted(map(repr, rows_of(files, TABLE)))
     assert want
     with (
-        Cluster(tmp_path, workers=4, java=FAST) as cluster,
+        Cluster(tmp_path, workers=4, java=options()) as cluster,
         running(cluster, files, tmp_path / "log") as driver,
     ):
         assert decoded(driver, "moved", tmp_path / "whole") == want
@@ -44,7 +45,7 @@ def running(cluster: Cluster, files: list[str], log: Path) -> Iterator[subproces
     with (
         log.open("wb") as errors,
         subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.cluster", cluster.url, FAST, TABLE, *files],
+            [sys.executable, "-m", "tests.spark.cluster", cluster.url, options(), TABLE, *files],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
             stdin=subprocess.PIPE,

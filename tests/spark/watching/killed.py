@@ -10,16 +10,12 @@ from kafkawire.spark import session
 from kafkawire.spark.options import parse
 from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
 
-from ..conftest import FAST
-
 TABLES = ("exchanges", "connections", "group_events")
 RULES = WatchOptions(Finished.RENAMED, batch_bytes=700_000)
 
 
 def main(directory: str, output: str, last_words: str) -> None:
-    spark = session(
-        "local[2]", settings={"spark.driver.extraJavaOptions": FAST, "spark.log.level": "OFF"}
-    )
+    spark = session("local[2]", settings={"spark.log.level": "OFF"})
 
     def log(text: str) -> None:
         print(text, flush=True)
