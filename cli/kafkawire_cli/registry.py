@@ -61,6 +61,9 @@ VERBS: Final = {
         "Send each line of the input as a record.",
     ),
     "consume": Verb("consume", "consume", "Print the records of topics as they arrive."),
+    "cluster": Verb(
+        "cluster", "cluster", "Show the brokers of a cluster, its controller, features and APIs."
+    ),
     "schema": Verb("schema", "app", "Lint, show and compare message schemas."),
     "spark": Verb("spark", "spark", "Decode captures of any size into Parquet tables with Spark."),
     "codegen": Verb(

@@ -5,9 +5,11 @@ Law: random numbers are passed in, so a run with the same seed fails in the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
@@ -55,6 +57,27 @@ class Fault:
     seen: int = 0
     hit: int = 0
 
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        """Read a rule such as `Produce nth=3 action=disconnect`: an API, and fields of a fault.
+
+        The API is left out, or `*`, for any. ValueError for what is no rule; it names the place.
+        """
+        words = text.split()
+        match = words.pop(0) if words and "=" not in words[0] else None
+        given: dict[str, object] = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            if name not in PARSED or name in given:
+                known = ", ".join(PARSED)
+                reason = "given twice" if name in given else f"unknown; expected one of {known}"
+                raise ValueError(f"{word!r}: {reason}")
+            try:
+                given[name] = PARSED[name](value)
+            except (ValueError, KeyError):
+                raise ValueError(f"{word!r}: invalid value; {EXPECTED[name]}") from None
+        return cls(None if match == "*" else match, **given)  # type: ignore[arg-type]
+
     def __post_init__(self) -> None:
         self.action = Action(self.action)
         if isinstance(self.match, str):
@@ -93,3 +116,56 @@ class Fault:
             at = head + int(draw() * (len(data) - head)) if self.at is None else self.at
             return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
         return data
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise ValueError(text)
+    return int(text)
+
+
+def _nth(text: str) -> int:
+    if _whole(text) == 0:
+        raise ValueError(text)
+    return _whole(text)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise ValueError(text)
+    return share
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(text)
+    return seconds
+
+
+def _yes_or_no(text: str) -> bool:
+    return {"true": True, "false": False}[text]
+
+
+PARSED: Final[Mapping[str, Callable[[str], object]]] = {
+    "action": Action,
+    "nth": _nth,
+    "probability": _share,
+    "error": ErrorCode.__getitem__,
+    "delay": _seconds,
+    "keep": _whole,
+    "at": _whole,
+    "carried_out": _yes_or_no,
+}
+"""What reads the fields of a rule."""
+EXPECTED: Final = {
+    "action": f"expected one of {', '.join(Action)}",
+    "nth": "expected a number from 1",
+    "probability": "expected a number from 0 to 1",
+    "error": "expected the name of an error, such as NOT_LEADER_OR_FOLLOWER",
+    "delay": "expected seconds",
+    "keep": "expected a number of bytes",
+    "at": "expected the index of a byte",
+    "carried_out": "expected true or false",
+}

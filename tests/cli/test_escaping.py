@@ -17,7 +17,7 @@ from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
 from kafkawire.display import csv_text, printable, printable_lines
 from kafkawire_cli.input import cluster as live
-from kafkawire_cli.render.consumed_records import Form, writer
+from kafkawire_cli.render.consumed_records import writer
 from kafkawire_cli.render.messages import Shape
 from kafkawire_cli.verbs import produce, serve
 from tests.capture.written import BROKER, Scenario
@@ -192,7 +192,7 @@ def test_numbers_in_csv_stay_numbers(tmp_path: Path) -> None:
         ("codegen", "--schemas", HOSTILE, "--package", "x", "--out", "y"),
         ("serve", "--set", HOSTILE),
         ("serve", "--topic", HOSTILE),
-        ("consume", "t", "--from", HOSTILE),
+        ("consume", "t", "--offset", HOSTILE),
         ("groups", "-b", HOSTILE),
         ("topics", "-b", HOSTILE),
         ("produce", "t", "-b", HOSTILE),
@@ -290,11 +290,11 @@ def record(value: bytes) -> Any:
 
 def test_consume(monkeypatch: pytest.MonkeyPatch) -> None:
     one = record(HOSTILE.encode() + b"\xff")
-    for form in (Form.TABLE, Form.JSON):
+    for form in ("table", "json"):
         assert_clean(writer(form, ["t"])(one).decode())
-    assert writer(Form.VALUE, ["t"])(one) == one.value + b"\n", "as kcat does"
+    assert writer("value", ["t"])(one) == one.value + b"\n", "as kcat does"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    on_terminal = writer(Form.VALUE, ["t"])(one).decode()
+    on_terminal = writer("value", ["t"])(one).decode()
     assert RAW.search(on_terminal) is None
 
 

@@ -23,11 +23,11 @@ from tests.cli.test_escaping import HOSTILE, assert_clean
 
 pytestmark = pytest.mark.timeout(20)
 TOPIC: Final = "orders"
-SOON: Final = ("-o", "default.api.timeout.ms=400", "-o", "request.timeout.ms=300")
+SOON: Final = ("-X", "default.api.timeout.ms=400", "-X", "request.timeout.ms=300")
 """Settings with which a verb gives up soon."""
 SOON_FOR_PRODUCE: Final = (
-    *("-o", "max.block.ms=400", "-o", "delivery.timeout.ms=400"),
-    *("-o", "request.timeout.ms=300", "-o", "linger.ms=0"),
+    *("-X", "max.block.ms=400", "-X", "delivery.timeout.ms=400"),
+    *("-X", "request.timeout.ms=300", "-X", "linger.ms=0"),
 )
 
 

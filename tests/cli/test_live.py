@@ -99,7 +99,7 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
     here = ("-b", place.bootstrap)
     lines = 'alice:apples\nplain\x1b[2J\nbob:NULL\n\nünï:{"a": 1}'
     sent = ("produce", topic, *here, "-p", "1", "-K", ":", "--null", "NULL", "-v")
-    code, result, message = ran(*sent, "-o", "compression.type=zstd", given=lines)
+    code, result, message = ran(*sent, "-X", "compression.type=zstd", given=lines)
     assert (code, message) == (0, "5 delivered, 0 failed\n")
     assert result.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
     read = ("consume", topic, *here, "--exit-at-end")
@@ -121,10 +121,10 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
         ["bob", "null"],
     ]
     assert ran(*read, "-f", "value", "-n", "1")[1] == "apples\n"
-    assert ran(*read, "--from", "latest")[1] == ""
+    assert ran(*read, "-o", "latest")[1] == ""
     later = str(records[-1]["timestamp"] + 1)
-    assert ran(*read, "--from", later)[1] == ""
-    assert len(ran(*read, "--from", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
+    assert ran(*read, "-o", f"@{later}")[1] == ""
+    assert len(ran(*read, "-o", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
 
 
 def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
@@ -139,7 +139,7 @@ def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
     assert ran(*read, "-e") == (0, "4\n5\n6\n7\n8\n", "")
     message = table(ran("groups", *here)[1])
     assert [group, "Empty", "classic", "0"] in message
-    assert ran("groups", *here, "--delete", group) == (0, "", "")
+    assert ran("groups", *here, "--delete", group) == (0, f"deleted group {group}\n", "")
     code, _, error = ran("groups", *here, "--group", group)
     assert (code, error) == (1, f"kafkawire groups: no such group: '{group}'\n")
 
@@ -242,11 +242,11 @@ def sasl(mechanism: str, password: str) -> list[str]:
         "sasl.username": USER,
         "sasl.password": password,
     }
-    return [word for key, value in given.items() for word in ("-o", f"{key}={value}")]
+    return [word for key, value in given.items() for word in ("-X", f"{key}={value}")]
 
 
 def test_a_topic_that_is_not_there(place: Place) -> None:
-    here = ("-b", place.bootstrap, "-o", "max.block.ms=8000")
+    here = ("-b", place.bootstrap, "-X", "max.block.ms=8000")
     code, _, error = ran("produce", "nothere", *here, given="one\ntwo\nthree\n")
     assert code == 1
     assert error.startswith("line 1: UNKNOWN_TOPIC_OR_PARTITION")
@@ -256,21 +256,87 @@ def test_a_topic_that_is_not_there(place: Place) -> None:
 
 
 def test_undelivered_lines_are_reported_line_by_line(place: Place, topic: str) -> None:
-    here = ("-b", place.bootstrap, "-o", "max.request.size=200")
+    here = ("-b", place.bootstrap, "-X", "max.request.size=200")
     code, _, error = ran("produce", topic, *here, given=f"short\n{'x' * 500}\nshort\n")
     assert code == 1
     assert error.startswith("line 2: MESSAGE_TOO_LARGE")
     assert error.endswith("2 delivered, 1 failed\n")
 
 
+RESETS: Final = {
+    ("--to-earliest",): [0, 0],
+    ("--to-latest",): [5, 0],
+    ("--to-offset", "3"): [3, 0],
+    ("--shift-by", "-1"): [1, 0],
+    ("--shift-by", "-9"): [0, 0],
+    ("--by-duration", "PT1H"): [0, 0],
+    ("--to-datetime", "2090-01-01"): [5, 0],
+    ("--to-current",): [2, 0],
+}
+
+
+def test_offsets_of_a_group_are_reset_and_deleted(place: Place, topic: str) -> None:
+    here, group = ("-b", place.bootstrap), f"group-{topic}"
+    assert ran("produce", topic, *here, "-p", "0", given="a\nb\nc\nd\ne\n")[0] == 0
+    mine = ("groups", *here, "--group", group)
+
+    def committed() -> dict[int, int]:
+        [found] = json.loads(ran(*mine, "-f", "json")[1])["groups"]
+        return {each["partition"]: each["offset"] for each in found["offsets"]}
+
+    start = ("--reset-offsets", "--execute", "--topic", topic, "--to-offset", "2", "-f", "json")
+    code, out, error = ran(*mine, *start)
+    assert (code, error) == (0, "")
+    assert committed() == {0: 2, 1: 0}
+    for words, expected in RESETS.items():
+        code, out, error = ran(*mine, "--reset-offsets", "--all-topics", *words, "-f", "json")
+        assert (code, error) == (0, ""), words
+        plan = json.loads(out)
+        assert [each["new_offset"] for each in plan["offsets"]] == expected, words
+        assert [each["committed"] for each in plan["offsets"]] == [2, 0]
+    assert committed() == {0: 2, 1: 0}, "nothing is changed without --execute"
+    assert ran("consume", topic, *here, "-g", group, "-e", "-f", "value")[1] == "c\nd\ne\n"
+    one = ("--reset-offsets", "--topic", f"{topic}:0", "--to-earliest", "--execute")
+    assert table(ran(*mine, *one)[1])[-1] == [topic, "0", "5", "0"]
+    assert committed() == {0: 0, 1: 0}
+    code, out, error = ran(*mine, "--delete-offsets", "--topic", f"{topic}:1")
+    assert (code, out, error) == (0, f"deleted the offset of {group} in {topic}-1\n", "")
+    assert committed() == {0: 0}
+    assert ran("groups", *here, "--delete", group) == (0, f"deleted group {group}\n", "")
+
+
+def test_offsets_of_a_group_with_members_are_not_reset(place: Place, topic: str) -> None:
+    here, group = ("-b", place.bootstrap), f"group-{topic}"
+    member = command("consume", topic, *here, "--group", group)
+    with subprocess.Popen(member, stdout=subprocess.DEVNULL) as consumer:
+        mine = ("groups", *here, "--group", group)
+        until(lambda: "Stable" in ran(*mine)[1])
+        reset = ("--reset-offsets", "--to-latest", "--topic", topic, "--execute")
+        code, out, error = ran(*mine, *reset)
+        consumer.send_signal(signal.SIGINT)
+    assert (code, out) == (1, "")
+    assert error.endswith("has members (it is Stable): stop them first\n")
+
+
+def test_the_cluster(place: Place) -> None:
+    code, out, error = ran("cluster", "-b", place.bootstrap, "--apis")
+    assert (code, error) == (0, "")
+    assert ["1", "Fetch", "4-18", "all"] in table(out)
+    found = json.loads(ran("cluster", "-b", place.bootstrap, "-f", "json")[1])
+    [broker] = found["brokers"]
+    assert place.bootstrap == f"{broker['host']}:{broker['port']}"
+    assert {each["name"] for each in broker["features"]} > {"metadata.version", "group.version"}
+
+
 @pytest.mark.parametrize("words", [("topics",), ("groups",), ("consume", "t"), ("produce", "t")])
 def test_nobody_answers(words: tuple[str, ...]) -> None:
     limit = "max.block.ms" if words[0] == "produce" else "default.api.timeout.ms"
-    code, out, error = ran(*words, "-b", NOBODY, "-o", f"{limit}=300", given="one\n")
+    code, out, error = ran(*words, "-b", NOBODY, "-X", f"{limit}=300", given="one\n")
     assert (code, out) == (1, "")
     assert "timed out" in error
 
 
+RESET: Final = ("groups", "-b", NOBODY, "--group", "g", "--reset-offsets")
 USAGE: Final[dict[tuple[str, ...], str]] = {
     ("topics",): "expected captures, or a cluster with --bootstrap-server",
     ("groups",): "expected captures, or a cluster with --bootstrap-server",
@@ -278,18 +344,30 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("groups", "x.pcap", "-b", NOBODY): "not allowed together with captures",
     ("topics", "x.pcap", "--create", "t"): "only allowed with a cluster",
     ("groups", "x.pcap", "--delete", "g"): "only allowed with a cluster",
+    ("groups", "x.pcap", "--reset-offsets"): "only allowed with a cluster",
+    ("groups", "-b", NOBODY, "--to-latest"): "--to-latest: only allowed with --reset-offsets",
+    ("groups", "-b", NOBODY, "--reset-offsets"): "--group: expected one group to change",
+    (*RESET, "--to-latest"): "--topic, --all-topics: expected one of both",
+    (*RESET, "--topic", "t"): "expected one of --to-earliest, --to-latest",
+    (*RESET, "--topic", "t", "--to-latest", "--to-earliest"): "expected one of --to-earliest",
+    (*RESET, "--topic", "t:x", "--to-latest", "--delete-offsets"): "not allowed with --reset",
+    (*RESET, "--topic", "t", "--by-duration", "1h"): "invalid duration '1h': expected ISO 8601",
+    (*RESET, "--topic", "t", "--by-duration", "PT"): "invalid duration 'PT'",
+    (*RESET, "--topic", "t", "--to-datetime", "x"): "--to-datetime: invalid",
+    ("topics", "-b", NOBODY, "--at", "@5"): "--at: only allowed with --topic",
+    ("topics", "-b", NOBODY, "--topic", "t", "--at", "5"): "'5' is not a time",
     ("topics", "-b", NOBODY, "--sort", "bytes"): "only allowed with captures",
     ("groups", "-b", NOBODY, "--port", "9092"): "only allowed with captures",
     ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
     ("topics", "-b", NOBODY, "--create", "t:x"): "invalid number of partitions 'x'",
     ("topics", "-b", NOBODY, "--config", "a=b"): "only allowed with --create",
     ("topics", "-b", "nowhere"): "invalid address 'nowhere': expected host:port",
-    ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "invalid start 'yesterday'",
-    ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger': expected KEY=VALUE",
-    ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",
-    ("topics", "-b", NOBODY, "-o", "request.timeout=1"): "request.timeout: unknown key",
-    ("groups", "-b", NOBODY, "-o", "request.timeout=1"): "request.timeout: unknown key",
-    ("produce", "t", "-b", NOBODY, "-o", "acks=7"): "acks",
+    ("consume", "t", "-b", NOBODY, "-o", "yesterday"): "invalid offset 'yesterday'",
+    ("consume", "t", "-b", NOBODY, "-X", "linger"): "'linger': expected KEY=VALUE",
+    ("consume", "t", "-b", NOBODY, "-X", "fetch.min.byte=1"): "fetch.min.byte",
+    ("topics", "-b", NOBODY, "-X", "request.timeout=1"): "request.timeout: unknown key",
+    ("groups", "-b", NOBODY, "-X", "request.timeout=1"): "request.timeout: unknown key",
+    ("produce", "t", "-b", NOBODY, "-X", "acks=7"): "acks",
     ("produce", "t", "-b", NOBODY, "-K", ""): "must not be empty",
 }
 

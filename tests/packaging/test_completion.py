@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+ENDS = ("", "Request", "Response")
 MAIN = "import sys; sys.argv = ['kafkawire']; from kafkawire_cli.main import main; main()"
 
 
@@ -25,9 +26,19 @@ def test_completion_scripts_are_offered(shell: str) -> None:
     [
         ("kafkawire d", ["decode"]),
         ("kafkawire s", ["summary", "serve", "schema", "spark"]),
+        ("kafkawire cl", ["clients", "cluster"]),
         ("kafkawire schema ", ["lint", "show", "diff", "coverage"]),
         ("kafkawire decode --red", ["--redact"]),
         ("kafkawire decode --format ", ["tree", "jsonl", "table"]),
+        ("kafkawire decode --table ex", ["exchanges"]),
+        ("kafkawire spark --table prob", ["problems"]),
+        ("kafkawire decode --api Fet", ["Fetch", "FetchSnapshot"]),
+        ("kafkawire explain --api FetchS", [f"FetchSnapshot{end}" for end in ENDS]),
+        ("kafkawire encode --api FetchS", [f"FetchSnapshot{end}" for end in ENDS]),
+        ("kafkawire schema show LeaderCh", ["LeaderChangeMessage"]),
+        ("kafkawire schema coverage 4.", ["4.0", "4.1", "4.2", "4.3"]),
+        ("kafkawire readiness --target 2.8", ["2.8"]),
+        ("kafkawire serve --release al", ["all"]),
     ],
 )
 def test_verbs_their_verbs_and_their_options_are_completed(words: str, offered: list[str]) -> None:

@@ -21,6 +21,7 @@ from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
 from tests.codegen import hostile
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.xdist_group("packaging/test_users_builds")  # one build
 KAFKAS = ("HeartbeatRequest", "LeaderChangeMessage", "MetadataResponse")
 EXERCISE = (sys.executable, "-X", "faulthandler", "-m", "tests.codegen.exercise")
 CODE = re.compile(r"^```(python|toml)\n(.*?)^```", re.MULTILINE | re.DOTALL)

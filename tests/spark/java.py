@@ -14,7 +14,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyspark
 
@@ -58,11 +58,11 @@ def main(archive: str) -> None:
     spark.range(9, numPartitions=2).mapInArrow(lambda batches: batches, "id long").groupBy(
         "id"
     ).count().collect()
-    process = spark.sparkContext._gateway.proc  # type: ignore[attr-defined]
+    gateway: Any = spark.sparkContext._gateway
     spark.stop()
-    spark.sparkContext._gateway.shutdown()  # type: ignore[attr-defined]
-    process.stdin.close()  # its end is the JVM's, which writes the archive then
-    process.wait(MAKING_SECONDS)
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # its end is the JVM's, which writes the archive then
+    gateway.proc.wait(MAKING_SECONDS)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ ClusterOption = Annotated[
 SettingOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", "-o", metavar="KEY=VALUE", help="Client configuration property; repeatable."
+        "--option", "-X", metavar="KEY=VALUE", help="Client configuration property; repeatable."
     ),
 ]
 TIMEOUTS: Final = {"default.api.timeout.ms": 10_000, "max.block.ms": 10_000}

@@ -1,4 +1,7 @@
-"""Finds APIs by what a user types: `Fetch`, `fetch`, `FetchRequest`, `list_offsets`, an API key."""
+"""Finds APIs by what a user types: `Fetch`, `fetch`, `FetchRequest`, `list_offsets`, an API key.
+
+Law: what the shell completes is what the options accept, in their spelling.
+"""
 
 from __future__ import annotations
 
@@ -97,3 +100,36 @@ def direction_of(text: str) -> str:
             param_hint="--direction",
         )
     return text
+
+
+# -- completion by the shell
+
+
+def complete_api(incomplete: str) -> list[str]:
+    """Complete the name of an API."""
+    return _beginning(incomplete, api_names())
+
+
+def complete_message(incomplete: str) -> list[str]:
+    """Complete the name of an API or a message."""
+    from kafkawire.messages import REGISTRY
+
+    return _beginning(incomplete, [*api_names(), *(info.name for info in REGISTRY)])
+
+
+def complete_table(incomplete: str) -> list[str]:
+    """Complete the name of a table."""
+    from kafkawire.capture.tables import TABLES
+
+    return _beginning(incomplete, TABLES)
+
+
+def complete_release(incomplete: str) -> list[str]:
+    """Complete a Kafka release."""
+    from kafkawire.broker.releases import ALL, table
+
+    return _beginning(incomplete, [*table(), ALL])
+
+
+def _beginning(incomplete: str, known: Iterable[str]) -> list[str]:
+    return sorted({name for name in known if name.startswith(incomplete)})

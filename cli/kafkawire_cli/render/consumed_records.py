@@ -1,17 +1,19 @@
-"""Formats consumed records: a line of text, a JSON object, or the value only.
+"""Formats consumed records: a line of text, a JSON object, the value only, or a template.
 
-Law: text from records is escaped, so that a record is one line; values that are not written to a
-terminal are raw bytes.
+Law: text from records is escaped in lines, so that a record is one line; values alone and templates
+that are not written to a terminal have raw bytes, as the user of a pipe expects.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+
+import typer
 
 from kafkawire.display import printable, printable_lines
 
@@ -24,27 +26,70 @@ MILLISECONDS: Final = 1000
 Write = Callable[["ConsumerRecord"], bytes]
 
 
-class Form(StrEnum):
-    """Output formats: a line of text per record, a JSON object per record, or values only.
+FORMATS: Final = "table|json|value|TEMPLATE"
+FIELDS: Final[Mapping[str, Callable[[ConsumerRecord], bytes]]] = {
+    "s": lambda record: record.value or b"",
+    "S": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
+    "k": lambda record: record.key or b"",
+    "K": lambda record: b"%d" % (-1 if record.key is None else len(record.key)),
+    "h": lambda record: b",".join(
+        key.encode() + b"=" + (value or b"") for key, value in record.headers
+    ),
+    "t": lambda record: record.topic.encode(),
+    "p": lambda record: b"%d" % record.partition,
+    "o": lambda record: b"%d" % record.offset,
+    "T": lambda record: b"%d" % record.timestamp,
+    "%": lambda _: b"%",
+}
+"""What the letter behind a % stands for, as in kcat. Null is nothing, and -1 as a size."""
+PIECE: Final = re.compile(r"%(.?)|\\(x[0-9a-fA-F]{2}|.?)|([^%\\]+)", re.DOTALL)
+ESCAPES: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
 
-    Values are raw bytes; on a terminal they are escaped.
+
+def writer(form: str, topics: list[str]) -> Write:
+    """Return a function that formats a record; a usage error for what is no format.
+
+    topics: for the width of a column.
     """
-
-    TABLE = "table"
-    JSON = "json"
-    VALUE = "value"
-
-
-def writer(form: Form, topics: list[str]) -> Write:
-    """Return a function that formats a record. topics: for the width of a column."""
-    if form is Form.JSON:
+    terminal = sys.stdout.isatty()
+    if form == "json":
         return _json
-    if form is Form.VALUE and sys.stdout.isatty():
-        return lambda record: f"{_lines(record.value or b'')}\n".encode()
-    if form is Form.VALUE:
-        return lambda record: (record.value or b"") + b"\n"
-    width = max(map(len, topics)) + 4
-    return lambda record: _line(record, width).encode(errors="backslashreplace")
+    if form == "value":
+        form = "%s\\n"
+    if form == "table":
+        width = max(map(len, topics)) + 4
+        return lambda record: _line(record, width).encode(errors="backslashreplace")
+    if "%" not in form:
+        raise typer.BadParameter(
+            f"{form!r}: expected table, json, value, or a template with %s", param_hint="--format"
+        )
+    pieces = _template(form)
+    if terminal:
+        return lambda record: _lines(b"".join(piece(record) for piece in pieces)).encode()
+    return lambda record: b"".join(piece(record) for piece in pieces)
+
+
+def _template(text: str) -> list[Write]:
+    """Parse a template into functions that return its pieces."""
+    pieces: list[Write] = []
+    for match in PIECE.finditer(text):
+        letter, escape, plain = match.groups()
+        if letter in FIELDS:
+            pieces.append(FIELDS[letter])
+            continue
+        if letter is not None or (escape is not None and escape[:1] not in (*ESCAPES, "x")):
+            known = ", ".join(f"%{each}" for each in FIELDS)
+            raise typer.BadParameter(
+                f"{match[0]!r} at {match.start()}: expected one of {known}, or \\n, \\r, \\t, "
+                "\\0, \\xHH, \\\\",
+                param_hint="--format",
+            )
+        if escape is not None:
+            data = ESCAPES.get(escape) or bytes.fromhex(escape[1:])
+        else:
+            data = plain.encode(errors="surrogateescape")
+        pieces.append(lambda _, data=data: data)  # type: ignore[misc]
+    return pieces
 
 
 def _json(record: ConsumerRecord) -> bytes:

@@ -1,37 +1,30 @@
 """`kafkawire consume`: prints the records of topics as they arrive.
 
-Law: in a group, only offsets of records that have been written out are committed. A closed output
-pipe or an interrupt closes the consumer in order. A failed connection is retried, and reported.
+Law: a closed output pipe or an interrupt closes the consumer in order.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
-import sys
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kafkawire.display import printable
-
 from ..input import cluster as live
 from ..input.cluster import BootstrapOption, SettingOption
-from ..render.consumed_records import Form, Write, writer
+from ..live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
+from ..live.reader import Reader, Until
+from ..render.consumed_records import FORMATS, writer
 
 if TYPE_CHECKING:
-    from kafkawire.client.consumer import ConsumerRecord
+    from kafkawire.client.consumer import TopicPartition
     from kafkawire.net.consumer import Consumer
 
-IDLE_SECONDS: Final = 0.5
-"""Seconds without a record after which `--exit-at-end` checks the end offsets."""
-MILLISECONDS: Final = 1000
-LOG: Final = logging.getLogger("kafkawire.client")
+ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members share partitions"
 
 
-def consume(
+def consume(  # noqa: PLR0913 - options of the verb
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to read.")],
     bootstrap: BootstrapOption = "localhost:9092",
     group: Annotated[
@@ -46,12 +39,27 @@ def consume(
     start: Annotated[
         str,
         typer.Option(
-            "--from",
-            metavar="earliest|latest|TIME",
-            help="Start offset; with --group, only for partitions without a committed offset. "
-            "TIME is ISO 8601 or milliseconds since 1970.",
+            "--offset",
+            "-o",
+            metavar=FORMS,
+            help="Where to begin; -N: the last N records of each partition. With --group: earliest,"
+            " latest or TIME, for partitions without a committed offset. TIME is ISO 8601, or @ "
+            "and milliseconds since 1970.",
         ),
     ] = "earliest",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="latest|OFFSET|-N|TIME",
+            help="Exit before this offset, which is looked up at the start.",
+        ),
+    ] = None,
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--partition", "-p", min=0, metavar="N", help="Read this partition; repeatable."
+        ),
+    ] = None,
     most: Annotated[
         int | None,
         typer.Option("--max-records", "-n", min=1, metavar="N", help="Exit after N records."),
@@ -59,44 +67,80 @@ def consume(
     to_end: Annotated[
         bool, typer.Option("--exit-at-end", "-e", help="Exit at the end of the partitions.")
     ] = False,
-    form: Annotated[Form, typer.Option("--format", "-f", help="Output format.")] = Form.TABLE,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar=FORMATS,
+            help="Output format. TEMPLATE has %k key, %s value, %h headers, %t topic, %p partition,"
+            " %o offset, %T timestamp, %K and %S sizes.",
+        ),
+    ] = "table",
     setting: SettingOption = None,
 ) -> None:
     """Print the records of topics as they arrive.
 
     \b
     kafkawire consume orders -b localhost:9092
-    kafkawire consume orders payments --group audit --from latest --format json | jq .value
-    kafkawire consume orders --from 2026-01-31T12:00:00Z --max-records 10
+    kafkawire consume orders payments --group audit -o latest -f json | jq .value
+    kafkawire consume orders -o 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
+    kafkawire consume orders -p 0 -o -10 -e -f '%p:%o %k=%s\\n'
 
-    Runs until interrupted, unless --max-records or --exit-at-end is given. Exit code 0: success or
-    interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
+    Runs until interrupted, unless --until, --max-records or --exit-at-end is given. Exit code 0:
+    success or interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
     """
     from kafkawire.client.consumer import CONSUMER_KEYS
     from kafkawire.net.consumer import Consumer
 
     names = list(dict.fromkeys(topics))
+    begin = parse_offset(start, "--offset")
+    end = None if until is None else parse_offset(until, "--until")
     config = live.settings(
-        bootstrap,
-        setting,
-        CONSUMER_KEYS,
-        group_id=group,
-        auto_offset_reset=_reset(start),
+        bootstrap, setting, CONSUMER_KEYS, group_id=group, auto_offset_reset=begin.reset
     )
+    _check("group.id" in config, begin, end, to_end, partitions)
+    write = writer(form, names)
 
     async def work() -> None:
         consumer = Consumer(config)  # validates the settings before any request
-        partitions = await _partitions(names, config)
+        chosen = await _partitions(names, partitions, config)
         timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
-        reader = Reader(consumer, writer(form, names), most, timeout_s if to_end else None)
         async with consumer:
             if "group.id" in config:
                 consumer.subscribe(names)
             else:
-                consumer.assign(partitions)
-            await reader.run()
+                consumer.assign(chosen)
+                await _seek(consumer, begin, chosen)
+            ends = None if end is None else await find_offsets(consumer, end, chosen)
+            await Reader(consumer, write, Until(most, to_end, ends, timeout_s)).run()
 
     live.run(lambda: _until_interrupted(work()))
+
+
+def _check(
+    in_group: bool,
+    begin: OffsetSpec,
+    end: OffsetSpec | None,
+    to_end: bool,
+    partitions: list[int] | None,
+) -> None:
+    """Check that options fit together."""
+    if end is not None and to_end:
+        raise typer.BadParameter("not allowed together", param_hint="--until, --exit-at-end")
+    if not in_group:
+        return
+    wrong = {"--offset": begin.reset is None, "--until": end is not None, "--partition": partitions}
+    for option, given in wrong.items():
+        if given:
+            raise typer.BadParameter(ONLY_WITHOUT_A_GROUP, param_hint=option)
+
+
+async def _seek(consumer: Consumer, begin: OffsetSpec, partitions: list[TopicPartition]) -> None:
+    """Seek to what auto.offset.reset cannot express."""
+    if begin.reset is None:
+        for partition, offset in (await find_offsets(consumer, begin, partitions)).items():
+            consumer.seek(partition, offset)
 
 
 async def _until_interrupted(work: Any) -> None:
@@ -110,133 +154,19 @@ async def _until_interrupted(work: Any) -> None:
         task.result()
 
 
-async def _partitions(names: list[str], config: dict[str, Any]) -> list[Any]:
+async def _partitions(
+    names: list[str], wanted: list[int] | None, config: dict[str, Any]
+) -> list[TopicPartition]:
     """Look up the partitions of topics; this also reports an unreachable cluster early."""
     from kafkawire.client.consumer import TopicPartition
+    from kafkawire.client.failures import BrokerError
+    from kafkawire.protocol import ErrorCode
 
     async with live.admin_client(config) as admin:
         found = await admin.describe_topics(names)
-    return [
-        TopicPartition(name, each.partition) for name in names for each in found[name].partitions
-    ]
-
-
-class ConnectionLog(logging.Handler):
-    """Prints why connections failed, each reason once until records arrive again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.last = ""
-        self._printed: set[str] = set()
-
-    def __enter__(self) -> Self:
-        LOG.setLevel(logging.INFO)
-        LOG.addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        LOG.removeHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.last = record.getMessage()
-        if self.last not in self._printed:
-            self._printed.add(self.last)
-            typer.echo(printable(f"kafkawire consume: {self.last}; reconnecting"), err=True)
-
-    def reset(self) -> None:
-        """Records have arrived."""
-        self.last = ""
-        self._printed.clear()
-
-
-class Reader:
-    """Polls records and writes them out before the next poll.
-
-    end_timeout_s: read to the end of the partitions, and fail if connections fail and no records
-    arrive for so long; None: read on.
-
-    A thread writes, so that heartbeats continue while the output pipe is full.
-    """
-
-    def __init__(
-        self, consumer: Consumer, write: Write, most: int | None, end_timeout_s: float | None
-    ) -> None:
-        self._consumer = consumer
-        self._write = write
-        self._left = most
-        self._end_timeout_s = end_timeout_s
-
-    async def run(self) -> None:
-        """Read until the requested end."""
-        from kafkawire.client.failures import RequestFailed
-        from kafkawire.client.requests import Reason
-
-        clock = asyncio.get_running_loop().time
-        last_records = clock()
-        with ConnectionLog() as log:
-            while self._left != 0:
-                wait = IDLE_SECONDS if self._end_timeout_s is not None else None
-                records = await self._consumer.poll(wait, max_records=self._left)
-                if records:
-                    log.reset()
-                    await self._write_out(records)
-                    self._left = None if self._left is None else self._left - len(records)
-                    last_records = clock()
-                elif self._end_timeout_s is None or await self._at_end():
-                    return
-                elif log.last and clock() > last_records + self._end_timeout_s:
-                    raise RequestFailed(Reason.TIMED_OUT, f"the end was not reached: {log.last}")
-
-    async def _write_out(self, records: list[ConsumerRecord]) -> None:
-        data = b"".join(self._write(record) for record in records)
-        writing = asyncio.ensure_future(asyncio.to_thread(_print, data))
-        try:
-            try:
-                await asyncio.shield(writing)
-            except asyncio.CancelledError:  # interrupted: finish writing first
-                await writing
-                raise
-        except OSError:
-            self._seek_back(records)
-            raise
-
-    def _seek_back(self, records: list[ConsumerRecord]) -> None:
-        """Seek back to records that could not be written, so that they are not committed."""
-        from kafkawire.client.consumer import TopicPartition
-
-        for record in reversed(records):
-            partition = TopicPartition(record.topic, record.partition)
-            if partition in self._consumer.assignment():
-                self._consumer.seek(partition, record.offset)
-
-    async def _at_end(self) -> bool:
-        assigned = self._consumer.assignment()
-        if not assigned:
-            return False
-        ends = await self._consumer.end_offsets(*assigned)
-        return all([await self._consumer.position(each) >= ends[each] for each in assigned])
-
-
-def _print(data: bytes) -> None:
-    """Write all data to standard output, or raise."""
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
-def _reset(start: str) -> str:
-    """Parse --from."""
-    if start in ("earliest", "latest"):
-        return start
-    if start.isascii() and start.isdecimal():
-        return f"by_timestamp:{start}"
-    try:
-        when = datetime.fromisoformat(start)
-    except ValueError:
-        raise typer.BadParameter(
-            f"invalid start {start!r}: expected earliest, latest, an ISO 8601 time or milliseconds",
-            param_hint="--from",
-        ) from None
-    at = round(when.timestamp() * MILLISECONDS)  # a time without a zone is local time
-    if at < 0:
-        raise typer.BadParameter(f"{start} is before 1970", param_hint="--from")
-    return f"by_timestamp:{at}"
+    known = {name: [each.partition for each in found[name].partitions] for name in names}
+    for name in names:
+        for number in wanted or []:
+            if number not in known[name]:
+                raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name}-{number}")
+    return [TopicPartition(name, number) for name in names for number in wanted or known[name]]

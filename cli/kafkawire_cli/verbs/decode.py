@@ -11,7 +11,7 @@ import typer
 from .. import pipes
 from ..input.entries import BareBody, capture_files, each_file, entries
 from ..input.inputs import Format, InputError
-from ..input.names import api_key, direction_of
+from ..input.names import api_key, complete_api, complete_table, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, PortOption
 from ..input.sources import Known, known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
@@ -41,7 +41,12 @@ def decode(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     api: Annotated[
-        str | None, typer.Option(metavar="API", help="Decode a bare message body of this API.")
+        str | None,
+        typer.Option(
+            metavar="API",
+            help="Decode a bare message body of this API.",
+            autocompletion=complete_api,
+        ),
     ] = None,
     version: Annotated[
         int | None, typer.Option(metavar="N", help="With --api: API version.")
@@ -82,6 +87,7 @@ def decode(  # noqa: PLR0913 - options of the verb
             metavar="NAME",
             help="Write a table instead of messages: exchanges, records, ... (docs/tables.md); "
             "repeatable.",
+            autocompletion=complete_table,
         ),
     ] = None,
     to: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.names import checked_version, direction_of, message_name
+from ..input.names import checked_version, complete_message, direction_of, message_name
 
 
 def encode(
@@ -20,7 +20,11 @@ def encode(
     ],
     api: Annotated[
         str,
-        typer.Option(metavar="API", help="API or message: Fetch, FetchRequest, TopicRecord, 1."),
+        typer.Option(
+            metavar="API",
+            help="API or message: Fetch, FetchRequest, TopicRecord, 1.",
+            autocompletion=complete_message,
+        ),
     ],
     version: Annotated[int, typer.Option(metavar="N", help="API version.")],
     direction: Annotated[

@@ -16,7 +16,7 @@ import typer
 from kafkawire.display import printable, printable_lines
 
 from ..input.inputs import InputError, hex_bytes
-from ..input.names import checked_version, direction_of, message_name
+from ..input.names import checked_version, complete_message, direction_of, message_name
 
 if TYPE_CHECKING:
     from kafkawire.primitives import MessageInfo
@@ -47,7 +47,11 @@ def explain(
     ],
     api: Annotated[
         str | None,
-        typer.Option(metavar="API", help="API, message name or API key: Fetch, FetchRequest, 1."),
+        typer.Option(
+            metavar="API",
+            help="API, message name or API key: Fetch, FetchRequest, 1.",
+            autocompletion=complete_message,
+        ),
     ] = None,
     version: Annotated[int | None, typer.Option(metavar="N", help="API version.")] = None,
     frame: Annotated[

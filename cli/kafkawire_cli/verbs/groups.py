@@ -5,6 +5,7 @@ Law: lag is the end offset of a partition minus the committed offset; it is unkn
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -14,6 +15,7 @@ from kafkawire.display import plural, printable
 from ..input import cluster as live
 from ..input.cluster import ClusterOption, SettingOption
 from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
+from ..live.group_offsets import NO_OFFSETS, OffsetOptions, change, checked
 from ..render.report import Section, count_text, print_report, ranges_text
 from .capture_groups import groups as of_captures
 
@@ -60,6 +62,7 @@ def groups(
         list[str] | None,
         typer.Option(metavar="GROUP", help="Delete this group and its offsets; repeatable."),
     ] = None,
+    offsets: OffsetOptions = NO_OFFSETS,
     setting: SettingOption = None,
     options: ReportOptions = DEFAULTS,
 ) -> None:
@@ -70,6 +73,7 @@ def groups(
     kafkawire groups trace.pcap --group orders --format json | jq '.groups[].rebalances'
     kafkawire groups -b localhost:9092
     kafkawire groups -b localhost:9092 --group orders
+    kafkawire groups -b localhost:9092 --group orders --reset-offsets --to-earliest --all-topics
 
     With --bootstrap-server, shows the groups of a live cluster and their current lag. In captures,
     lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
@@ -80,12 +84,16 @@ def groups(
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")
+    target = checked(offsets, wanted, round(time.time() * 1000))
 
     async def work() -> None:
         async with live.admin(bootstrap, setting) as admin:
             for group_id in delete or []:
                 await admin.delete_group(group_id)
-            if not delete:
+                typer.echo(printable(f"deleted group {group_id}"))
+            if wanted and (offsets.reset_offsets or offsets.delete_offsets):
+                await change(admin, wanted[0], offsets, target, options.form)
+            elif not delete:
                 await _show(admin, wanted, options.form)
 
     live.run(work)

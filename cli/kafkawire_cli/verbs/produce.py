@@ -29,10 +29,14 @@ CHUNK: Final = 1 << 16
 
 
 class LineFormat(NamedTuple):
-    """The format of a line: the separator after its key, and the text that stands for null."""
+    """The format of a line: the separator after its key, and the text that stands for null.
+
+    headers: those of each record.
+    """
 
     separator: bytes | None
     null: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
 
     def record(self, line: bytes) -> tuple[bytes | None, bytes | None]:
         """Split a line into key and value."""
@@ -42,7 +46,7 @@ class LineFormat(NamedTuple):
         return key, None if line == self.null else line
 
 
-def produce(
+def produce(  # noqa: PLR0913 - options of the verb
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic to send to.")],
     bootstrap: BootstrapOption = "localhost:9092",
     source: Annotated[
@@ -62,6 +66,12 @@ def produce(
         int | None,
         typer.Option("--partition", "-p", min=0, metavar="N", help="Partition [default: by key]."),
     ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header", "-H", metavar="NAME=VALUE", help="Header of each record; repeatable."
+        ),
+    ] = None,
     null: Annotated[
         str | None,
         typer.Option("--null", metavar="TEXT", help="Send this value as null (a tombstone)."),
@@ -75,7 +85,7 @@ def produce(
 
     \b
     echo 'alice:apples' | kafkawire produce orders -b localhost:9092 -K :
-    kafkawire produce orders -i lines.txt -o compression.type=zstd -o acks=1
+    kafkawire produce orders -H source=import -i lines.txt -X compression.type=zstd -X acks=1
 
     Prints the number of delivered and failed records. Exit code 1: a record was not delivered, or
     cluster or topic not found; 2: usage error.
@@ -85,7 +95,7 @@ def produce(
 
     if key_separator == "":
         raise typer.BadParameter("must not be empty", param_hint="--key-separator")
-    line_format = LineFormat(_bytes(key_separator), _bytes(null))
+    line_format = LineFormat(_bytes(key_separator), _bytes(null), _headers(header or []))
     config = live.settings(bootstrap, setting, PRODUCER_KEYS)
     report = DeliveryReport(verbose)
 
@@ -107,6 +117,17 @@ def produce(
 
 def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode(errors="surrogateescape")
+
+
+def _headers(given: list[str]) -> tuple[tuple[str, bytes | None], ...]:
+    """Parse headers; a name may be given more than once."""
+    headers = []
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise typer.BadParameter(f"{text!r}: expected NAME=VALUE", param_hint="--header")
+        headers.append((name, _bytes(value)))
+    return tuple(headers)
 
 
 class DeliveryReport:
@@ -166,7 +187,9 @@ async def _send(
     """Send lines with bounded memory. Stop reading after an error that would affect every line."""
     async for line in _lines(source):
         key, value = line_format.record(line)
-        future = await producer.send(topic, value, key=key, partition=partition)
+        future = await producer.send(
+            topic, value, key=key, partition=partition, headers=line_format.headers
+        )
         error = await report.add(future)
         if error is not None and _affects_all(error):
             return

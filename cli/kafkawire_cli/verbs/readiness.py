@@ -9,6 +9,7 @@ import typer
 
 from kafkawire.display import plural
 
+from ..input.names import complete_release
 from ..input.options import DEFAULTS, Files, ReportOptions
 from ..input.sources import reading
 from ..render.report import Section, count_text, print_capture_report, top
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 def readiness(
     given: Files,
     target: Annotated[
-        str, typer.Option(metavar="RELEASE", help="The Kafka release to upgrade to, such as 4.0.")
+        str,
+        typer.Option(
+            metavar="RELEASE",
+            help="The Kafka release to upgrade to, such as 4.0.",
+            autocompletion=complete_release,
+        ),
     ],
     options: ReportOptions = DEFAULTS,
 ) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from kafkawire.display import printable_lines
 
-from ..input.names import suggestion
+from ..input.names import complete_message, complete_release, suggestion
 
 if TYPE_CHECKING:
     from kafkawire_codegen.dialect import MessageSchema
@@ -95,7 +95,12 @@ def lint(
 @app.command("show", short_help="Show the fields of a message by version.")
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Message, API (both directions), or schema file.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Message, API (both directions), or schema file.",
+            autocompletion=complete_message,
+        ),
     ],
     schemas: SchemasOption = None,
     each: Annotated[
@@ -169,7 +174,10 @@ def coverage(
     release: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RELEASE...", help="Kafka releases [default: all].", show_default=False
+            metavar="RELEASE...",
+            help="Kafka releases [default: all].",
+            show_default=False,
+            autocompletion=complete_release,
         ),
     ] = None,
     schemas: SchemasOption = None,

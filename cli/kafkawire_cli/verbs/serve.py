@@ -17,11 +17,13 @@ import typer
 
 from kafkawire.display import printable
 
+from ..input.names import complete_release
 from ..input.options import pairs
 from ..pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker import Close, Report
+    from kafkawire.broker.faults import Fault
     from kafkawire.net.server import ServerConfig
     from kafkawire.net.server_recording import Recording
 
@@ -40,6 +42,7 @@ def serve(  # noqa: PLR0913 - options of the verb
             metavar="RELEASE",
             help="Kafka release to emulate, such as 2.8, or all [default: 4.3].",
             show_default=False,
+            autocompletion=complete_release,
         ),
     ] = None,
     host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
@@ -64,6 +67,14 @@ def serve(  # noqa: PLR0913 - options of the verb
         Path | None,
         typer.Option(metavar="PEM", help="Listen with TLS: file with certificate and key."),
     ] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Make requests fail: an API and nth=, probability=, action=error|delay|drop|"
+            "truncate|corrupt|disconnect, error=, delay=, ...; repeatable.",
+        ),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -79,13 +90,15 @@ def serve(  # noqa: PLR0913 - options of the verb
     kafkawire serve --topic orders:6
     kafkawire serve --brokers 3 --release 2.8 --set group.initial.rebalance.delay.ms=0
     kafkawire serve --user alice:secret --record talk.pcap
+    kafkawire serve --fault 'Produce nth=3 action=disconnect' --fault 'Fetch error=NOT_CONTROLLER'
 
     Prints a line per request. Exit code 2: usage error.
     """
+    faults = [_fault(each) for each in fault or []]
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
     recording = _recording(record)
     with stop_at_closed_pipe():
-        asyncio.run(_serve(config, recording, quiet))
+        asyncio.run(_serve(config, recording, quiet, faults))
 
 
 def _config(
@@ -167,7 +180,18 @@ def _recording(path: Path | None) -> Recording | None:
         raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--record") from None
 
 
-async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool) -> None:
+def _fault(text: str) -> Fault:
+    from kafkawire.broker.faults import Fault
+
+    try:
+        return Fault.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r}: {error}", param_hint="--fault") from None
+
+
+async def _serve(
+    config: ServerConfig, recording: Recording | None, quiet: bool, faults: list[Fault]
+) -> None:
     from kafkawire.net.server import Server
 
     server = Server(
@@ -185,6 +209,7 @@ async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool)
     except OSError as error:
         print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
         raise typer.Exit(2) from None
+    server.cluster.faults.extend(faults)
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
         await stopped.wait()

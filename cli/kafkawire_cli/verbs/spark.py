@@ -10,7 +10,7 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.names import unknown_table
+from ..input.names import complete_table, unknown_table
 from ..input.options import BrokerOption, PortOption, pairs
 from ..input.sources import known
 
@@ -50,6 +50,7 @@ def spark(  # noqa: PLR0913 - options of the verb
             "--table",
             metavar="NAME",
             help="Write this table: exchanges, records, ... (docs/tables.md); repeatable.",
+            autocompletion=complete_table,
         ),
     ] = None,
     master: Annotated[

@@ -15,6 +15,7 @@ from kafkawire.display import plural
 from ..input import cluster as live
 from ..input.cluster import ClusterOption, SettingOption
 from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions, pairs
+from ..live.offset_spec import OffsetKind, parse_offset
 from ..render.report import Section, count_text, print_report
 from .capture_topics import Sort
 from .capture_topics import topics as of_captures
@@ -59,13 +60,21 @@ class Changes(NamedTuple):
 NO_CHANGES: Final = Changes()
 
 
-def topics(
+def topics(  # noqa: PLR0913 - options of the verb
     context: typer.Context,
     given: OptionalFiles = None,
     bootstrap: ClusterOption = None,
     named: Annotated[
         list[str] | None,
         typer.Option("--topic", metavar="NAME", help="Describe this topic; repeatable."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="With --topic: show the offset of the first record not older (ISO 8601, or @ and "
+            "milliseconds since 1970).",
+        ),
     ] = None,
     changes: Changes = NO_CHANGES,
     setting: SettingOption = None,
@@ -78,7 +87,7 @@ def topics(
     kafkawire topics trace*.pcap
     kafkawire topics trace.pcap --sort records --top 50
     kafkawire topics -b localhost:9092
-    kafkawire topics -b localhost:9092 --topic orders
+    kafkawire topics -b localhost:9092 --topic orders --at 2026-01-31T12:00:00Z
     kafkawire topics -b localhost:9092 --create orders:6 --config retention.ms=60000
 
     With --bootstrap-server, lists, describes, creates or deletes topics of a live cluster. In
@@ -89,6 +98,9 @@ def topics(
         return
     if sum(map(bool, (named, changes.create, changes.delete))) > 1:
         raise typer.BadParameter("not allowed together", param_hint="--topic, --create, --delete")
+    if at is not None and not named:
+        raise typer.BadParameter("only allowed with --topic", param_hint="--at")
+    timestamp = None if at is None else _time(at)
     new_topics = changes.new_topics()
     configs = pairs(changes.config, "--config")
 
@@ -104,7 +116,7 @@ def topics(
             for name in changes.delete or []:
                 await admin.delete_topic(name)
             if not new_topics and not changes.delete:
-                await _show(admin, named, options.form)
+                await _show(admin, named, timestamp, options.form)
 
     live.run(work)
 
@@ -117,10 +129,18 @@ def _new_topic(text: str) -> tuple[str, int]:
     return name, int(count) if separator else -1
 
 
-async def _show(admin: Admin, named: list[str] | None, form: Form) -> None:
+def _time(text: str) -> int:
+    """Parse --at."""
+    found = parse_offset(text, "--at")
+    if found.kind is not OffsetKind.TIME:
+        raise typer.BadParameter(f"{text!r} is not a time", param_hint="--at")
+    return found.number
+
+
+async def _show(admin: Admin, named: list[str] | None, timestamp: int | None, form: Form) -> None:
     names = await admin.list_topics() if named is None else list(dict.fromkeys(named))
     found = list((await admin.describe_topics(names)).values()) if names else []
-    ends = await _ends(admin, found) if named else {}
+    ends = await _ends(admin, found, timestamp) if named else {}
     print_report(
         form,
         lambda: [_section(topic, ends) for topic in found] if named else [_list(found)],
@@ -128,11 +148,11 @@ async def _show(admin: Admin, named: list[str] | None, form: Form) -> None:
     )
 
 
-Ends = dict[tuple[str, int], tuple[int, int]]
-"""Earliest offset and end offset of each partition."""
+Ends = dict[tuple[str, int], tuple[int, ...]]
+"""First offset and end offset of each partition, and where wanted the offset of a time."""
 
 
-async def _ends(admin: Admin, found: list[TopicInfo]) -> Ends:
+async def _ends(admin: Admin, found: list[TopicInfo], timestamp: int | None) -> Ends:
     from kafkawire.net.admin import EARLIEST, LATEST
 
     online = [
@@ -140,7 +160,14 @@ async def _ends(admin: Admin, found: list[TopicInfo]) -> Ends:
     ]
     first = await admin.list_offsets(dict.fromkeys(online, EARLIEST))
     last = await admin.list_offsets(dict.fromkeys(online, LATEST))
-    return {each: (first[each].offset, last[each].offset) for each in online}
+    ends = {each: (first[each].offset, last[each].offset) for each in online}
+    if timestamp is None:
+        return {**ends}
+    at = await admin.list_offsets(dict.fromkeys(online, timestamp))
+    return {
+        each: (*ends[each], at[each].offset if at[each].offset >= 0 else last[each].offset)
+        for each in online
+    }
 
 
 def _list(found: list[TopicInfo]) -> Section:
@@ -167,10 +194,11 @@ def _notes(topic: TopicInfo) -> str:
 
 
 def _section(topic: TopicInfo, ends: Ends) -> Section:
-    head = (">partition", ">leader", ">epoch", "replicas", "in sync", ">first", ">end")
+    head: tuple[str, ...] = (">partition", ">leader", ">epoch", "replicas", "in sync")
+    head += (">first", ">end", ">at")[: max(map(len, ends.values()), default=2)]
     rows = []
     for each in topic.partitions:
-        first, end = ends.get((topic.name, each.partition), ("", ""))
+        offsets = ends.get((topic.name, each.partition), ())
         rows.append(
             (
                 str(each.partition),
@@ -178,8 +206,8 @@ def _section(topic: TopicInfo, ends: Ends) -> Section:
                 str(each.leader_epoch) if each.leader_epoch >= 0 else "",
                 ",".join(map(str, each.replicas)),
                 ",".join(map(str, each.isr)),
-                str(first),
-                str(end),
+                *map(str, offsets),
+                *[""] * (len(head) - 5 - len(offsets)),
             )
         )
     title = f"{topic.name}: {plural(len(topic.partitions), 'partition')}"
@@ -191,8 +219,8 @@ def _json(topic: TopicInfo, ends: Ends) -> dict[str, Any]:
     partitions = []
     for each in topic.partitions:
         fields: dict[str, Any] = each._asdict()
-        if (topic.name, each.partition) in ends:
-            fields["first_offset"], fields["end_offset"] = ends[topic.name, each.partition]
+        offsets = ends.get((topic.name, each.partition), ())
+        fields |= zip(("first_offset", "end_offset", "offset_at"), offsets, strict=False)
         partitions.append(fields)
     return {
         "name": topic.name,

@@ -39,13 +39,14 @@ def handle(
     if len(group.members) and group.protocol_type != CONSUMER:
         return error_response(body, E.NON_EMPTY_GROUP)
     in_use = coordinator.subscribed(group)
+    all_in_use = in_use is None and group.protocol_type == CONSUMER
     topics, deleted = [], []
     for topic in body.topics:
         responses = []
         for each in topic.partitions:
             known = broker.topics.partition(topic.name, each.partition_index)
             code = E.NONE if known is not None else E.UNKNOWN_TOPIC_OR_PARTITION
-            if in_use is None or topic.name in in_use:
+            if all_in_use or topic.name in (in_use or ()):
                 code = E.GROUP_SUBSCRIBED_TO_TOPIC
             if not code:
                 deleted.append((topic.name, each.partition_index))

@@ -32,6 +32,7 @@ from . import configs, groups, topics
 from .calls import CallRunner, check
 from .values import (
     BrokerInfo,
+    BrokerVersions,
     ClusterInfo,
     CommittedOffset,
     ConfigEntry,
@@ -131,6 +132,11 @@ class Admin(Scoped):
         )
         return ClusterInfo(response.cluster_id, response.controller_id, brokers)
 
+    async def broker_versions(self, broker_id: int) -> BrokerVersions:
+        """Return the versions of APIs and the features that a broker supports."""
+        number = whole(broker_id, "broker_id", 0, INT32)
+        return await topics.broker_versions(self._calls, number)
+
     # Records.
 
     async def list_offsets(
@@ -192,6 +198,16 @@ class Admin(Scoped):
     async def group_offsets(self, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
         """Return the committed offsets of a group, by (topic, partition)."""
         return await groups.list_offsets(self._calls, text(group_id, "group_id"))
+
+    async def alter_group_offsets(
+        self, group_id: str, offsets: Mapping[tuple[str, int], int]
+    ) -> None:
+        """Set committed offsets, (topic, partition) -> offset, of a group without members."""
+        checked = {
+            topic_partition(where): whole(offset, "offset", 0, INT64)
+            for where, offset in offsets.items()
+        }
+        await groups.alter_offsets(self._calls, text(group_id, "group_id"), checked)
 
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[tuple[str, int]]

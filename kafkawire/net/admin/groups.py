@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from ...client.requests import Coordinator, CoordinatorKind
@@ -18,6 +18,12 @@ from ...messages.describe_groups_request import DescribeGroupsRequest
 from ...messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
 from ...messages.list_groups_request import ListGroupsRequest
 from ...messages.list_groups_response import ListGroupsResponse
+from ...messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ...messages.offset_commit_response import OffsetCommitResponse
 from ...messages.offset_delete_request import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -37,7 +43,10 @@ from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 GROUPS_FROM: Final = 8
 """OffsetFetch has several groups from this version on (KIP-709)."""
 LAST_WITH_NAMES: Final = 9
+"""The last version of OffsetFetch and OffsetCommit with topic names; then come ids."""
 ALL_TOPICS_FROM: Final = 2
+LOWEST_COMMIT: Final = 2
+"""OffsetCommit keeps offsets for the broker's retention time from this version on."""
 
 
 def coordinator(group_id: str) -> Coordinator:
@@ -151,6 +160,34 @@ def rows(
         for grouped in group.topics:
             for each in grouped.partitions:
                 yield grouped.name, each
+
+
+async def alter_offsets(
+    calls: CallRunner, group_id: str, offsets: Mapping[tuple[str, int], int]
+) -> None:
+    """Commit offsets for a group without members, as a client that is none of them."""
+    by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
+    for (topic, partition), offset in offsets.items():
+        by_topic[topic].append(
+            OffsetCommitRequestPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=""
+            )
+        )
+    topics = [
+        OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in by_topic.items()
+    ]
+    response = await calls.call(
+        coordinator(group_id),
+        ApiKey.OFFSET_COMMIT,
+        OffsetCommitResponse,
+        lambda _: OffsetCommitRequest(group_id=group_id, topics=topics),
+        lambda response: [row.error_code for topic in response.topics for row in topic.partitions],
+        lowest=LOWEST_COMMIT,
+        highest=LAST_WITH_NAMES,
+    )
+    for topic_result in response.topics:
+        for row in topic_result.partitions:
+            check(row.error_code, f"{topic_result.name}-{row.partition_index}")
 
 
 async def delete_offsets(

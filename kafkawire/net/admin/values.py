@@ -29,6 +29,31 @@ class ClusterInfo(NamedTuple):
     brokers: tuple[BrokerInfo, ...]
 
 
+class ApiRange(NamedTuple):
+    """The versions of an API that a broker supports; name: "" for an API unknown to us."""
+
+    api_key: int
+    name: str
+    lowest: int
+    highest: int
+
+
+class Feature(NamedTuple):
+    """A feature (KIP-584): the levels that a broker supports; level: the cluster's, 0 is off."""
+
+    name: str
+    lowest: int
+    highest: int
+    level: int
+
+
+class BrokerVersions(NamedTuple):
+    """What a broker's ApiVersions response says; apis by API key, features by name."""
+
+    apis: tuple[ApiRange, ...]
+    features: tuple[Feature, ...]
+
+
 class PartitionInfo(NamedTuple):
     """A partition; leader: -1 without one; leader_epoch: -1 if the broker does not report it."""
 

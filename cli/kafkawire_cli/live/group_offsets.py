@@ -1,0 +1,258 @@
+"""Resets and deletes committed offsets of a group (`kafkawire groups --reset-offsets`).
+
+Law: nothing is changed without `--execute`, or while the group has members. An offset outside the
+partition becomes its first or its end offset, as with Kafka's own tool.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+
+from kafkawire.display import printable
+
+from ..input.options import Form
+from ..render.report import Section, print_report
+from .offset_spec import milliseconds
+
+if TYPE_CHECKING:
+    from kafkawire.net.admin import Admin, CommittedOffset
+
+    Partition = tuple[str, int]
+
+INACTIVE: Final = ("Empty", "Dead")
+DURATION: Final = re.compile(
+    r"P(?:(?P<days>\d{1,6})D)?(?:T(?=\d)(?:(?P<hours>\d{1,6})H)?(?:(?P<minutes>\d{1,6})M)?"
+    r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,9})?)S)?)?"
+)
+
+
+class OffsetOptions(NamedTuple):
+    """Options that change committed offsets; the names are those of kafka-consumer-groups."""
+
+    reset_offsets: Annotated[
+        bool,
+        typer.Option(
+            "--reset-offsets",
+            help="With --group: set committed offsets by one of --to-..., --shift-by and "
+            "--by-duration. Shows what it would do, unless --execute is given.",
+        ),
+    ] = False
+    delete_offsets: Annotated[
+        bool,
+        typer.Option("--delete-offsets", help="With --group and --topic: delete its offsets."),
+    ] = False
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:N,...]", help="Topic, or partitions of it, to change; repeatable."
+        ),
+    ] = None
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="Change all topics with committed offsets.")
+    ] = False
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the first offsets.")] = (
+        False
+    )
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end offsets.")] = False
+    to_current: Annotated[bool, typer.Option("--to-current", help="To the committed offsets.")] = (
+        False
+    )
+    to_offset: Annotated[int | None, typer.Option(min=0, metavar="N", help="To this offset.")] = (
+        None
+    )
+    to_datetime: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="To the first records not older (ISO 8601)."),
+    ] = None
+    by_duration: Annotated[
+        str | None,
+        typer.Option(metavar="PnDTnHnMnS", help="To the first records not older than so long ago."),
+    ] = None
+    shift_by: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="By N from the committed offsets."),
+    ] = None
+    execute: Annotated[bool, typer.Option("--execute", help="Change the offsets.")] = False
+
+
+class Target(NamedTuple):
+    """Where to: a special timestamp or a time, an offset, or a distance from the committed one."""
+
+    timestamp: int | None = None
+    offset: int | None = None
+    shift: int | None = None
+
+
+NO_OFFSETS: Final = OffsetOptions()
+
+
+def checked(options: OffsetOptions, wanted: list[str] | None, now_ms: int) -> Target | None:
+    """Check that options fit together; return the target of a reset. now_ms: since 1970."""
+    chosen = [
+        name for name in OffsetOptions._fields[4:-1] if getattr(options, name) not in (None, False)
+    ]
+    if not (options.reset_offsets or options.delete_offsets):
+        for name, given in options._asdict().items():
+            if given not in (None, False):
+                raise typer.BadParameter("only allowed with --reset-offsets", param_hint=flag(name))
+        return None
+    if options.reset_offsets and options.delete_offsets:
+        raise typer.BadParameter("not allowed with --reset-offsets", param_hint="--delete-offsets")
+    if len(wanted or []) != 1:
+        raise typer.BadParameter("expected one group to change", param_hint="--group")
+    if bool(options.topic) == options.all_topics:
+        raise typer.BadParameter("expected one of both", param_hint="--topic, --all-topics")
+    if options.delete_offsets:
+        if chosen or options.execute:
+            name = flag([*chosen, "execute"][0])
+            raise typer.BadParameter("only allowed with --reset-offsets", param_hint=name)
+        return None
+    if len(chosen) != 1:
+        raise typer.BadParameter(
+            "expected one of " + ", ".join(flag(each) for each in OffsetOptions._fields[4:-1]),
+            param_hint="--reset-offsets",
+        )
+    return _target(options, now_ms)
+
+
+def flag(name: str) -> str:
+    """Return the option of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _target(options: OffsetOptions, now_ms: int) -> Target:
+    from kafkawire.net.admin import EARLIEST, LATEST
+
+    if options.to_earliest or options.to_latest:
+        return Target(timestamp=EARLIEST if options.to_earliest else LATEST)
+    if options.to_datetime is not None:
+        return Target(timestamp=milliseconds(options.to_datetime, "--to-datetime"))
+    if options.by_duration is not None:
+        return Target(timestamp=max(0, now_ms - _duration_ms(options.by_duration)))
+    if options.to_offset is not None:
+        return Target(offset=options.to_offset)
+    return Target(shift=options.shift_by or 0)
+
+
+def _duration_ms(text: str) -> int:
+    match = DURATION.fullmatch(text)
+    parts = {name: float(part) for name, part in match.groupdict().items() if part} if match else {}
+    if not parts:
+        raise typer.BadParameter(
+            f"invalid duration {text!r}: expected ISO 8601 such as PT1H30M or P1D",
+            param_hint="--by-duration",
+        )
+    return round(timedelta(**parts).total_seconds() * 1000)
+
+
+async def change(
+    admin: Admin, group_id: str, options: OffsetOptions, target: Target | None, form: Form
+) -> None:
+    """Delete offsets, or reset them to a target, or show what a reset would do."""
+    await _check_inactive(admin, group_id, members_allowed=options.delete_offsets)
+    committed = await admin.group_offsets(group_id)
+    partitions = await _partitions(admin, options, committed)
+    if target is None:
+        await admin.delete_group_offsets(group_id, partitions)
+        for topic, number in partitions:
+            typer.echo(printable(f"deleted the offset of {group_id} in {topic}-{number}"))
+        return
+    offsets = await _find(admin, target, partitions, committed)
+    if options.execute and offsets:
+        await admin.alter_group_offsets(group_id, offsets)
+    done = "set" if options.execute else "a dry run: --execute would set these offsets"
+    rows = [
+        (
+            each[0],
+            str(each[1]),
+            f"{committed[each].offset:,}" if each in committed else "",
+            f"{offset:,}",
+        )
+        for each, offset in offsets.items()
+    ]
+    head = ("topic", ">partition", ">committed", ">new offset")
+    print_report(
+        form,
+        lambda: [Section(f"Group {group_id}: {done}", head, rows)],
+        lambda: {
+            "group": group_id,
+            "executed": options.execute,
+            "offsets": [_json(each, offset, committed) for each, offset in offsets.items()],
+        },
+    )
+
+
+def _json(
+    partition: Partition, offset: int, committed: dict[Partition, CommittedOffset]
+) -> dict[str, Any]:
+    old = committed.get(partition)
+    return {
+        "topic": partition[0],
+        "partition": partition[1],
+        "committed": None if old is None else old.offset,
+        "new_offset": offset,
+    }
+
+
+async def _check_inactive(admin: Admin, group_id: str, *, members_allowed: bool) -> None:
+    """Fail if a group has members: the next commit of theirs would undo the change."""
+    states = {each.group_id: each.state for each in await admin.list_groups()}
+    state = states.get(group_id, INACTIVE[0])
+    if state == "" and group_id in states:  # brokers before KIP-518
+        state = (await admin.describe_group(group_id)).state
+    if state not in INACTIVE and not members_allowed:
+        reason = f"group {group_id!r} has members (it is {state}): stop them first"
+        typer.echo(printable(f"kafkawire groups: {reason}"), err=True)
+        raise typer.Exit(1)
+
+
+async def _partitions(
+    admin: Admin, options: OffsetOptions, committed: dict[Partition, CommittedOffset]
+) -> list[Partition]:
+    """List the partitions to change."""
+    if options.all_topics:
+        return sorted(committed)
+    wanted: list[Partition] = []
+    for text in options.topic or []:
+        name, separator, numbers = text.partition(":")
+        if separator:
+            if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", numbers):
+                raise typer.BadParameter(f"invalid partitions {numbers!r}", param_hint="--topic")
+            wanted += [(name, int(number)) for number in numbers.split(",")]
+        elif options.delete_offsets:
+            wanted += [each for each in sorted(committed) if each[0] == name]
+        else:
+            (found,) = (await admin.describe_topics([name])).values()
+            wanted += [(name, each.partition) for each in found.partitions]
+    return list(dict.fromkeys(wanted))
+
+
+async def _find(
+    admin: Admin,
+    target: Target,
+    partitions: list[Partition],
+    committed: dict[Partition, CommittedOffset],
+) -> dict[Partition, int]:
+    """Find the new offset of each partition; none for a shift from no committed offset."""
+    from kafkawire.net.admin import EARLIEST, LATEST
+
+    if target.shift is not None:
+        partitions = [each for each in partitions if each in committed]
+    firsts = await admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    if target.timestamp is not None:
+        found = await admin.list_offsets(dict.fromkeys(partitions, target.timestamp))
+        offsets = {each: at.offset for each, at in found.items()}
+    elif target.offset is not None:
+        offsets = dict.fromkeys(partitions, target.offset)
+    else:
+        offsets = {each: committed[each].offset + (target.shift or 0) for each in partitions}
+    return {
+        each: ends[each].offset if offset < 0 and target.timestamp is not None
+        else min(max(offset, firsts[each].offset), ends[each].offset)
+        for each, offset in offsets.items()
+    }  # fmt: skip

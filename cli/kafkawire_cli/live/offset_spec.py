@@ -1,0 +1,99 @@
+"""Offsets as a user types them: a number, a time, the last N records.
+
+Law: an invalid one is a usage error that lists the forms.
+
+    earliest, latest     the first record, and behind the last one
+    1234                 an offset
+    -10                  ten records before the end
+    2026-01-31T12:00:00Z the first record not older; a time without a zone is local time
+    @1769860800000       the same, in milliseconds since 1970
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from kafkawire.client.consumer import TopicPartition
+    from kafkawire.net.consumer import Consumer
+
+MILLISECONDS: Final = 1000
+MAX: Final = (1 << 63) - 1
+FORMS: Final = "earliest|latest|OFFSET|-N|TIME"
+
+
+class OffsetKind(Enum):
+    """How an offset is given."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    OFFSET = "offset"
+    LAST = "last"
+    TIME = "time"
+
+
+class OffsetSpec(NamedTuple):
+    """An offset in any partition; number: an offset, a number of records, or milliseconds."""
+
+    kind: OffsetKind
+    number: int = 0
+
+    @property
+    def reset(self) -> str | None:
+        """The value of auto.offset.reset that begins there; None if there is none."""
+        if self.kind is OffsetKind.TIME:
+            return f"by_timestamp:{self.number}"
+        return self.kind.value if self.kind in (OffsetKind.EARLIEST, OffsetKind.LATEST) else None
+
+
+def parse_offset(text: str, option: str) -> OffsetSpec:
+    """Parse an offset."""
+    if text in (OffsetKind.EARLIEST.value, OffsetKind.LATEST.value):
+        return OffsetSpec(OffsetKind(text))
+    kind = {"@": OffsetKind.TIME, "-": OffsetKind.LAST}.get(text[:1], OffsetKind.OFFSET)
+    digits = text if kind is OffsetKind.OFFSET else text[1:]
+    if digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) <= MAX:
+        return OffsetSpec(kind, int(digits))
+    return OffsetSpec(OffsetKind.TIME, milliseconds(text, option))
+
+
+def milliseconds(text: str, option: str) -> int:
+    """Parse an ISO 8601 time into milliseconds since 1970."""
+    try:
+        at = round(datetime.fromisoformat(text).timestamp() * MILLISECONDS)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"invalid offset {text!r}: expected earliest, latest, a number, -N for the last N "
+            "records, an ISO 8601 time, or @ and milliseconds since 1970",
+            param_hint=option,
+        ) from None
+    if at < 0:
+        raise typer.BadParameter(f"{text} is before 1970", param_hint=option)
+    return at
+
+
+async def find_offsets(
+    consumer: Consumer, wanted: OffsetSpec, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Find it in each partition, between its first offset and its end."""
+    chosen = list(partitions)
+    ends = await consumer.end_offsets(*chosen)
+    if wanted.kind is OffsetKind.LATEST:
+        return ends
+    firsts = await consumer.beginning_offsets(*chosen)
+    match wanted.kind:
+        case OffsetKind.TIME:
+            found = await consumer.offsets_for_times(dict.fromkeys(chosen, wanted.number))
+            offsets = {each: ends[each] if at is None else at.offset for each, at in found.items()}
+        case OffsetKind.OFFSET:
+            offsets = dict.fromkeys(chosen, wanted.number)
+        case OffsetKind.LAST:
+            offsets = {each: ends[each] - wanted.number for each in chosen}
+        case _:
+            offsets = firsts
+    return {each: min(max(offsets[each], firsts[each]), ends[each]) for each in chosen}

@@ -1,0 +1,155 @@
+"""Polls records and writes them out: the work of `kafkawire consume`.
+
+Law: in a group, only offsets of records that have been written out are committed. A failed
+connection is retried, and reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import typer
+
+from kafkawire.display import printable
+
+from ..render.consumed_records import Write
+
+if TYPE_CHECKING:
+    from kafkawire.client.consumer import ConsumerRecord, TopicPartition
+    from kafkawire.net.consumer import Consumer
+
+IDLE_SECONDS: Final = 0.5
+"""Seconds without a record after which `--exit-at-end` checks the end offsets."""
+LOG: Final = logging.getLogger("kafkawire.client")
+
+
+class Until(NamedTuple):
+    """When to stop.
+
+    most: after so many records; None for no limit. at_end: at the end of the partitions. offsets:
+    before which each partition ends. timeout_s: fail if connections fail and
+    no record arrives for so long before the end.
+    """
+
+    most: int | None = None
+    at_end: bool = False
+    offsets: Mapping[TopicPartition, int] | None = None
+    timeout_s: float = 60.0
+
+    @property
+    def ends(self) -> bool:
+        """Whether the partitions have an end."""
+        return self.at_end or self.offsets is not None
+
+
+class ConnectionLog(logging.Handler):
+    """Prints why connections failed, each reason once until records arrive again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = ""
+        self._printed: set[str] = set()
+
+    def __enter__(self) -> Self:
+        LOG.setLevel(logging.INFO)
+        LOG.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        LOG.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage()
+        if self.last not in self._printed:
+            self._printed.add(self.last)
+            typer.echo(printable(f"kafkawire consume: {self.last}; reconnecting"), err=True)
+
+    def reset(self) -> None:
+        """Records have arrived."""
+        self.last = ""
+        self._printed.clear()
+
+
+class Reader:
+    """Polls records and writes them out before the next poll.
+
+    A thread writes, so that heartbeats continue while the output pipe is full.
+    """
+
+    def __init__(self, consumer: Consumer, write: Write, until: Until) -> None:
+        self._consumer = consumer
+        self._write = write
+        self._left = until.most
+        self._until = until
+
+    async def run(self) -> None:
+        """Read until the requested end."""
+        from kafkawire.client.failures import RequestFailed
+        from kafkawire.client.requests import Reason
+
+        until = self._until
+        clock = asyncio.get_running_loop().time
+        last_records = clock()
+        with ConnectionLog() as log:
+            while self._left != 0:
+                if until.offsets is not None and await self._at_end():
+                    return
+                wait = IDLE_SECONDS if until.ends else None
+                records = await self._consumer.poll(wait, max_records=self._left)
+                if records:
+                    log.reset()
+                    await self._write_out(self._before_the_end(records))
+                    last_records = clock()
+                elif not until.ends or await self._at_end():
+                    return
+                elif log.last and clock() > last_records + until.timeout_s:
+                    raise RequestFailed(Reason.TIMED_OUT, f"the end was not reached: {log.last}")
+
+    def _before_the_end(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        ends = self._until.offsets
+        if ends is None:
+            return records
+        return [each for each in records if each.offset < ends[each.topic, each.partition]]  # type: ignore[index]  # a TopicPartition is a tuple
+
+    async def _write_out(self, records: list[ConsumerRecord]) -> None:
+        if self._left is not None:
+            self._left -= len(records)
+        data = b"".join(self._write(record) for record in records)
+        writing = asyncio.ensure_future(asyncio.to_thread(_print, data))
+        try:
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:  # interrupted: finish writing first
+                await writing
+                raise
+        except OSError:
+            self._seek_back(records)
+            raise
+
+    def _seek_back(self, records: list[ConsumerRecord]) -> None:
+        """Seek back to records that could not be written, so that they are not committed."""
+        from kafkawire.client.consumer import TopicPartition
+
+        for record in reversed(records):
+            partition = TopicPartition(record.topic, record.partition)
+            if partition in self._consumer.assignment():
+                self._consumer.seek(partition, record.offset)
+
+    async def _at_end(self) -> bool:
+        assigned = self._consumer.assignment()
+        if not assigned:
+            return False
+        ends = self._until.offsets
+        if ends is None:
+            ends = await self._consumer.end_offsets(*assigned)
+        return all([await self._consumer.position(each) >= ends[each] for each in assigned])
+
+
+def _print(data: bytes) -> None:
+    """Write all data to standard output, or raise."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
