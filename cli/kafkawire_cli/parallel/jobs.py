@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..input.inputs import Entry, InputError
 from ..input.progress import progress
 from ..input.sources import Known
-from ..render import filters, messages
+from ..render import messages
 from ..render.messages import Printed, Shape, View
 
 if TYPE_CHECKING:
+    from kafkawire.capture.filters import Filter
     from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.frames.serialised import SerialisedFrames
     from kafkawire.capture.jsonl.rows import Lines
@@ -44,11 +45,11 @@ MAX_SHARED_JOBS: Final = 3
 
 
 class DecodeOptions(NamedTuple):
-    """What to print of each capture: the format, the view, the filters, the known brokers."""
+    """What to print of each capture: the format, the view, the filter, the known brokers."""
 
     form: Shape
     view: View
-    filters: dict[str, list[str]]
+    where: Filter | None
     brokers: Known
 
 
@@ -67,8 +68,8 @@ def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterato
 
 def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
     """Decode files as one capture (`--rotated`), in the order of their first packets."""
-    from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.multifile import Traffic, file_and_packet
+    from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
     def file_of(one: LocatedItem) -> int:
@@ -79,8 +80,7 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
             traffic = Traffic(
                 files, options.brokers.ports, brokers=options.brokers.addresses, watch=watch
             )
-            for batch in traffic.batches():
-                items = [one for one in batch if isinstance(one, LocatedItem)]
+            for items in item_batches(traffic, options.where):
                 for file, some in groupby(items, file_of):
                     name = str(traffic.sources[file])
                     yield _render(name, [_renumbered(one) for one in some], options)
@@ -105,7 +105,7 @@ def _renumbered(located: LocatedItem) -> LocatedItem:
 def _decode_file(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterator[Printed]:
     """Decode a capture."""
     try:
-        for items in _batches(file, options.brokers, drawn):
+        for items in _batches(file, options, drawn):
             yield from _render_views(str(file), items, options)
     except InputError as error:
         yield Printed(b"", True, error)
@@ -149,7 +149,7 @@ def _batch_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) ->
         for file in files:
             name = str(file)
             try:
-                for items in _batches(file, options.brokers, _show_progress()):
+                for items in _batches(file, options, _show_progress()):
                     yield from output.ready()
                     if not output.submit(partial(_serialise, name, items)):
                         yield from output.write(_render(name, items, options))
@@ -177,7 +177,7 @@ def _decode_item(batch: _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
 
 def _render_views(name: str, items: list[LocatedItem], options: DecodeOptions) -> Iterator[Printed]:
     """Render rows without copying the text: it is valid until the next batch is rendered."""
-    if options.form is not Shape.JSONL or options.filters:
+    if options.form is not Shape.JSONL:
         yield _render(name, items, options)
         return
     lines = _lines(name, options.view)
@@ -190,7 +190,7 @@ def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Prin
     """Render rows as encoded text."""
     from kafkawire.capture.frames.decoding import located
 
-    if options.form is Shape.JSONL and not options.filters:
+    if options.form is Shape.JSONL:
         lines = _lines(name, options.view)
         lines.clean = True
         return Printed(lines.text(items), lines.clean)
@@ -200,9 +200,8 @@ def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Prin
     for one in items:
         found = located(one)
         entry = Entry(name, found.connection, found.client, found.broker, found.row)
-        if not options.filters or filters.matches(options.filters, entry):
-            clean = clean and entry.row.status == "ok"
-            texts.append(text(entry))
+        clean = clean and entry.row.status == "ok"
+        texts.append(text(entry))
     stdout = sys.stdout
     return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)
 
@@ -218,15 +217,19 @@ def _show_progress() -> bool:
     return not sys.stdout.isatty()  # on a terminal the bar would appear among the rows
 
 
-def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[LocatedItem]]:
-    """Read a capture in batches of rows."""
+def _batches(
+    file: Path, options: DecodeOptions, drawn: bool = False
+) -> Iterator[list[LocatedItem]]:
+    """Read a capture in batches of rows that match the filter."""
     from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
     try:
         with progress([file], drawn=drawn) as watch:
+            brokers = options.brokers
             traffic = Traffic([file], brokers.ports, brokers=brokers.addresses, watch=watch)
-            for items in traffic.item_batches():
+            for items in item_batches(traffic, options.where):
                 for at in range(0, len(items), BATCH_ROWS):
                     yield items[at : at + BATCH_ROWS]
     except CaptureError as error:

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from .. import pipes
-from ..input.entries import BareBody, capture_files, each_file, entries
+from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
+from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, PortOption
 from ..input.sources import Known, known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
-from ..render import filters
 from ..render import messages as output
 from ..render.messages import Shape, View
 
@@ -29,15 +29,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     ],
     shape: Annotated[Shape | None, ROW_FORMAT] = None,
     input_format: Annotated[Format, typer.Option(help="Input format.")] = Format.AUTO,
-    wanted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            metavar="FIELD=PATTERN",
-            help="Show only matching messages; repeatable. Fields: api, client, broker, "
-            "connection, direction, error, status, topic.",
-        ),
-    ] = None,
+    wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
     api: Annotated[
@@ -99,7 +91,7 @@ def decode(  # noqa: PLR0913 - options of the verb
 
     \b
     kafkawire decode trace.pcap
-    kafkawire decode *.pcapng.gz --format jsonl --filter api=Fetch --filter error='*'
+    kafkawire decode *.pcapng.gz --format jsonl --filter 'api == Fetch and error != NONE'
     tcpdump -i any -w - port 9092 | kafkawire decode -
     kafkawire decode 0000001f0019... --format tree
     kafkawire decode body.bin --api Metadata --version 12 --direction response
@@ -111,7 +103,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
-    brokers = known(port, broker)
+    brokers, where = known(port, broker), parse_filter(wanted)
     if table or to is not None:
         if wanted or shape or api or records or strict:
             raise typer.BadParameter(
@@ -129,7 +121,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         given,
         input_format,
         _bare(api, version, direction),
-        DecodeOptions(form, view, filters.parse(wanted or []), brokers),
+        DecodeOptions(form, view, where, brokers),
     )
     with pipes.stop_at_closed_pipe():
         messages.print(jobs, rotated=rotated)
@@ -182,9 +174,8 @@ class Messages:
         text = output.text(options.form, options.view)
         write = sys.stdout.write
         try:
-            for entry in entries(name, self._source, self._bare, options.brokers):
-                if options.filters and not filters.matches(options.filters, entry):
-                    continue
+            wanted = Wanted(options.brokers, options.where)
+            for entry in entries(name, self._source, self._bare, wanted):
                 self.clean = self.clean and entry.row.status == "ok"
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once

@@ -1,0 +1,39 @@
+"""The tree of a filter expression.
+
+Law: `!=`, `!~` and `not in` are Not of `==`, `~` and `in`, so a negation has one meaning.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from .fields import Field
+from .values import Test
+
+
+class Comparison(NamedTuple):
+    """A field is compared: it holds if the test does for one of the field's values."""
+
+    field: Field
+    test: Test
+
+
+class Not(NamedTuple):
+    """The negation of an expression."""
+
+    inner: Expression
+
+
+class And(NamedTuple):
+    """Every part holds."""
+
+    parts: tuple[Expression, ...]
+
+
+class Or(NamedTuple):
+    """One of the parts holds."""
+
+    parts: tuple[Expression, ...]
+
+
+Expression: TypeAlias = Comparison | Not | And | Or
