@@ -10,6 +10,8 @@ Law: an invalid expression is a usage error that shows the place.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -31,7 +33,7 @@ FilterOption = Annotated[
     typer.Option(
         OPTION,
         metavar="EXPRESSION",
-        help="Only what matches, such as \"api == Fetch and latency > 100ms\"; repeatable "
+        help='Only what matches, such as "api == Fetch and latency > 100ms"; repeatable '
         "(docs/capture.md#filters).",
     ),
 ]
@@ -50,13 +52,21 @@ def parse_filter(given: list[str] | None) -> Filter | None:
     if not given:
         return None
     from kafkawire.capture.filters import parse
+
+    with usage_errors():
+        found = [parse(text) for text in given]
+    return found[0] if len(found) == 1 else parse(" and ".join(f"({text})" for text in given))
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Convert errors in filters into usage errors."""
     from kafkawire.errors import FilterError
 
     try:
-        found = [parse(text) for text in given]
+        yield
     except FilterError as error:
         raise InvalidFilter(error) from None
-    return found[0] if len(found) == 1 else parse(" and ".join(f"({text})" for text in given))
 
 
 def _place(error: FilterError) -> str:

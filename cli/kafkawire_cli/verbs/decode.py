@@ -14,7 +14,7 @@ from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, PortOption
-from ..input.sources import Known, known, refuse
+from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 from ..render import messages as output
 from ..render.messages import Shape, View
@@ -105,14 +105,14 @@ def decode(  # noqa: PLR0913 - options of the verb
     view = View(secrets=show_secrets, records=records, redact=redact)
     brokers, where = known(port, broker), parse_filter(wanted)
     if table or to is not None:
-        if wanted or shape or api or records or strict:
+        if shape or api or records or strict:
             raise typer.BadParameter(
-                "not allowed with --filter, --format, --api, --records or --strict",
+                "not allowed with --format, --api, --records or --strict",
                 param_hint="--table",
             )
         if jobs > 1:
             raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
-        _write_tables(given, table, to, brokers, view)
+        _write_tables(given, table, to, Wanted(brokers, where), view)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
@@ -189,7 +189,7 @@ class Messages:
 
 
 def _write_tables(
-    given: list[str], names: list[str] | None, to: Path | None, brokers: Known, view: View
+    given: list[str], names: list[str] | None, to: Path | None, wanted: Wanted, view: View
 ) -> None:
     """Write tables of the captures, read as one capture."""
     from ..render import tables
@@ -198,7 +198,7 @@ def _write_tables(
         raise typer.BadParameter("only allowed with --table", param_hint="--output")
     with pipes.stop_at_closed_pipe():
         try:
-            refused = tables.write(given, names, to, brokers, view)
+            refused = tables.write(given, names, to, wanted.brokers, view, wanted.where)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

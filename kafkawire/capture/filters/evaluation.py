@@ -31,14 +31,18 @@ Predicate: TypeAlias = Callable[[Lookup], bool | None]
 
 
 class Filter:
-    """A parsed filter. text: as given. fields: the fields that it compares."""
+    """A parsed filter.
+
+    text: as given. fields: the fields that it compares. is_relative: whether it has times relative
+    to the first packet.
+    """
 
     def __init__(self, text: str, tree: Expression) -> None:
         self.text = text
         self.tree = tree
-        comparisons = list(_comparisons(tree))
-        self.fields: Final = frozenset(one.field for one in comparisons)
-        self.is_relative: Final = any(one.test.is_relative for one in comparisons)
+        self.comparisons: Final = list(_comparisons(tree))
+        self.fields: Final = frozenset(one.field for one in self.comparisons)
+        self.is_relative: Final = any(one.test.is_relative for one in self.comparisons)
         self._first_ns: int | None = None
         self._predicate = _compiled(tree, None)
 
@@ -54,6 +58,9 @@ class Filter:
             self._first_ns = first_ns
             self._predicate = _compiled(self.tree, first_ns)
         return self._predicate(lookup)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @lru_cache(maxsize=64)

@@ -112,9 +112,7 @@ _ALL: Final = (
     Field("client_address", Type.TEXT, "address of the client, with or without its port"),
     Field("broker", Type.TEXT, "address of the broker, with or without its port"),
     Field("connection", Type.NUMBER, "number of the TCP connection, from 0"),
-    Field(
-        "direction", Type.NAME, "`request` or `response`", _directions, _one_of(_directions)
-    ),
+    Field("direction", Type.NAME, "`request` or `response`", _directions, _one_of(_directions)),
     Field(
         "error",
         Type.NAME,
@@ -139,9 +137,7 @@ _ALL: Final = (
         of_exchange=True,
         of_body=True,
     ),
-    Field(
-        "partition", Type.NUMBER, "partitions of the exchange", of_exchange=True, of_body=True
-    ),
+    Field("partition", Type.NUMBER, "partitions of the exchange", of_exchange=True, of_body=True),
     Field("group", Type.TEXT, "groups of the exchange", of_exchange=True, of_body=True),
     Field("size", Type.SIZE, "size of the message: bytes, or with `kB`, `MB`, `KiB`, `MiB`"),
     Field(
@@ -163,3 +159,8 @@ _ALL: Final = (
 
 FIELDS: Final[dict[str, Field]] = {field.name: field for field in _ALL}
 """Every field by name."""
+
+
+def addresses(end: str | None) -> tuple[str, ...]:
+    """Return the values of an `address:port`: itself, and the address alone."""
+    return () if end is None else (end, end.rpartition(":")[0].strip("[]"))

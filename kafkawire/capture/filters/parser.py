@@ -81,27 +81,27 @@ class _Parser:
         return inner
 
     def _comparison(self) -> Expression:
-        field = self._field()
+        at, field = self.next.at, self._field()
         if self._keyword("not"):
             if not self._keyword("in"):
                 self._fail(f"expected `in` after `{field.name} not`")
-            return Not(self._membership(field))
+            return Not(self._membership(field, at))
         if self._keyword("in"):
-            return self._membership(field)
+            return self._membership(field, at)
         operator = self._operator(field)
         positive = NEGATED.get(operator, operator)
         test = test_of(field, positive, [self._value(operator)], self._text)
-        found = Comparison(field, test)
+        found = Comparison(field, test, at)
         return Not(found) if operator in NEGATED else found
 
-    def _membership(self, field: Field) -> Comparison:
+    def _membership(self, field: Field, at: int) -> Comparison:
         if self._take(Kind.OPEN) is None:
             self._fail("expected ( after `in`")
         values = [self._value("(")]
         while self._take(Kind.COMMA) is not None:
             values.append(self._value(","))
         self._closed()
-        return Comparison(field, test_of(field, EQUAL, values, self._text))
+        return Comparison(field, test_of(field, EQUAL, values, self._text), at)
 
     def _field(self) -> Field:
         token = self.next

@@ -12,10 +12,14 @@ from .values import Test
 
 
 class Comparison(NamedTuple):
-    """A field is compared: it holds if the test does for one of the field's values."""
+    """A field is compared: it holds if the test does for one of the field's values.
+
+    at: where it is in the expression.
+    """
 
     field: Field
     test: Test
+    at: int
 
 
 class Not(NamedTuple):

@@ -148,9 +148,7 @@ def _duration(field: Field, token: Token, text: str) -> int:  # noqa: ARG001 - a
     return _quantity(token, text, DURATIONS, "duration", expected)
 
 
-def _quantity(
-    token: Token, text: str, units: dict[str, int], what: str, expected: str
-) -> int:
+def _quantity(token: Token, text: str, units: dict[str, int], what: str, expected: str) -> int:
     found = _QUANTITY.fullmatch(token.text)
     scale = None if found is None else units.get(found[2].lower())
     if found is None or scale is None:

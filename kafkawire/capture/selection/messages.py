@@ -12,6 +12,7 @@ from ..exchanges.exchanges import NO_HEADER
 from ..exchanges.topic_ids import Topic, TopicNames, may_name
 from ..files.blocks import NO_TIME
 from ..filters import Values
+from ..filters.fields import addresses
 from ..frames.bodies import api
 from ..frames.decoding import LocatedItem, RawFrame, api_name
 from ..multifile import file_and_packet
@@ -147,11 +148,6 @@ def _api(message: AnyMessage) -> tuple[str, ...]:
     return key if row.api_name is None else (row.api_name.lower(), *key)
 
 
-def address(end: str | None) -> tuple[str, ...]:
-    """Return the values of an `address:port`: itself, and the address alone."""
-    return () if end is None else (end, end.rpartition(":")[0].strip("[]"))
-
-
 def _time(message: AnyMessage) -> tuple[int, ...]:
     time_ns = message.header.time_ns
     return () if time_ns in (NO_TIME, 0) else (time_ns,)
@@ -165,8 +161,8 @@ def _packet(message: AnyMessage) -> tuple[int, ...]:
 OWN: Final[dict[str, Callable[[AnyMessage], Iterable[Any]]]] = {
     "api": _api,
     "client": lambda message: _known(message.header.client_id),
-    "client_address": lambda message: address(message.item.client),
-    "broker": lambda message: address(message.item.broker),
+    "client_address": lambda message: addresses(message.item.client),
+    "broker": lambda message: addresses(message.item.broker),
     "connection": lambda message: _known(message.item.connection),
     "direction": lambda message: (message.header.direction,),
     "status": lambda message: (message.row.status.value,),

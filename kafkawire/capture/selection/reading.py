@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ...primitives import DEFAULT_LIMITS, Limits
+from ..exchanges.exchanges import Ended
 from ..files.source import Watch
 from ..filters import Filter, parse
 from ..frames.decoding import LocatedItem, located
@@ -54,8 +55,12 @@ def item_batches(traffic: Traffic, where: Filter | None) -> Iterator[list[Locate
         return
     selection: Selection[LocatedItem] = Selection(where, traffic, topic_names(traffic, where))
     for batch in traffic.batches():
-        yield selection.handle(batch)
-    yield selection.finish()
+        yield _items(selection.handle(batch))
+    yield _items(selection.finish())
+
+
+def _items(found: list[LocatedItem | Ended]) -> list[LocatedItem]:
+    return [one for one in found if not isinstance(one, Ended)]
 
 
 def topic_names(traffic: Traffic, where: Filter) -> Names | None:

@@ -9,6 +9,8 @@ would exceed the bounds is judged without its response.
                           | yes ------> queue --.
                           `- not yet -> queue --+--> items, in order
     the response, the end of the connection, or the bounds decide
+
+For reports, whole exchanges are selected: both messages, if one of them matches.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ from ..multifile import Traffic
 from ..rows import Located
 from .messages import Item, Message, Names
 
-MAX_WAITING: Final = 1 << 16
+MAX_WAITING: Final = 1 << 15
 """Messages in the queue at most."""
 
-MAX_WAITING_BYTES: Final = 1 << 26
+MAX_WAITING_BYTES: Final = 1 << 24
 """Their bytes at most."""
 
 
@@ -34,33 +36,44 @@ class Selection(Generic[Item]):
     """Selects items of one capture.
 
     traffic: the capture, for relative times. names: knows names of topics; without it, topics have
-    the names that their messages state.
+    the names that their messages state. whole: whether exchanges are selected as a whole.
     """
 
     def __init__(
-        self, where: Filter, traffic: Traffic | None = None, names: Names | None = None
+        self,
+        where: Filter,
+        traffic: Traffic | None = None,
+        names: Names | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         self._where = where
         self._traffic = traffic
         self._names = names
+        self._whole = whole
         self._learns = names is not None and any(one.name == "topic" for one in where.fields)
-        self._paired = any(field.of_exchange for field in where.fields)
+        self._paired = whole or any(field.of_exchange for field in where.fields)
         self._pairs = Exchanges()
         self._open: dict[int, Message[Item]] = {}
-        self._waiting: deque[Message[Item]] = deque()
+        self._waiting: deque[Message[Item] | Ended] = deque()
         self._waiting_bytes = 0
-        self._selected: list[Item] = []
+        self._selected: list[Item | Ended] = []
+        self._connections: set[int | None] = set()
 
-    def handle(self, items: Iterable[Item | Ended]) -> list[Item]:
-        """Handle the next items; return those that are selected, as far as that is decided."""
+    def handle(self, items: Iterable[Item | Ended]) -> list[Item | Ended]:
+        """Handle the next items; return those that are selected, as far as that is decided.
+
+        The end of a connection is selected if an item of it was.
+        """
         for item in items:
-            if not isinstance(item, Ended):
-                self._take(Message(item))
-            elif self._paired:
+            if isinstance(item, Ended):
                 self._complete(self._pairs.end(item.connection))
+                self._waiting.append(item)
+            else:
+                self._take(Message(item))
         return self._take_selected()
 
-    def finish(self) -> list[Item]:
+    def finish(self) -> list[Item | Ended]:
         """Handle the end of the capture."""
         self._complete(self._pairs.finish())
         return self._take_selected()
@@ -79,8 +92,10 @@ class Selection(Generic[Item]):
         self._waiting_bytes += message.size
         self._release()
         while len(self._waiting) > MAX_WAITING or self._waiting_bytes > MAX_WAITING_BYTES:
-            self._waiting[0].alone = True
-            self._judge(self._waiting[0])
+            first = self._waiting[0]
+            assert not isinstance(first, Ended)
+            first.alone = True
+            self._judge(first)
             self._release()
 
     def _pair(self, message: Message[Item]) -> None:
@@ -89,7 +104,7 @@ class Selection(Generic[Item]):
         ends = item.client or "", item.broker or ""
         self._open[id(message.header)] = message
         self._complete(self._pairs.take(Located(item.connection, *ends, message.header)))
-        if message.verdict is None:
+        if message.verdict is None and not self._whole:
             self._judge(message)
         if message.verdict is None and message.expects_no_response():
             message.alone = True
@@ -106,6 +121,9 @@ class Selection(Generic[Item]):
                 message.alone = not others
                 if message.verdict is None:
                     self._judge(message)
+            if self._whole and any(message.verdict for message in found):
+                for message in found:
+                    message.verdict = True
             for message in found:
                 message.other = None
 
@@ -117,13 +135,22 @@ class Selection(Generic[Item]):
     def _release(self) -> None:
         """Move what is decided from the front of the queue to the result."""
         waiting = self._waiting
-        while waiting and waiting[0].verdict is not None:
-            message = waiting.popleft()
-            self._waiting_bytes -= message.size
-            if message.verdict:
-                self._selected.append(message.item)
+        while waiting:
+            first = waiting[0]
+            if isinstance(first, Ended):
+                if first.connection in self._connections:
+                    self._connections.remove(first.connection)
+                    self._selected.append(first)
+            elif first.verdict is None:
+                return
+            else:
+                self._waiting_bytes -= first.size
+                if first.verdict:
+                    self._connections.add(first.item.connection)
+                    self._selected.append(first.item)
+            waiting.popleft()
 
-    def _take_selected(self) -> list[Item]:
+    def _take_selected(self) -> list[Item | Ended]:
         self._release()
         found, self._selected = self._selected, []
         return found
