@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
-from kafkawire.capture.filters import Filter
 from kafkawire.capture.exchanges.topic_ids import TopicNames
+from kafkawire.capture.filters import Filter
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located, Row
 from kafkawire.capture.selection.selecting import Selection

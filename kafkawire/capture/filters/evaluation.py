@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from .fields import Field
 from .parser import parse_tree
-from .tree import And, Comparison, Expression, Not, Or
+from .tree import Comparison, Expression, Not, Or
 
 
 class Values(NamedTuple):

@@ -106,7 +106,8 @@ class _Parser:
     def _field(self) -> Field:
         token = self.next
         if token.kind is Kind.END:
-            self._fail("expected a field, but the filter ends" if token.at else "empty filter")
+            empty = len(self._tokens) == 1
+            self._fail("empty filter" if empty else "expected a field, but the filter ends")
         known = ", ".join(FIELDS)
         if token.kind is not Kind.WORD or token.text.lower() in KEYWORDS:
             self._fail(f"expected a field before {token.text!r}; fields: {known}")
