@@ -141,20 +141,17 @@ def _digits(text: bytes, name: str) -> bytes:
 
 
 def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Entry]:
-    from kafkawire.capture import decode_capture
+    from kafkawire.capture.frames.decoding import located
+    from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
+    brokers = wanted.brokers
     try:
         with progress([source], drawn=not sys.stdout.isatty()) as watch:
-            brokers = wanted.brokers
-            rows = decode_capture(
-                source,
-                ports=brokers.ports,
-                brokers=brokers.addresses,
-                watch=watch,
-                where=wanted.where,
-            )
-            for found in rows:
-                yield Entry(name, found.connection, found.client, found.broker, found.row)
+            traffic = Traffic([source], brokers.ports, brokers=brokers.addresses, watch=watch)
+            for items in item_batches(traffic, wanted.where):
+                for found in map(located, items):
+                    yield Entry(name, *found, traffic.first_ns)
     except CaptureError as error:
         raise InputError(f"{name}: {error}") from None

@@ -16,7 +16,8 @@ from ..input.names import api_key, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, PortOption
 from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
-from ..render import messages as output
+from ..render import message_table
+from ..render.message_table import Colour, Times
 from ..render.messages import Shape, View
 
 
@@ -67,6 +68,17 @@ def decode(  # noqa: PLR0913 - options of the verb
         bool,
         typer.Option("--rotated", help="Read rotated files as one capture."),
     ] = False,
+    times: Annotated[
+        Times,
+        typer.Option(
+            "--time",
+            help="Times in the table: UTC, local, since the first packet, or since the message "
+            "before.",
+        ),
+    ] = Times.UTC,
+    colour: Annotated[
+        Colour, typer.Option("--color", help="Colour the table; auto: on a terminal.")
+    ] = Colour.AUTO,
     table: Annotated[
         list[str] | None,
         typer.Option(
@@ -121,7 +133,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         given,
         input_format,
         _bare(api, version, direction),
-        DecodeOptions(form, view, where, brokers),
+        DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
         messages.print(jobs, rotated=rotated)
@@ -129,6 +141,17 @@ def decode(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2)
     if strict and not messages.clean:
         raise typer.Exit(1)
+
+
+def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> message_table.Style:
+    """Return how the table looks; the options of the table need it."""
+    if form is not Shape.TABLE:
+        if times is not Times.UTC or colour is Colour.ALWAYS:
+            option = "--color" if times is Times.UTC else "--time"
+            raise typer.BadParameter("only allowed with --format table", param_hint=option)
+        return message_table.Style()
+    files = list(dict.fromkeys(each_file(given)))
+    return message_table.style(times, colour, files)
 
 
 class Messages:
@@ -150,7 +173,7 @@ class Messages:
     def print(self, jobs: int, *, rotated: bool) -> None:
         """Print the messages; captures are decoded in several processes, or as one capture."""
         if self._options.form is Shape.TABLE:
-            print(output.heading(), flush=True)
+            print(message_table.heading(self._options.look), flush=True)
         files = capture_files(self._given, self._source, self._bare)
         if files:
             self._print_captures(files, jobs, rotated=rotated)
@@ -171,7 +194,7 @@ class Messages:
 
     def _print_input(self, name: str) -> None:
         options = self._options
-        text = output.text(options.form, options.view)
+        text = options.formatter()
         write = sys.stdout.write
         try:
             wanted = Wanted(options.brokers, options.where)
