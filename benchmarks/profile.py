@@ -28,9 +28,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from kafkawire.capture import decode_capture
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.jsonl.rows import Lines
-from kafkawire.capture.multifile import Traffic, decode_capture
+from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.records import Compression, RecordBatches

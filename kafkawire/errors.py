@@ -13,8 +13,9 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |   |-- UnknownApiKey
     |   `-- UnsupportedVersion
     |-- ProtocolError        LocalProtocolError (the caller), RemoteProtocolError (the peer)
-    `-- CaptureError(reason, offset)
-                             BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
+    |-- CaptureError(reason, offset)
+    |                        BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
+    `-- FilterError(reason, text, at, length)
 """
 
 from __future__ import annotations
@@ -166,3 +167,20 @@ class CorruptCapture(CaptureError):
 
 class UnsupportedLinkType(CaptureError):
     """Packets of an unsupported link type."""
+
+
+class FilterError(KafkaWireError, ValueError):
+    """A filter expression that is invalid.
+
+    reason: what is wrong, one sentence. text: the expression. at, length: the invalid part of it.
+    """
+
+    def __init__(self, reason: str, text: str, at: int, length: int = 1) -> None:
+        super().__init__(reason, text, at, length)
+        self.reason = reason
+        self.text = text
+        self.at = at
+        self.length = length
+
+    def __str__(self) -> str:
+        return f"{self.reason} (at character {self.at + 1} of the filter)"

@@ -101,7 +101,8 @@ def _escaped_usage_errors() -> Iterator[None]:
         yield
     except CLICK_ERROR as error:
         if type(error).__name__ != HELP_SHOWN:
-            error.message = printable(_in_plain_words(error.message))
+            place: str = getattr(error, "place", "")  # of `input.filters.InvalidFilter`
+            error.message = printable(_in_plain_words(error.message)) + place
         raise
 
 

@@ -10,8 +10,8 @@ Law: no capture makes it fail, nothing is invented, nothing is lost.
 from .engine import Engine
 from .files.source import read_capture
 from .frames.bare import decode_body, decode_frames
-from .multifile import decode_capture
 from .rows import Located, Row, Status
+from .selection.reading import decode_capture
 
 __all__ = [
     "Engine",

@@ -90,6 +90,7 @@ class Traffic:
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
     watch: called with the progress. Iterate it once; several times only if `repeatable`.
+    first_ns: when the first packet was captured; None before it is read.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Traffic:
         self.brokers = brokers
         self.watch = watch
         self.reassembly = reassembly
+        self.first_ns: int | None = None
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures.
@@ -161,6 +163,8 @@ class Traffic:
             parser = PacketParser()
             last = packet_id(file, 0)
             for block in capture:
+                if self.first_ns is None and len(block):
+                    self.first_ns = int(block.ts[0])
                 first = packet_id(file, block.first)
                 last = first + len(block) - 1
                 yield from engine.handle(parser.parse(replace(block, first=first)))
@@ -209,24 +213,3 @@ def first_time(source: Source) -> int:
 
 def _first_time_and_name(source: Source) -> tuple[int, str]:
     return first_time(source), str(source)
-
-
-def decode_capture(
-    source: Source,
-    *,
-    ports: Collection[int] = (),
-    limits: Limits = DEFAULT_LIMITS,
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
-    brokers: Collection[str] = (),
-    watch: Watch | None = None,
-) -> Iterator[Located]:
-    """Decode a capture file, or a stream that is still being written.
-
-    Rows are yielded as soon as they are complete. ports, brokers: as in `Engine`. watch: called
-    with the progress. Raises BadMagic or TruncatedCapture if the source is not a capture;
-    ValueError as Engine does.
-    """
-    traffic = Traffic([source], ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
-    for batch in traffic.item_batches():
-        for item in batch:
-            yield located(item, limits)

@@ -86,9 +86,13 @@ KINDS: Final = {
 
 
 class Payload(Collector):
-    """Classifies every payload byte. missing: bytes that were sent but not captured."""
+    """Classifies every payload byte. missing: bytes that were sent but not captured.
 
-    def __init__(self) -> None:
+    filtered: whether there is a filter; then the bytes are those of the rows that match.
+    """
+
+    def __init__(self, *, filtered: bool = False) -> None:
+        self._filtered = filtered
         self.captured = self.missing = 0
         self.bytes: Counter[str] = Counter()
         self._ended = bytearray()  # by connection, 1 once it has ended
@@ -103,11 +107,15 @@ class Payload(Collector):
         if not size:
             return
         self.bytes[kind] += size
-        if self._has_ended(found.connection):  # not included in `Ended.captured_bytes`
+        if self._filtered or self._has_ended(
+            found.connection
+        ):  # not included in `Ended.captured_bytes`
             self.captured += size
 
     def ended(self, connection: Ended) -> None:
         """Add the captured bytes of a connection when it ends."""
+        if self._filtered:
+            return
         self.captured += connection.captured_bytes
         self.bytes["repeated"] += connection.repeated_bytes
         number = connection.connection

@@ -9,12 +9,15 @@ Law: each row, exchange and end of a connection is passed once to each collector
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
+from kafkawire.capture.exchanges.topic_ids import TopicNames
+from kafkawire.capture.filters import Filter
 from kafkawire.capture.multifile import Traffic
-from kafkawire.capture.rows import Located
+from kafkawire.capture.rows import Located, Row
+from kafkawire.capture.selection.selecting import Selection
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.entities import Entities
 
@@ -48,21 +51,25 @@ class Reading:
     """A capture to read.
 
     context: topic names and packet positions. watch: progress of reading. refused: number of given
-    files that are not captures.
+    files that are not captures. where: only exchanges of which a message matches are passed, and
+    other rows that match.
     """
 
-    def __init__(self, traffic: Traffic, watch: Watch, refused: int = 0) -> None:
+    def __init__(
+        self, traffic: Traffic, watch: Watch, refused: int = 0, where: Filter | None = None
+    ) -> None:
         self.traffic = traffic
         self.context = Context(traffic)
         self.watch = watch
         self.refused = refused
+        self.where = where
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
         rows = [each.row for each in collectors if type(each).row is not Collector.row]
         ends = [each.ended for each in collectors if type(each).ended is not Collector.ended]
         pairs = Exchanges()
-        for item in self.context.located():
+        for item in self._items():
             if isinstance(item, Located):
                 for row in rows:
                     row(item)
@@ -77,6 +84,23 @@ class Reading:
         self.watch.again = True
         self.context.name_topics()
         self.watch.again = False
+
+    def _items(self) -> Iterator[Located | Ended]:
+        if self.where is None:
+            yield from self.context.located()
+            return
+        selection = Selection[Located](self.where, self.traffic, self, whole=True)
+        for item in self.context.located():
+            yield from selection.handle([item])
+        yield from selection.finish()
+
+    @property
+    def names(self) -> TopicNames:
+        """The names of topics."""
+        return self.context.names
+
+    def learn(self, row: Row) -> None:
+        """Do nothing: the context has learned the names in a row before it yields it."""
 
     def _report(self, collectors: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
         for exchange in exchanges:

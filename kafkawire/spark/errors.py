@@ -52,6 +52,13 @@ class UnknownOption(BadOption):
         return f"unknown option {self.given!r}: expected {self.expected}"
 
 
+class InvalidFilter(BadOption):
+    """The filter of the option `where` is invalid. expected: what is wrong with it."""
+
+    def __str__(self) -> str:
+        return f"option {self.option}: {self.expected}, in {self.given!r}"
+
+
 class Unreadable(SparkError):
     """A file is missing, damaged or not a capture, and `failOnError` is set."""
 

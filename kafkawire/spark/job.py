@@ -195,6 +195,7 @@ def _options_json(options: Options) -> dict[str, Any]:
         "brokers": list(options.brokers),
         "apis": sorted(options.apis),
         "topics": sorted(options.topics),
+        "where": options.where,
         "startTs": options.start_ns,
         "endTs": options.end_ns,
         "sets": options.sets.value,

@@ -14,10 +14,12 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from ..capture.engine import endpoint
+from ..capture.filters import parse as parse_filter
 from ..capture.tables import TABLES
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..errors import FilterError
 from ..messages.api_key import ApiKey
-from .errors import BadOption, UnknownOption
+from .errors import BadOption, InvalidFilter, UnknownOption
 
 SPLIT_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
@@ -49,6 +51,7 @@ class Options:
     brokers: tuple[str, ...] = ()
     apis: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
+    where: str | None = None
     start_ns: int | None = None
     end_ns: int | None = None
     split_bytes: int | None = None
@@ -184,6 +187,18 @@ def _brokers(options: Options, name: str, value: Any) -> Options:
     return replace(options, brokers=tuple(found))
 
 
+def _where(options: Options, name: str, value: Any) -> Options:
+    """Parse a filter; the rows of all tasks have no common first packet for relative times."""
+    text = str(value)
+    try:
+        found = parse_filter(text)
+    except FilterError as error:
+        raise InvalidFilter(name, text, str(error)) from None
+    if found.is_relative:
+        raise InvalidFilter(name, text, "times must not be relative to the first packet")
+    return replace(options, where=text)
+
+
 def _max_flow(options: Options, name: str, value: Any) -> Options:
     return replace(options, max_flow_bytes=_size(name, value))
 
@@ -199,6 +214,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "brokers": _brokers,
     "apis": _apis,
     "topics": lambda o, _, value: replace(o, topics=frozenset(_listed(value))),
+    "where": _where,
     "startTs": lambda o, name, value: replace(o, start_ns=_time(name, value)),
     "endTs": lambda o, name, value: replace(o, end_ns=_time(name, value)),
     "splitBytes": lambda o, name, value: replace(o, split_bytes=_size(name, value)),

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..capture.tables import TABLES
-from .decode.columns import needed
+from .decode.columns import keep, needed
 from .decode.decoding import sorted_rows
 from .decode.outputs import OUT, table_batches
 from .decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Step, Work
@@ -145,7 +145,10 @@ def decode(
         rows = rows.union(more)
         held_frames.append(more)
     return Decoded(
-        rows, Finish(facts, plan.sets, options.topics, schema), facts, tuple(held_frames)
+        rows,
+        Finish(facts, plan.sets, keep(options.table, options), schema),
+        facts,
+        tuple(held_frames),
     )
 
 

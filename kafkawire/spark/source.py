@@ -22,14 +22,13 @@ from ..capture.multifile import Blocks, Source, Traffic
 from ..capture.rows import Located
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
-from .decode.columns import is_bare, needed, to_batches
+from .decode.columns import is_bare, keep, needed, to_batches
 from .decode.decoding import without_bodies
 from .errors import BadOption, Unreadable, ascii_safe, in_ascii
 from .options import Options, parse
 from .plan.opening import as_one
 from .plan.planning import make_plan, require_files
 from .splitting import InputFile, read
-from .write.finishing import topic_filter
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -107,18 +106,14 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     table = TABLES[options.table]
     context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, needed_columns))
-    rows = table.rows(context)
+    rows, wanted = table.rows(context), keep(options.table, options)
     for batch in to_batches(options.table, needed_columns, rows, options, context.name_topics):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         # The schema of the user may have wider types.
         made_batch = pa.RecordBatch.from_arrays(
             [_cast(columns[field.name], field) for field in schema], schema=schema
         )
-        yield (
-            made_batch.filter(topic_filter(columns, options.topics))
-            if options.topics
-            else made_batch
-        )
+        yield made_batch if wanted is None else made_batch.filter(wanted(columns))
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:

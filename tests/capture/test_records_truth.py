@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafkawire.capture import decode_capture
 from kafkawire.capture.jsonl.records_fields import Count, records_fields
-from kafkawire.capture.multifile import decode_capture
 from kafkawire.records import Record, RecordBatches
 
 from . import truth

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.multifile import decode_capture
+from kafkawire.capture import decode_capture
 from kafkawire.capture.rows import Located, Status
 from tests.conftest import FIXTURES, shared
 

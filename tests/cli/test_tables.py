@@ -185,12 +185,10 @@ REFUSED = [
     (["--table", "offsets"], "unknown table 'offsets'"),
     (["-o", "out.csv"], "only allowed with --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
-    (["--table", "records", "--filter", "api=Fetch"], "not allowed with --filter"),
-    (
-        ["--table", "records", "--strict"],
-        "not allowed with --filter, --format, --api, --records or --str",
-    ),
-    (["--table", "records", "--records"], "not allowed with --filter"),
+    (["--table", "records", "--strict"], "not allowed with --format, --api, --records or --str"),
+    (["--table", "records", "--records"], "not allowed with --format"),
+    (["--table", "records", "--filter", "group == g"], "table records has no group; tables that"),
+    (["--table", "exchanges", "--filter", "api=Fetch"], "use =="),
 ]
 
 

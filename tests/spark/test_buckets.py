@@ -55,7 +55,7 @@ def decoded_by_bucket(
         for row in batch.to_pylist()
     ]
     facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
-    finish = Finish(facts, plan.sets, frozenset(), schema)
+    finish = Finish(facts, plan.sets, None, schema)
     bodies = [row["body"] for row in output if row["kind"] == "rows"]
     made = finish(batch for body in bodies for batch in deserialise(body))
     return [row for batch in made for row in batch.to_pylist()]

@@ -54,7 +54,7 @@ def chunked(
     chunks = list(cut(BucketContext(traffic, plan.sets), traffic, size))
     random.shuffle(chunks)
     schema = TABLES[table].schema
-    finish = Finish(sum_up([facts.pack()]), plan.sets, frozenset(), schema)
+    finish = Finish(sum_up([facts.pack()]), plan.sets, None, schema)
     found = []
     for chunk in chunks:
         context = chunk_context(chunk, plan.names, plan.sets)

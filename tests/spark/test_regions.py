@@ -57,7 +57,7 @@ def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list
             row for batch in work.decode_buckets(partitioner)(batches) for row in batch.to_pylist()
         ]
     facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
-    finish = Finish(facts, plan.sets, frozenset(), schema)
+    finish = Finish(facts, plan.sets, None, schema)
     bodies = [row["body"] for row in output if row["kind"] == "rows"]
     made = finish(batch for body in bodies for batch in deserialise(body))
     return stayed, [row for batch in made for row in batch.to_pylist()]

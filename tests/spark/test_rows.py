@@ -10,8 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
+from kafkawire.capture.tables import read as tables_read
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.spark import read
+from kafkawire.spark.errors import BadOption
 from tests.capture.dialogue import Sent, goodbye, hello, packets
 from tests.capture.wire import Packet, ethernet, pcap
 from tests.conftest import FIXTURES
@@ -156,6 +158,46 @@ def test_filters_and_columns(spark: SparkSession) -> None:
     ]
     assert want
     assert counted(of_frame(requested)) == counted(want)
+
+
+WHERE = [
+    ("exchanges", "api == Fetch and latency > 100ms and topic ~ '*' and connection > 1"),
+    ("partitions", "error == NONE and partition in (1, 2) and api != Metadata"),
+    ("group_events", "group ~ '*' and client_address == 127.0.0.1"),
+    ("problems", "not api ~ 'Prod*'"),
+]
+
+
+@pytest.mark.parametrize(("table", "where"), WHERE)
+def test_where(spark: SparkSession, table: str, where: str) -> None:
+    """The same rows as those of one process, by columns that are not requested."""
+    file = str(FIXTURES / "captures" / "ck-848.pcap")
+    want = [
+        {"file": row["file"], "packet": row["packet"]}
+        for batch in tables_read(file, table, where=where)
+        for row in batch.to_pylist()
+    ]
+    every = sum(len(batch) for batch in tables_read(file, table))
+    assert len(want) < every or table in ("group_events", "problems")
+    found = of_frame(read(spark, [file], table, columns=["file", "packet"], where=where))
+    assert counted(found) == counted(want)
+    options = {"path": file, "table": table, "where": where}
+    source = of_frame(
+        spark.read.format("kafkapcap").options(**options).load().select("file", "packet")
+    )
+    assert counted(source) == counted(want)
+
+
+def test_invalid_filters(spark: SparkSession) -> None:
+    file = str(FIXTURES / "captures" / "ck-848.pcap")
+    for table, where, message in [
+        ("exchanges", "api == Fech", "unknown API 'Fech'; did you mean Fetch?"),
+        ("exchanges", "time < +5s", "must not be relative"),
+        ("records", "latency > 1s", "table records has no latency; tables that have it: exchanges"),
+    ]:
+        with pytest.raises(BadOption) as caught:
+            read(spark, [file], table, where=where)
+        assert message in str(caught.value)
 
 
 def test_redaction(spark: SparkSession) -> None:

@@ -6,15 +6,19 @@ Law: an input that cannot be read raises an InputError that names it and the rea
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
 from .inputs import Entry, Format, InputError
 from .progress import progress
 from .sources import Known
+
+if TYPE_CHECKING:
+    from kafkawire.capture.filters import Filter
+    from kafkawire.capture.rows import Row
 
 
 class BareBody(NamedTuple):
@@ -56,35 +60,42 @@ def capture_files(given: list[str], form: Format, bare: BareBody | None) -> list
     return files if all(kind is Format.CAPTURE for kind in kinds) else []
 
 
-def entries(name: str, form: Format, bare: BareBody | None, brokers: Known) -> Iterator[Entry]:
+class Wanted(NamedTuple):
+    """What to read of an input: the known brokers, and the filter."""
+
+    brokers: Known
+    where: Filter | None
+
+
+def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> Iterator[Entry]:
     """Decode an input: a file, a directory, hex text, or `-` for standard input."""
     if name == "-":
-        yield from _stream(name, inputs.standard_input(), form, bare, brokers)
+        yield from _stream(name, inputs.standard_input(), form, bare, wanted)
         return
     if inputs.is_hex_argument(name):
-        yield from _bytes("hex argument", name.encode(), Format.HEX, bare)
+        yield from _bytes("hex argument", name.encode(), Format.HEX, bare, wanted)
         return
     for file in inputs.expand([Path(name)]):
         if inputs.is_stream(file):
             with file.open("rb") as stream:
-                yield from _stream(name, stream, form, bare, brokers)
+                yield from _stream(name, stream, form, bare, wanted)
             continue
         kind = _kind(form, bare, inputs.first_bytes(file), str(file))
         if kind is Format.CAPTURE:
-            yield from _capture(str(file), brokers, file)
+            yield from _capture(str(file), wanted, file)
         else:
-            yield from _bytes(str(file), file.read_bytes(), kind, bare)
+            yield from _bytes(str(file), file.read_bytes(), kind, bare, wanted)
 
 
 def _stream(
-    name: str, given: BufferedReader, form: Format, bare: BareBody | None, brokers: Known
+    name: str, given: BufferedReader, form: Format, bare: BareBody | None, wanted: Wanted
 ) -> Iterator[Entry]:
     head, stream = inputs.peek(given, name)
     kind = _kind(form, bare, head, name)
     if kind is Format.CAPTURE:
-        yield from _capture(name, brokers, stream)
+        yield from _capture(name, wanted, stream)
     else:
-        yield from _bytes(name, stream.read(), kind, bare)
+        yield from _bytes(name, stream.read(), kind, bare, wanted)
 
 
 def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format:
@@ -95,15 +106,31 @@ def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format
     return inputs.recognise(head, name)
 
 
-def _bytes(name: str, data: bytes, kind: Format, bare: BareBody | None) -> Iterator[Entry]:
+def _bytes(
+    name: str, data: bytes, kind: Format, bare: BareBody | None, wanted: Wanted
+) -> Iterator[Entry]:
     from kafkawire.capture.frames.bare import decode_body, decode_frames
 
     data = inputs.unpacked(data, name)
     if kind is Format.HEX:
         data = _digits(data, name)
     rows = decode_frames(data) if bare is None else [decode_body(*bare, data)]
-    for row in rows:
+    for row in _selected(rows, wanted.where):
         yield Entry(name, None, None, None, row)
+
+
+def _selected(rows: Iterable[Row], where: Filter | None) -> Iterator[Row]:
+    """Apply a filter to rows without packets."""
+    if where is None:
+        yield from rows
+        return
+    from kafkawire.capture.rows import Located
+    from kafkawire.capture.selection.selecting import Selection
+
+    selection: Selection[Located] = Selection(where)
+    for row in rows:
+        for found in selection.handle([Located(None, None, None, row)]):
+            yield found.row
 
 
 def _digits(text: bytes, name: str) -> bytes:
@@ -113,16 +140,18 @@ def _digits(text: bytes, name: str) -> bytes:
         raise InputError(f"{name}: {error}") from None
 
 
-def _capture(name: str, brokers: Known, source: Path | BinaryIO) -> Iterator[Entry]:
-    from kafkawire.capture.multifile import decode_capture
+def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Entry]:
+    from kafkawire.capture.frames.decoding import located
+    from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
+    brokers = wanted.brokers
     try:
         with progress([source], drawn=not sys.stdout.isatty()) as watch:
-            rows = decode_capture(
-                source, ports=brokers.ports, brokers=brokers.addresses, watch=watch
-            )
-            for found in rows:
-                yield Entry(name, found.connection, found.client, found.broker, found.row)
+            traffic = Traffic([source], brokers.ports, brokers=brokers.addresses, watch=watch)
+            for items in item_batches(traffic, wanted.where):
+                for found in map(located, items):
+                    yield Entry(name, *found, traffic.first_ns)
     except CaptureError as error:
         raise InputError(f"{name}: {error}") from None

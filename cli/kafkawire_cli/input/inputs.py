@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
     capture: the file as given. connection: number of the TCP connection in the file, counted from 0
     in order of appearance (like tshark's tcp.stream); None without packets. client, broker:
-    `address:port`.
+    `address:port`. first_ns: time of the first packet of the capture, if known.
     """
 
     capture: str
@@ -58,6 +58,7 @@ class Entry(NamedTuple):
     client: str | None
     broker: str | None
     row: Row
+    first_ns: int | None = None
 
 
 def expand(paths: Iterable[Path]) -> Iterator[Path]:

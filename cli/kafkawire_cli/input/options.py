@@ -11,6 +11,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from .filters import FilterOption
+
 
 class Form(StrEnum):
     """Output formats of a report."""
@@ -69,6 +71,7 @@ class ReportOptions(NamedTuple):
     ] = None
     every: Annotated[bool, typer.Option("--all", help="Show all entries of each list.")] = False
     form: FormOption = Form.TABLE
+    filters: FilterOption = None
     port: PortOption = None
     broker: BrokerOption = None
 

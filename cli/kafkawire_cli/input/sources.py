@@ -16,6 +16,7 @@ import typer
 from kafkawire.display import printable
 
 from . import inputs
+from .filters import parse_filter
 from .inputs import InputError
 from .options import ReportOptions
 from .progress import progress
@@ -31,12 +32,13 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
 
+        where = parse_filter(options.filters)
         endpoints, found = known(options.port, options.broker), sources(verb, given)
         with progress(found.captures) as watch, readable(given):
             traffic = Traffic(
                 found.captures, endpoints.ports, brokers=endpoints.addresses, watch=watch
             )
-            yield Reading(traffic, watch, found.refused)
+            yield Reading(traffic, watch, found.refused, where)
     except InputError as error:
         refuse(verb, error)
         raise typer.Exit(2) from None

@@ -12,7 +12,7 @@ so memory does not grow with the captures.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..input.inputs import Entry, InputError
 from ..input.progress import progress
 from ..input.sources import Known
-from ..render import filters, messages
+from ..render import message_table, messages
+from ..render.message_table import Style
 from ..render.messages import Printed, Shape, View
 
 if TYPE_CHECKING:
+    from kafkawire.capture.filters import Filter
     from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.frames.serialised import SerialisedFrames
     from kafkawire.capture.jsonl.rows import Lines
@@ -44,12 +46,44 @@ MAX_SHARED_JOBS: Final = 3
 
 
 class DecodeOptions(NamedTuple):
-    """What to print of each capture: the format, the view, the filters, the known brokers."""
+    """What to print of each capture: the format, the view, the filter, the known brokers.
+
+    look: of the table.
+    """
 
     form: Shape
     view: View
-    filters: dict[str, list[str]]
+    where: Filter | None
     brokers: Known
+    look: Style = Style()
+
+    def formatter(self, previous_ns: int = 0) -> Callable[[Entry], str]:
+        """Return a function that formats rows, in order, with line feeds.
+
+        previous_ns: time of the row before the first one.
+        """
+        if self.form is Shape.TREE:
+            return lambda entry: messages.tree_text(entry, self.view)
+        if self.form is Shape.TABLE:
+            return message_table.lines(self.look, previous_ns)
+        return messages.jsonl(self.view)
+
+
+class Batch(NamedTuple):
+    """Some rows of a capture, and what formatting them needs of the others.
+
+    first_ns: time of the first packet. previous_ns: time of the row before; 0 for none.
+    """
+
+    items: list[LocatedItem]
+    first_ns: int | None
+    previous_ns: int
+
+    @property
+    def last_ns(self) -> int:
+        """The time of the last row that has one."""
+        times = (one.item.time_ns for one in reversed(self.items))
+        return next((time_ns for time_ns in times if time_ns > 0), self.previous_ns)
 
 
 def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
@@ -67,8 +101,8 @@ def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterato
 
 def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
     """Decode files as one capture (`--rotated`), in the order of their first packets."""
-    from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.multifile import Traffic, file_and_packet
+    from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
     def file_of(one: LocatedItem) -> int:
@@ -79,11 +113,14 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
             traffic = Traffic(
                 files, options.brokers.ports, brokers=options.brokers.addresses, watch=watch
             )
-            for batch in traffic.batches():
-                items = [one for one in batch if isinstance(one, LocatedItem)]
+            previous_ns = 0
+            for items in item_batches(traffic, options.where):
                 for file, some in groupby(items, file_of):
                     name = str(traffic.sources[file])
-                    yield _render(name, [_renumbered(one) for one in some], options)
+                    found = [_renumbered(one) for one in some]
+                    batch = Batch(found, traffic.first_ns, previous_ns)
+                    yield _render(name, batch, options)
+                    previous_ns = batch.last_ns
     except CaptureError as error:
         yield Printed(b"", True, InputError(str(error)))
 
@@ -105,8 +142,8 @@ def _renumbered(located: LocatedItem) -> LocatedItem:
 def _decode_file(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterator[Printed]:
     """Decode a capture."""
     try:
-        for items in _batches(file, options.brokers, drawn):
-            yield from _render_views(str(file), items, options)
+        for batch in _batches(file, options, drawn):
+            yield from _render_views(str(file), batch, options)
     except InputError as error:
         yield Printed(b"", True, error)
 
@@ -134,6 +171,8 @@ class _WorkItem(NamedTuple):
     name: str
     header: SerialisedFrames
     frames: PickleBuffer
+    first_ns: int | None
+    previous_ns: int
 
 
 def _batch_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
@@ -149,10 +188,10 @@ def _batch_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) ->
         for file in files:
             name = str(file)
             try:
-                for items in _batches(file, options.brokers, _show_progress()):
+                for batch in _batches(file, options, _show_progress()):
                     yield from output.ready()
-                    if not output.submit(partial(_serialise, name, items)):
-                        yield from output.write(_render(name, items, options))
+                    if not output.submit(partial(_serialise, name, batch)):
+                        yield from output.write(_render(name, batch, options))
             except InputError as error:
                 yield from output.write(Printed(b"", True, error))
         yield from output.drain()
@@ -160,49 +199,48 @@ def _batch_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) ->
         output.close()
 
 
-def _serialise(name: str, items: list[LocatedItem]) -> _WorkItem:
+def _serialise(name: str, batch: Batch) -> _WorkItem:
     from kafkawire.capture.frames.serialised import pack
 
-    packed = pack(items)
-    return _WorkItem(name, packed._replace(frames=b""), PickleBuffer(packed.frames))
+    packed = pack(batch.items)
+    header, frames = packed._replace(frames=b""), PickleBuffer(packed.frames)
+    return _WorkItem(name, header, frames, batch.first_ns, batch.previous_ns)
 
 
-def _decode_item(batch: _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
+def _decode_item(work: _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
     """Decode and render a batch in a worker."""
     from kafkawire.capture.frames.serialised import unpack
 
-    items = unpack(batch.header._replace(frames=bytes(batch.frames)))
-    return _render_views(batch.name, items, options)
+    items = unpack(work.header._replace(frames=bytes(work.frames)))
+    return _render_views(work.name, Batch(items, work.first_ns, work.previous_ns), options)
 
 
-def _render_views(name: str, items: list[LocatedItem], options: DecodeOptions) -> Iterator[Printed]:
+def _render_views(name: str, batch: Batch, options: DecodeOptions) -> Iterator[Printed]:
     """Render rows without copying the text: it is valid until the next batch is rendered."""
-    if options.form is not Shape.JSONL or options.filters:
-        yield _render(name, items, options)
+    if options.form is not Shape.JSONL:
+        yield _render(name, batch, options)
         return
     lines = _lines(name, options.view)
     lines.clean = True
-    with lines.view(items) as text:
+    with lines.view(batch.items) as text:
         yield Printed(text, lines.clean)
 
 
-def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Printed:
+def _render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     """Render rows as encoded text."""
     from kafkawire.capture.frames.decoding import located
 
-    if options.form is Shape.JSONL and not options.filters:
+    if options.form is Shape.JSONL:
         lines = _lines(name, options.view)
         lines.clean = True
-        return Printed(lines.text(items), lines.clean)
-    text = messages.text(options.form, options.view)
+        return Printed(lines.text(batch.items), lines.clean)
+    text = options.formatter(batch.previous_ns)
     clean = True
     texts = []
-    for one in items:
-        found = located(one)
-        entry = Entry(name, found.connection, found.client, found.broker, found.row)
-        if not options.filters or filters.matches(options.filters, entry):
-            clean = clean and entry.row.status == "ok"
-            texts.append(text(entry))
+    for one in batch.items:
+        entry = Entry(name, *located(one), batch.first_ns)
+        clean = clean and entry.row.status == "ok"
+        texts.append(text(entry))
     stdout = sys.stdout
     return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)
 
@@ -218,16 +256,23 @@ def _show_progress() -> bool:
     return not sys.stdout.isatty()  # on a terminal the bar would appear among the rows
 
 
-def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[LocatedItem]]:
-    """Read a capture in batches of rows."""
+def _batches(
+    file: Path, options: DecodeOptions, drawn: bool = False
+) -> Iterator[Batch]:
+    """Read a capture in batches of rows that match the filter."""
     from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
     try:
         with progress([file], drawn=drawn) as watch:
+            brokers = options.brokers
             traffic = Traffic([file], brokers.ports, brokers=brokers.addresses, watch=watch)
-            for items in traffic.item_batches():
+            previous_ns = 0
+            for items in item_batches(traffic, options.where):
                 for at in range(0, len(items), BATCH_ROWS):
-                    yield items[at : at + BATCH_ROWS]
+                    batch = Batch(items[at : at + BATCH_ROWS], traffic.first_ns, previous_ns)
+                    yield batch
+                    previous_ns = batch.last_ns
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None

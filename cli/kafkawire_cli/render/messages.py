@@ -1,4 +1,4 @@
-"""Formats decoded messages as a tree, a table, or JSON lines; summarises them briefly.
+"""Formats decoded messages as a tree or as JSON lines; summarises them briefly.
 
 Law: one decoded row is one row of output, in the same order; JSON lines are lossless. The facts in
 a summary are those of the tables (`tables.extraction.entities`).
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkawire.display import plural, printable, time_text
+from kafkawire.display import printable, time_text
 
 if TYPE_CHECKING:
     from kafkawire.primitives import Message
@@ -42,11 +42,6 @@ Print = Callable[[str], None]
 
 MAX_TOPICS: Final = 4
 """Topics of a message that a brief summary names."""
-
-_HEADING: Final = (
-    f"{'packet':>7} {'time':15} {'conn':>4}   {'api':24} {'ver':>3} {'corr':>6} {'length':>8} "
-    f"{'latency':>9} {'status':10} client and content"
-)
 
 
 class View(NamedTuple):
@@ -105,7 +100,7 @@ def embedded(entry: Entry, view: View) -> dict[str, Any]:
 
 
 def jsonl(view: View) -> Callable[[Entry], str]:
-    """Return a function that formats rows as lines of JSON."""
+    """Return a function that formats rows as lines of JSON, with line feeds."""
     from kafkawire.capture.jsonl.rows import Lines
 
     writers: dict[str, Lines] = {}
@@ -114,20 +109,12 @@ def jsonl(view: View) -> Callable[[Entry], str]:
         writer = writers.get(entry.capture)
         if writer is None:
             writer = writers[entry.capture] = Lines(entry.capture, *view)
-        return writer.line(entry.connection, entry.client, entry.broker, entry.row)
+        return writer.line(entry.connection, entry.client, entry.broker, entry.row) + "\n"
 
     return line
 
 
-def text(form: Shape, view: View) -> Callable[[Entry], str]:
-    """Return a function that formats a row, with line feeds."""
-    if form is Shape.TREE:
-        return lambda entry: _tree_text(entry, view)
-    line = jsonl(view) if form is Shape.JSONL else table_line
-    return lambda entry: line(entry) + "\n"
-
-
-def _tree_text(entry: Entry, view: View) -> str:
+def tree_text(entry: Entry, view: View) -> str:
     lines: list[str] = []
     tree(entry, lines.append, view)
     return "".join(f"{line}\n" for line in lines)
@@ -189,54 +176,6 @@ def latency(entry: Entry) -> str:
         return ""
     milliseconds = (row.time_ns - row.request_time_ns) / 1e6
     return f"{milliseconds:.3f}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}s"
-
-
-def content(entry: Entry) -> str:
-    """Summarise the content of a row."""
-    from kafkawire.capture.jsonl.records_fields import Count, records_fields
-    from kafkawire.capture.rows import Status
-    from kafkawire.protocol.secrets import SECRET_APIS
-
-    row = entry.row
-    parts = [row.client_id] if row.client_id else []
-    doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
-    if row.message is not None and row.body_version is not None and not doubtful:
-        summary = str(facts(row.message, row.body_version, row.api_key, row.direction))
-        parts += [summary] if summary else []
-        counts = [
-            Count(place.data).records for place in records_fields(row.message, row.body_version)
-        ]
-        if counts:
-            parts.append(plural(sum(counts), "record"))
-    if row.error:
-        parts.append(f"[{row.error}]")
-    return "  ".join(parts)
-
-
-def table_line(entry: Entry) -> str:
-    """Format a row as one line of the table."""
-    row = entry.row
-    clock = (time_text(row.time_ns) or "")[11:26]
-    arrow = "->" if row.direction == "request" else "<-"
-    cells = [
-        f"{row.packet:>7}",
-        f"{clock:15}",
-        f"{'' if entry.connection is None else entry.connection:>4}",
-        arrow,
-        f"{row.api_name or ('' if row.api_key is None else f'key {row.api_key}'):24}",
-        f"{'' if row.api_version is None else row.api_version:>3}",
-        f"{'' if row.correlation_id is None else row.correlation_id:>6}",
-        f"{row.length:>8}",
-        f"{latency(entry):>9}",
-        f"{row.status.value:10}",
-        content(entry),
-    ]
-    return printable(" ".join(cells).rstrip())
-
-
-def heading() -> str:
-    """Return the heading of the table."""
-    return _HEADING
 
 
 def tree(entry: Entry, out: Print, view: View) -> None:

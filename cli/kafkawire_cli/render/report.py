@@ -110,7 +110,7 @@ def _lines(section: Section) -> Iterator[str]:
     if section.rows:
         head = tuple(name.lstrip(">") for name in section.head)
         rows = [head, *(tuple(map(printable, row)) for row in section.rows)]
-        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
         right = [name.startswith(">") for name in section.head]
         for row in rows:
             cells = zip(row, widths, right, strict=True)
@@ -119,7 +119,7 @@ def _lines(section: Section) -> Iterator[str]:
         yield INDENT + printable(line)
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
     """Return the width of a text in terminal columns."""
     if text.isascii():
         return len(text)
@@ -129,7 +129,7 @@ def _width(text: str) -> int:
 
 
 def _padded(text: str, width: int, right: bool) -> str:
-    space = " " * (width - _width(text))
+    space = " " * (width - text_width(text))
     return space + text if right else text + space
 
 

@@ -36,7 +36,7 @@ class Summary:
         self.clients = Clients()
         self.watermarks = Watermarks(captures)
         self.groups = Groups(captures, self.clients, self.watermarks)
-        self.payload = Payload()
+        self.payload = Payload(filtered=captures.where is not None)
         self.problems = Problems(captures)
         self.topics = Topics(captures.context.names, self.problems.corrupt_records)
 

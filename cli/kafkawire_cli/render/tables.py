@@ -28,12 +28,15 @@ import typer
 from kafkawire.display import csv_text
 
 from ..input import sources as captures
+from ..input.filters import usage_errors
 from ..input.names import unknown_table
 from ..input.progress import progress
 from ..pipes import make_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from kafkawire.capture.filters import Filter
 
     from .messages import View
 
@@ -49,12 +52,13 @@ def write(
     output: Path | None,
     brokers: captures.Known,
     view: View,
+    where: Filter | None = None,
 ) -> int:
     """Write tables of captures, read as one capture in one pass.
 
     Without `output` as JSON lines to standard output. Return the number of files skipped because
     they are not captures. InputError if there are no captures; usage errors for unknown tables and
-    file extensions.
+    file extensions, and for a filter by what a table lacks.
     """
     import_arrow()
     from kafkawire.capture import tables
@@ -63,6 +67,8 @@ def write(
     for name in names:
         if name not in tables.TABLES:
             raise unknown_table(name)
+    with usage_errors():
+        tables.checked(where, names)
     files = _files(list(dict.fromkeys(names)), output)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
@@ -84,6 +90,7 @@ def write(
             batch_rows=size,
             secrets=view.secrets,
             watch=watch,
+            where=where,
         )
         to = {name: opened.enter_context(_opened(name, file)) for name, file in files.items()}
         for name, batch in batches:

@@ -9,14 +9,15 @@ from typing import Annotated
 import typer
 
 from .. import pipes
-from ..input.entries import BareBody, capture_files, each_file, entries
+from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
+from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, complete_api, complete_table, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, PortOption
-from ..input.sources import Known, known, refuse
+from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
-from ..render import filters
-from ..render import messages as output
+from ..render import message_table
+from ..render.message_table import Colour, Times
 from ..render.messages import Shape, View
 
 
@@ -29,15 +30,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     ],
     shape: Annotated[Shape | None, ROW_FORMAT] = None,
     input_format: Annotated[Format, typer.Option(help="Input format.")] = Format.AUTO,
-    wanted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            metavar="FIELD=PATTERN",
-            help="Show only matching messages; repeatable. Fields: api, client, broker, "
-            "connection, direction, error, status, topic.",
-        ),
-    ] = None,
+    wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
     api: Annotated[
@@ -80,6 +73,17 @@ def decode(  # noqa: PLR0913 - options of the verb
         bool,
         typer.Option("--rotated", help="Read rotated files as one capture."),
     ] = False,
+    times: Annotated[
+        Times,
+        typer.Option(
+            "--time",
+            help="Times in the table: UTC, local, since the first packet, or since the message "
+            "before.",
+        ),
+    ] = Times.UTC,
+    colour: Annotated[
+        Colour, typer.Option("--color", help="Colour the table; auto: on a terminal.")
+    ] = Colour.AUTO,
     table: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,7 +109,7 @@ def decode(  # noqa: PLR0913 - options of the verb
 
     \b
     kafkawire decode trace.pcap
-    kafkawire decode *.pcapng.gz --format jsonl --filter api=Fetch --filter error='*'
+    kafkawire decode *.pcapng.gz --format jsonl --filter 'api == Fetch and error != NONE'
     tcpdump -i any -w - port 9092 | kafkawire decode -
     kafkawire decode 0000001f0019... --format tree
     kafkawire decode body.bin --api Metadata --version 12 --direction response
@@ -117,16 +121,16 @@ def decode(  # noqa: PLR0913 - options of the verb
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
-    brokers = known(port, broker)
+    brokers, where = known(port, broker), parse_filter(wanted)
     if table or to is not None:
-        if wanted or shape or api or records or strict:
+        if shape or api or records or strict:
             raise typer.BadParameter(
-                "not allowed with --filter, --format, --api, --records or --strict",
+                "not allowed with --format, --api, --records or --strict",
                 param_hint="--table",
             )
         if jobs > 1:
             raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
-        _write_tables(given, table, to, brokers, view)
+        _write_tables(given, table, to, Wanted(brokers, where), view)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
@@ -135,7 +139,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         given,
         input_format,
         _bare(api, version, direction),
-        DecodeOptions(form, view, filters.parse(wanted or []), brokers),
+        DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
         messages.print(jobs, rotated=rotated)
@@ -143,6 +147,17 @@ def decode(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2)
     if strict and not messages.clean:
         raise typer.Exit(1)
+
+
+def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> message_table.Style:
+    """Return how the table looks; the options of the table need it."""
+    if form is not Shape.TABLE:
+        if times is not Times.UTC or colour is Colour.ALWAYS:
+            option = "--color" if times is Times.UTC else "--time"
+            raise typer.BadParameter("only allowed with --format table", param_hint=option)
+        return message_table.Style()
+    files = list(dict.fromkeys(each_file(given)))
+    return message_table.style(times, colour, files)
 
 
 class Messages:
@@ -164,7 +179,7 @@ class Messages:
     def print(self, jobs: int, *, rotated: bool) -> None:
         """Print the messages; captures are decoded in several processes, or as one capture."""
         if self._options.form is Shape.TABLE:
-            print(output.heading(), flush=True)
+            print(message_table.heading(self._options.look), flush=True)
         files = capture_files(self._given, self._source, self._bare)
         if files:
             self._print_captures(files, jobs, rotated=rotated)
@@ -185,12 +200,11 @@ class Messages:
 
     def _print_input(self, name: str) -> None:
         options = self._options
-        text = output.text(options.form, options.view)
+        text = options.formatter()
         write = sys.stdout.write
         try:
-            for entry in entries(name, self._source, self._bare, options.brokers):
-                if options.filters and not filters.matches(options.filters, entry):
-                    continue
+            wanted = Wanted(options.brokers, options.where)
+            for entry in entries(name, self._source, self._bare, wanted):
                 self.clean = self.clean and entry.row.status == "ok"
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once
@@ -204,7 +218,7 @@ class Messages:
 
 
 def _write_tables(
-    given: list[str], names: list[str] | None, to: Path | None, brokers: Known, view: View
+    given: list[str], names: list[str] | None, to: Path | None, wanted: Wanted, view: View
 ) -> None:
     """Write tables of the captures, read as one capture."""
     from ..render import tables
@@ -213,7 +227,7 @@ def _write_tables(
         raise typer.BadParameter("only allowed with --table", param_hint="--output")
     with pipes.stop_at_closed_pipe():
         try:
-            refused = tables.write(given, names, to, brokers, view)
+            refused = tables.write(given, names, to, wanted.brokers, view, wanted.where)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

@@ -18,11 +18,14 @@ import pyarrow as pa
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..files.source import Watch
+from ..filters import Filter, parse
 from ..multifile import Source, Traffic
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from . import connections, exchanges, group_events, messages, partitions, problems, records
-from .columns import Columns, batches, schema_of
+from .columns import Columns, schema_of
+from .columns import batches as batches_of
 from .context import Context
+from .filtering import check, filtered
 from .multiple import read_together
 from .passes import EXCHANGES, RECORDS
 
@@ -87,23 +90,29 @@ def read(  # noqa: PLR0913 - options by name
     brokers: Collection[str] = (),
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    where: str | Filter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table of a capture; batches come as the capture is read.
 
     source: a path, a binary stream, or several paths that are read as one capture in the order of
     their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
     are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
-    of TCP reassembly.
+    of TCP reassembly. where: a filter of the rows, by the columns of the table
+    (`kafkawire.capture.filters`).
 
     Topic ids are resolved to names from anywhere in the capture: files are read a second time if
     needed; in a stream, only names seen so far are known.
 
-    Raises KeyError for an unknown table; BadMagic or TruncatedCapture for a file that is not a
+    Raises KeyError for an unknown table; FilterError for an invalid filter, or a field that the
+    table lacks; BadMagic or TruncatedCapture for a file that is not a
     capture; OSError.
     """
-    TABLES[table]
+    chosen = checked(where, [table])
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
-    return _one(table, Context(traffic, secrets, limits), batch_rows)
+    found = _one(table, Context(traffic, secrets, limits), batch_rows)
+    if chosen is None:
+        return found
+    return (batch for _, batch in _matching(((table, batch) for batch in found), chosen, traffic))
 
 
 def read_tables(  # noqa: PLR0913 - options by name
@@ -117,16 +126,37 @@ def read_tables(  # noqa: PLR0913 - options by name
     brokers: Collection[str] = (),
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    where: str | Filter | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
 
     Arguments and errors are those of `read`.
     """
-    chosen = list(dict.fromkeys(names))
-    for name in chosen:
-        TABLES[name]
+    wanted = list(dict.fromkeys(names))
+    chosen = checked(where, wanted)
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
-    return read_together(Context(traffic, secrets, limits), chosen, batch_rows)
+    found = read_together(Context(traffic, secrets, limits), wanted, batch_rows)
+    return found if chosen is None else _matching(found, chosen, traffic)
+
+
+def checked(where: str | Filter | None, names: Iterable[str]) -> Filter | None:
+    """Parse a filter for some tables. Raises KeyError, FilterError."""
+    found = parse(where) if isinstance(where, str) else where
+    schemas = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
+    for name in names:
+        TABLES[name]
+        if found is not None:
+            check(found, name, schemas)
+    return found
+
+
+def _matching(
+    batches: Iterable[tuple[str, pa.RecordBatch]], where: Filter, traffic: Traffic
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    for name, batch in batches:
+        found = filtered(batch, name, where, traffic.first_ns)
+        if len(found):
+            yield name, found
 
 
 def _traffic(
@@ -146,7 +176,7 @@ def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatc
         yield from (batch for _, batch in read_together(context, [name], batch_rows))
         return
     table = TABLES[name]
-    yield from batches(table.columns, table.rows(context), batch_rows, context.name_topics)
+    yield from batches_of(table.columns, table.rows(context), batch_rows, context.name_topics)
 
 
-__all__ = ["BATCH_ROWS", "TABLES", "Table", "read", "read_tables"]
+__all__ = ["BATCH_ROWS", "TABLES", "Table", "checked", "read", "read_tables"]

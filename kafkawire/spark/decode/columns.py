@@ -5,16 +5,21 @@ Law: a column that was not requested is not made, unless another one depends on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ...capture.filters import parse
 from ...capture.tables import TABLES
 from ...capture.tables.columns import Columns, batches
+from ...capture.tables.filtering import RECORD_API, check, mask
 from ...capture.tables.redaction import REDACTED
-from ..errors import BadOption
+from ...errors import FilterError
+from ..errors import BadOption, InvalidFilter
 from ..options import Options
 
 Row = tuple[Any, ...]
@@ -48,9 +53,21 @@ def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
         more |= {"connection"}
         more |= _require_any(have, TOPIC_COLUMNS, "topics", table)
         more |= {"topic_id"} & set(have)
+    if options.where is not None:
+        more |= _columns_of(options.where, table)
+        more |= {"connection"} & set(have)  # needed to finish the topics in it
     if not more:
         more.add(have[0])
     return [name for name in have if name in more]
+
+
+def _columns_of(where: str, table: str) -> set[str]:
+    """Return the columns that a filter needs. Raises InvalidFilter if the table lacks a field."""
+    columns = {name: each.schema.names for name, each in TABLES.items()}
+    try:
+        return check(parse(where), table, columns)
+    except FilterError as error:
+        raise InvalidFilter("where", where, str(error)) from None
 
 
 def _require_any(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
@@ -69,10 +86,6 @@ def row_filter(table: str, options: Options) -> Callable[[Row], bool] | None:
     if options.start_ns is not None or options.end_ns is not None:
         tests.append(_by_time(names, options))
     return (lambda row: all(test(row) for test in tests)) if tests else None
-
-
-RECORD_API: Final = {"produce": "produce", "fetch": "fetch", "share_fetch": "sharefetch"}
-"""`direction` of a record -> the API that carried it."""
 
 
 def _by_api(names: list[str], apis: frozenset[str], table: str) -> Callable[[Row], bool]:
@@ -107,6 +120,51 @@ def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
 def is_bare(table: str, made: Sequence[str]) -> bool:
     """Whether no requested column shows decoded bodies, so that they need not be kept."""
     return table == "messages" and not {"body", "raw"} & set(made)
+
+
+# -- filters of finished columns
+
+Keep = Callable[[Mapping[str, pa.Array]], pa.Array]
+"""Tells which rows are wanted, by their columns."""
+
+UNFINISHED: Final = frozenset({"connection", "topic"})
+"""Fields of a filter whose values are known when all connections have been decoded."""
+
+
+def early_filter(table: str, options: Options) -> Keep | None:
+    """Return the part of `keep` that applies to rows of one task; None for all rows."""
+    if options.where is None:
+        return None
+    where = parse(options.where)
+    if any(field.name in UNFINISHED for field in where.fields):
+        return None
+    return partial(mask, table=table, where=where)
+
+
+def keep(table: str, options: Options) -> Keep | None:
+    """Return the filter of finished rows, by topics and by `where`; None for all rows."""
+    tests: list[Keep] = []
+    if options.topics:
+        tests.append(partial(topic_filter, topics=options.topics))
+    if options.where is not None:
+        tests.append(partial(mask, table=table, where=parse(options.where)))
+    if not tests:
+        return None
+    return lambda columns: reduce(pc.and_, [test(columns) for test in tests])
+
+
+def topic_filter(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
+    """Tell which rows contain one of the topics."""
+    column_values = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
+    return pa.array(
+        [any(_has_topic(one, topics) for one in row) for row in zip(*column_values, strict=True)]
+    )
+
+
+def _has_topic(value: Any, topics: frozenset[str]) -> bool:
+    if isinstance(value, list):
+        return any(_has_topic(one, topics) for one in value)
+    return (value.get("topic") if isinstance(value, dict) else value) in topics
 
 
 # -- redaction

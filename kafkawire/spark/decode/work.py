@@ -34,7 +34,7 @@ from ..shuffle.packets import Partitioner
 from ..shuffle.tasks import tune
 from .chunk_rows import ChunkContext
 from .chunks import CHUNKED, chunk_context, columns, cut
-from .columns import MANY_ROWS, ROWS, is_bare, is_plain, to_batches
+from .columns import MANY_ROWS, ROWS, early_filter, is_bare, is_plain, to_batches
 from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
 from .groups import event_rows, item_batches, items
 from .outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
@@ -82,6 +82,12 @@ class Work:
 
     def shape(self, batches: Batches) -> Batches:
         """Turn record batches into output rows."""
+        wanted = early_filter(self.options.table, self.options)
+        if wanted is not None:
+            batches = (
+                batch.filter(wanted(dict(zip(batch.schema.names, batch.columns, strict=True))))
+                for batch in batches
+            )
         return batch_rows(batches) if self.folder is None else spill_batches(self.folder, batches)
 
     @property

@@ -288,10 +288,10 @@ def write_all(
         frame = frame.union(
             group_event_frame(spark, decoded_rows, settings, checkpoint.states, plan)
         )
-    files, topics, numbers = len(settings.names), settings.options.topics, checkpoint.numbers
+    files, options, numbers = len(settings.names), settings.options, checkpoint.numbers
 
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return write_rows(batches, folder, numbers, files, topics)
+        return write_rows(batches, folder, numbers, files, options)
 
     try:
         return map_in_arrow(frame, step, WRITTEN).collect()

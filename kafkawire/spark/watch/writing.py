@@ -20,10 +20,12 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from ...capture.tables import TABLES
+from ..decode.columns import keep
 from ..decode.outputs import deserialise
 from ..errors import ascii_safe
+from ..options import Options
 from ..plan.facts import AllFacts
-from ..write.finishing import Finish, topic_filter
+from ..write.finishing import Finish
 
 WRITTEN: Final = pa.schema(
     [pa.field("table", pa.string()), pa.field("file", pa.string()), pa.field("rows", pa.int64())]
@@ -46,16 +48,14 @@ class ConnectionNumbers:
 class TableFinisher:
     """Finishes batches of a table of a watch. files: number of files so far."""
 
-    def __init__(
-        self, table: str, known: ConnectionNumbers, files: int, topics: frozenset[str]
-    ) -> None:
+    def __init__(self, table: str, known: ConnectionNumbers, files: int, options: Options) -> None:
         facts = known.facts()
         schema = TABLES[table].schema
-        self._finish = Finish(facts, [0] * max(files, 1), frozenset(), schema)
+        self._finish = Finish(facts, [0] * max(files, 1), None, schema)
         self._numbers = np.array(
             [known.numbers[first] for first in facts.firsts.tolist()], np.int64
         )
-        self._topics = topics
+        self._keep = keep(table, options)
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Finish a batch."""
@@ -65,9 +65,9 @@ class TableFinisher:
         if len(self._numbers):
             numbers = pa.array(self._numbers).take(places)
             made = made.set_column(at, made.schema.field(at), numbers)
-        if self._topics:
+        if self._keep is not None:
             columns = dict(zip(made.schema.names, made.columns, strict=True))
-            made = made.filter(topic_filter(columns, self._topics))
+            made = made.filter(self._keep(columns))
         return made
 
 
@@ -120,7 +120,7 @@ def write_rows(
     folder: Path,
     known: ConnectionNumbers,
     files: int,
-    topics: frozenset[str],
+    options: Options,
 ) -> Iterator[pa.RecordBatch]:
     """Write the output rows of a partition; yields the files."""
     context = TaskContext.get()
@@ -134,7 +134,7 @@ def write_rows(
                     made = one
                     if kind == "rows":
                         if table not in finish:
-                            finish[table] = TableFinisher(table, known, files, topics)
+                            finish[table] = TableFinisher(table, known, files, options)
                         made = finish[table].batch(one)
                     if len(made):
                         out.write(kind, table, made)

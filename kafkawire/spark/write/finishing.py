@@ -1,15 +1,15 @@
-"""Finishes rows with what only all partitions together know, and filters by topic.
+"""Finishes rows with what only all partitions together know, and filters.
 
 Law: everything is done column by column, and gives the rows of a single process.
 
     connection   first packet --> number in order of appearance
     topics       id --> the name stated first, anywhere in the set
-    then         rows by topic; columns by name
+    then         rows by topic and `where`; columns by name
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,27 +19,26 @@ import pyarrow.compute as pc
 from ...capture.files.blocks import Ints
 from ...capture.multifile import FILE_BITS
 from ...protocol.json_form import uuid_text
-from ..decode.columns import TOPIC_COLUMNS
+from ..decode.columns import Keep
 from ..plan.facts import AllFacts
 
 
 class Finish:
     """Finishes batches of a table.
 
-    schema: of the finished batches. sets: the set of each file. topics: the wanted ones, empty for
-    all.
+    schema: of the finished batches. sets: the set of each file. keep: the filter of rows, if any.
     """
 
     def __init__(
         self,
         facts: AllFacts,
         sets: Sequence[int],
-        topics: frozenset[str],
+        keep: Keep | None,
         schema: pa.Schema,
     ) -> None:
         self._firsts = facts.firsts
         self.schema = schema
-        self._topics = topics
+        self._keep = keep
         self._sets = np.array(sets, np.int64)
         # Number of the first connection of each set among the connections of all sets.
         starts = np.searchsorted(self._sets, np.unique(self._sets)) << FILE_BITS
@@ -69,7 +68,7 @@ class Finish:
             [columns[name].cast(self.schema.field(name).type) for name in self.schema.names],
             schema=self.schema,
         )
-        return finished.filter(topic_filter(columns, self._topics)) if self._topics else finished
+        return finished if self._keep is None else finished.filter(self._keep(columns))
 
     # -- topics
 
@@ -111,20 +110,6 @@ class Finish:
             return named
         lists = named.to_pylist()
         return pa.array([v and list(dict.fromkeys(v)) for v in lists], column.type)
-
-
-def topic_filter(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
-    """Tell which rows contain one of the topics."""
-    column_values = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
-    return pa.array(
-        [any(_has_topic(one, topics) for one in row) for row in zip(*column_values, strict=True)]
-    )
-
-
-def _has_topic(value: Any, topics: frozenset[str]) -> bool:
-    if isinstance(value, list):
-        return any(_has_topic(one, topics) for one in value)
-    return (value.get("topic") if isinstance(value, dict) else value) in topics
 
 
 def _inside(column: pa.Array, sets: Ints, change: Callable[[Any, Ints], pa.Array]) -> pa.Array:

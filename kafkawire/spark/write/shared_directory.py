@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ...capture.tables import TABLES
-from ..decode.columns import needed
+from ..decode.columns import keep, needed
 from ..decode.outputs import read_file_batches
 from ..decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Work
 from ..options import Options
@@ -132,7 +132,7 @@ def decode(
 
     for one in on_workers(spark, decode_chunk, output.chunks):
         output.add(one)
-    finish = Finish(facts, plan.sets, options.topics, schema)
+    finish = Finish(facts, plan.sets, keep(options.table, options), schema)
     return SpilledTable(spark, output.rows, finish, facts, folder)
 
 

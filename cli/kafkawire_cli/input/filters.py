@@ -1,0 +1,78 @@
+"""Parses `--filter`, whose expressions `kafkawire.capture.filters` defines.
+
+Law: an invalid expression is a usage error that shows the place.
+
+    unknown API 'Fech'; did you mean Fetch?
+
+      api == Fech and latency > 1s
+             ^^^^
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kafkawire.display import printable
+
+if TYPE_CHECKING:
+    from kafkawire.capture.filters import Filter
+    from kafkawire.errors import FilterError
+
+OPTION: Final = "--filter"
+
+SHOWN_BEFORE: Final = 30
+SHOWN_AFTER: Final = 30
+"""Characters of an expression that are shown around an invalid part, which is shortened to fit."""
+
+FilterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        OPTION,
+        metavar="EXPRESSION",
+        help='Only what matches, such as "api == Fetch and latency > 100ms"; repeatable '
+        "(docs/capture.md#filters).",
+    ),
+]
+
+
+class InvalidFilter(typer.BadParameter):
+    """An invalid `--filter`. place: lines that show the invalid part, escaped."""
+
+    def __init__(self, error: FilterError) -> None:
+        super().__init__(error.reason, param_hint=OPTION)
+        self.place = _place(error) if error.text.strip() else ""
+
+
+def parse_filter(given: list[str] | None) -> Filter | None:
+    """Parse the filters of `--filter`, all of which must match."""
+    if not given:
+        return None
+    from kafkawire.capture.filters import parse
+
+    with usage_errors():
+        found = [parse(text) for text in given]
+    return found[0] if len(found) == 1 else parse(" and ".join(f"({text})" for text in given))
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Convert errors in filters into usage errors."""
+    from kafkawire.errors import FilterError
+
+    try:
+        yield
+    except FilterError as error:
+        raise InvalidFilter(error) from None
+
+
+def _place(error: FilterError) -> str:
+    start = max(0, error.at - SHOWN_BEFORE)
+    before = "..." * (start > 0) + printable(error.text[start : error.at])
+    invalid = printable(error.text[error.at : error.at + min(error.length, SHOWN_AFTER)])
+    after = printable(error.text[error.at + error.length :][:SHOWN_AFTER])
+    marks = "^" * max(1, len(invalid))
+    return f"\n\n  {before}{invalid}{after}\n  {' ' * len(before)}{marks}"

@@ -1,0 +1,164 @@
+"""Parses a filter expression into a tree, by recursive descent.
+
+Law: each token is read once; nesting deeper than MAX_DEPTH is an error, not a stack overflow.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from ...errors import FilterError
+from .fields import FIELDS, Field, Type
+from .tokens import Kind, Token, tokens
+from .tree import And, Comparison, Expression, Not, Or
+from .values import EQUAL, GLOB, ORDER, suggestion, test_of
+
+MAX_DEPTH: Final = 100
+"""Parentheses and `not` inside each other, at most."""
+
+NEGATED: Final = {"!=": EQUAL, "!~": GLOB}
+OPERATORS: Final = (EQUAL, "!=", *ORDER, GLOB, "!~")
+
+INSTEAD: Final = {"=": "==", "<>": "!=", "=~": "~", "&&": "and", "&": "and", "||": "or", "|": "or"}
+"""Operators of other languages -> those of this one."""
+
+KEYWORDS: Final = ("and", "or", "not", "in")
+
+PATTERNS: Final = frozenset({Type.NAME, Type.TEXT})
+"""Types of fields that can be matched with `~`, and have no order."""
+
+
+def parse_tree(text: str) -> Expression:
+    """Parse an expression. Raises FilterError."""
+    parser = _Parser(text)
+    found = parser.alternatives(0)
+    if parser.next.kind is not Kind.END:
+        parser.fail_after_comparison()
+    return found
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens(text)
+        self._at = 0
+
+    @property
+    def next(self) -> Token:
+        return self._tokens[self._at]
+
+    def alternatives(self, depth: int) -> Expression:
+        """Parse parts with `or` between them."""
+        parts = [self._conjunction(depth)]
+        while self._keyword("or"):
+            parts.append(self._conjunction(depth))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def fail_after_comparison(self) -> NoReturn:
+        """Report what follows a complete comparison."""
+        token = self.next
+        if token.kind is Kind.CLOSE:
+            self._fail("no opening parenthesis for this one")
+        instead = INSTEAD.get(token.text)
+        hint = f"; use {instead}" if instead else ""
+        self._fail(f"expected `and`, `or` or the end before {token.text!r}{hint}")
+
+    def _conjunction(self, depth: int) -> Expression:
+        parts = [self._negation(depth)]
+        while self._keyword("and"):
+            parts.append(self._negation(depth))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def _negation(self, depth: int) -> Expression:
+        if depth > MAX_DEPTH:
+            self._fail(f"nested more than {MAX_DEPTH} deep")
+        if self._keyword("not"):
+            return Not(self._negation(depth + 1))
+        if self._take(Kind.OPEN) is None:
+            return self._comparison()
+        inner = self.alternatives(depth + 1)
+        self._closed()
+        return inner
+
+    def _comparison(self) -> Expression:
+        at, field = self.next.at, self._field()
+        if self._keyword("not"):
+            if not self._keyword("in"):
+                self._fail(f"expected `in` after `{field.name} not`")
+            return Not(self._membership(field, at))
+        if self._keyword("in"):
+            return self._membership(field, at)
+        operator = self._operator(field)
+        positive = NEGATED.get(operator, operator)
+        test = test_of(field, positive, [self._value(operator)], self._text)
+        found = Comparison(field, test, at)
+        return Not(found) if operator in NEGATED else found
+
+    def _membership(self, field: Field, at: int) -> Comparison:
+        if self._take(Kind.OPEN) is None:
+            self._fail("expected ( after `in`")
+        values = [self._value("(")]
+        while self._take(Kind.COMMA) is not None:
+            values.append(self._value(","))
+        self._closed()
+        return Comparison(field, test_of(field, EQUAL, values, self._text), at)
+
+    def _field(self) -> Field:
+        token = self.next
+        if token.kind is Kind.END:
+            empty = len(self._tokens) == 1
+            self._fail("empty filter" if empty else "expected a field, but the filter ends")
+        known = ", ".join(FIELDS)
+        if token.kind is not Kind.WORD or token.text.lower() in KEYWORDS:
+            self._fail(f"expected a field before {token.text!r}; fields: {known}")
+        found = FIELDS.get(token.text.lower())
+        if found is None:
+            hint = suggestion(token.text, {name: name for name in FIELDS})
+            self._fail(f"unknown field {token.text!r}{hint}; fields: {known}")
+        self._at += 1
+        return found
+
+    def _operator(self, field: Field) -> str:
+        token = self.next
+        if token.kind is not Kind.OPERATOR or token.text not in OPERATORS:
+            instead = INSTEAD.get(token.text)
+            hint = f"; use {instead}" if instead else ""
+            found = f", not {token.text!r}" if token.text else ", but the filter ends"
+            expected = ", ".join(OPERATORS)
+            self._fail(f"expected one of {expected}, in after {field.name}{found}{hint}")
+        if token.text in ORDER and field.type in PATTERNS:
+            self._fail(f"{field.name} has no order; use ==, !=, ~, !~ or in")
+        if token.text in (GLOB, "!~") and field.type not in PATTERNS:
+            self._fail(f"{field.name} is not text; use ==, !=, <, <=, >, >= or in")
+        self._at += 1
+        return token.text
+
+    def _value(self, after: str) -> Token:
+        token = self.next
+        if token.kind not in (Kind.WORD, Kind.QUOTED):
+            found = f", not {token.text!r}" if token.text else ", but the filter ends"
+            self._fail(f"expected a value after {after}{found}")
+        self._at += 1
+        return token
+
+    def _closed(self) -> None:
+        if self._take(Kind.CLOSE) is None:
+            if self.next.kind is Kind.END:
+                self._fail("missing )")
+            self._fail(f"expected ) before {self.next.text!r}")
+
+    def _keyword(self, word: str) -> bool:
+        found = self.next.is_keyword(word)
+        self._at += found
+        return found
+
+    def _take(self, kind: Kind) -> Token | None:
+        token = self.next
+        if token.kind is not kind:
+            return None
+        self._at += 1
+        return token
+
+    def _fail(self, reason: str) -> NoReturn:
+        token = self.next
+        raise FilterError(reason, self._text, token.at, token.length)

@@ -1,0 +1,234 @@
+"""The fields of a message that filters compare, with those of its exchange.
+
+Law: the header answers what it can; a body is decoded when a filter asks for what is in it, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from ..exchanges.exchanges import NO_HEADER
+from ..exchanges.topic_ids import Topic, TopicNames, may_name
+from ..files.blocks import NO_TIME
+from ..filters import Values
+from ..filters.fields import addresses
+from ..frames.bodies import api
+from ..frames.decoding import LocatedItem, RawFrame, api_name
+from ..multifile import file_and_packet
+from ..rows import Located, Row, Status
+
+PRODUCE: Final = 0
+
+Item = TypeVar("Item", LocatedItem, Located)
+
+
+class Names(Protocol):
+    """What knows names of topics: `tables.context.Context`."""
+
+    names: TopicNames
+
+    def learn(self, row: Row) -> None:
+        """Learn the topic names in a message."""
+
+    def name_topics(self) -> None:
+        """Look up names of unnamed topics in the rest of the capture."""
+
+
+class Message(Generic[Item]):
+    """An item, and what is known of it.
+
+    header: a row of which only what the header tells is valid. other: the other message of the
+    exchange, once it is known. alone: whether there is none, or it will not be known. verdict: of
+    the filter; None while it is not known.
+    """
+
+    __slots__ = ("_row", "alone", "header", "item", "other", "verdict")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        content = item.item if isinstance(item, LocatedItem) else item.row
+        self._row = None if isinstance(content, RawFrame) else content
+        self.header: Row = _header(content) if isinstance(content, RawFrame) else content
+        self.other: Message[Item] | None = None
+        self.alone = False
+        self.verdict: bool | None = None
+
+    @property
+    def row(self) -> Row:
+        """The decoded row."""
+        if self._row is None:
+            content = self.item.item if isinstance(self.item, LocatedItem) else self.item.row
+            assert isinstance(content, RawFrame)
+            self._row = content.decode()
+        return self._row
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.header.length
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether it is in an exchange, as `Exchanges` has it."""
+        item, row = self.item, self.header
+        if None in (item.connection, item.client, item.broker):
+            return False
+        if row.status is Status.TRUNCATED:
+            return row.correlation_id is not None
+        return row.is_message and row.status not in NO_HEADER
+
+    def may_name_topics(self) -> bool:
+        """Whether the message may state names of topic ids, judged by its header."""
+        if self._row is not None:
+            return self._row.message is not None
+        header = self.header
+        known = api(header.api_key or 0)
+        side = known.request if header.direction == "request" else known.response
+        version = header.api_version or 0
+        if side is None:
+            return False
+        return not side.first <= version <= side.last or may_name(side.load(), version)
+
+    def expects_no_response(self) -> bool:
+        """Whether it is a Produce with acks=0."""
+        if self.header.api_key != PRODUCE or self.header.direction != "request":
+            return False
+        return getattr(self.row.message, "acks", None) == 0
+
+    def values(self, field: str, names: Names | None) -> Values:
+        """Return the values of a field."""
+        get = OWN.get(field)
+        if get is not None:
+            return Values(get(self))
+        found = list(OF_EXCHANGE[field](self, names))
+        complete = self.alone
+        if self.other is not None:
+            found += OF_EXCHANGE[field](self.other, names)
+            complete = True
+        if field == "error" and complete and not found:
+            found = ["none"]
+        return Values(found, complete)
+
+
+def _header(raw: RawFrame) -> Row:
+    request = raw.request
+    if request is None or raw.body < 0:
+        return raw.decode()
+    response = not raw.is_request
+    return Row(
+        raw.packet,
+        raw.time_ns,
+        "response" if response else "request",
+        len(raw.frame),
+        Status.OK,
+        "",
+        request.api_key,
+        api_name(request.api_key),
+        request.api_version,
+        request.correlation_id,
+        request.client_id,
+        request_packet=request.packet if response else None,
+        request_time_ns=request.time_ns if response else None,
+    )
+
+
+# -- fields of the message itself
+
+AnyMessage = Message[Any]
+
+
+def _known(*values: Any) -> tuple[Any, ...]:
+    return tuple(value for value in values if value is not None)
+
+
+def _api(message: AnyMessage) -> tuple[str, ...]:
+    row = message.header
+    key = () if row.api_key is None else (str(row.api_key),)
+    return key if row.api_name is None else (row.api_name.lower(), *key)
+
+
+def _time(message: AnyMessage) -> tuple[int, ...]:
+    time_ns = message.header.time_ns
+    return () if time_ns in (NO_TIME, 0) else (time_ns,)
+
+
+def _packet(message: AnyMessage) -> tuple[int, ...]:
+    number = file_and_packet(message.header.packet)[1]
+    return (number,) if number else ()
+
+
+OWN: Final[dict[str, Callable[[AnyMessage], Iterable[Any]]]] = {
+    "api": _api,
+    "client": lambda message: _known(message.header.client_id),
+    "client_address": lambda message: addresses(message.item.client),
+    "broker": lambda message: addresses(message.item.broker),
+    "connection": lambda message: _known(message.item.connection),
+    "direction": lambda message: (message.header.direction,),
+    "status": lambda message: (message.row.status.value,),
+    "size": lambda message: (message.header.length,),
+    "time": _time,
+    "packet": _packet,
+    "correlation_id": lambda message: _known(message.header.correlation_id),
+    "version": lambda message: _known(message.header.api_version),
+}
+"""Fields of a message itself."""
+
+
+# -- fields of the exchange: what each of its messages contributes
+
+
+def _latency(message: AnyMessage, _: Names | None) -> list[int]:
+    row = message.header
+    if row.request_time_ns is None or min(row.time_ns, row.request_time_ns) <= 0:
+        return []
+    return [row.time_ns - row.request_time_ns]
+
+
+def _errors(message: AnyMessage, _: Names | None) -> list[str]:
+    from ...protocol.error_code import ErrorCode
+
+    if message.header.direction != "response":
+        return []
+    return [ErrorCode.name_of(code).lower() for code in _entities(message, None).error_codes]
+
+
+def _topics(message: AnyMessage, names: Names | None) -> list[str]:
+    found = list(_entities(message, names).topics.values())
+    return _texts(found, names)
+
+
+def _texts(topics: list[Topic], names: Names | None) -> list[str]:
+    """Return names and ids of topics; a name may be stated later in the capture."""
+    if names is not None and any(topic.name is None for topic in topics):
+        names.name_topics()
+    return [text for topic in topics for text in (topic.name, topic.id_text) if text]
+
+
+def _partitions(message: AnyMessage, names: Names | None) -> list[int]:
+    from ..tables.extraction.partition_fields import partition_references
+
+    known = TopicNames() if names is None else names.names
+    return [one.partition for one in partition_references(message.row, known)]
+
+
+def _groups(message: AnyMessage, names: Names | None) -> list[str]:
+    return list(_entities(message, names).groups)
+
+
+def _entities(message: AnyMessage, names: Names | None) -> Any:
+    from ..tables.extraction.entities import Entities
+
+    found = Entities(TopicNames() if names is None else names.names)
+    found.add(message.row)
+    return found
+
+
+OF_EXCHANGE: Final[dict[str, Callable[[AnyMessage, Names | None], list[Any]]]] = {
+    "latency": _latency,
+    "error": _errors,
+    "topic": _topics,
+    "partition": _partitions,
+    "group": _groups,
+}
+"""Fields of an exchange: what one of its messages contributes."""

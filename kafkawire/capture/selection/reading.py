@@ -1,0 +1,72 @@
+"""Reads captures with a filter.
+
+Law: without a filter nothing is added to reading; names of topics are looked up only for a filter
+that compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...primitives import DEFAULT_LIMITS, Limits
+from ..exchanges.exchanges import Ended
+from ..files.source import Watch
+from ..filters import Filter, parse
+from ..frames.decoding import LocatedItem, located
+from ..multifile import Source, Traffic
+from ..rows import Located
+from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from .messages import Names
+from .selecting import Selection
+
+
+def decode_capture(
+    source: Source,
+    *,
+    ports: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
+    where: str | Filter | None = None,
+) -> Iterator[Located]:
+    """Decode a capture file, or a stream that is still being written.
+
+    Rows are yielded as soon as they are complete. ports, brokers: as in `Engine`. watch: called
+    with the progress. where: a filter (`kafkawire.capture.filters`); only rows that match it are
+    yielded, a request once its response decides. Raises BadMagic or TruncatedCapture if the source
+    is not a capture; FilterError; ValueError as Engine does.
+    """
+    chosen = parse(where) if isinstance(where, str) else where
+    traffic = Traffic([source], ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    return _decoded(traffic, chosen, limits)
+
+
+def _decoded(traffic: Traffic, where: Filter | None, limits: Limits) -> Iterator[Located]:
+    for batch in item_batches(traffic, where):
+        for item in batch:
+            yield located(item, limits)
+
+
+def item_batches(traffic: Traffic, where: Filter | None) -> Iterator[list[LocatedItem]]:
+    """Read a capture in batches of items that match a filter."""
+    if where is None:
+        yield from traffic.item_batches()
+        return
+    selection: Selection[LocatedItem] = Selection(where, traffic, topic_names(traffic, where))
+    for batch in traffic.batches():
+        yield _items(selection.handle(batch))
+    yield _items(selection.finish())
+
+
+def _items(found: list[LocatedItem | Ended]) -> list[LocatedItem]:
+    return [one for one in found if not isinstance(one, Ended)]
+
+
+def topic_names(traffic: Traffic, where: Filter) -> Names | None:
+    """Return what knows the names of topics, if a filter needs them."""
+    if all(field.name != "topic" for field in where.fields):
+        return None
+    from ..tables.context import Context
+
+    return Context(traffic)
