@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -128,13 +129,16 @@ class BrokenReads:
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_an_error_of_reading_is_raised_as_it_was(keep: bool) -> None:
+    def rows(database: Database) -> None:
+        result = database.run("SELECT packet FROM exchanges")
+        assert result is not None
+        result.read_all()
+
     with (
         Database(BrokenReads(), keep=keep) as database,
         pytest.raises(OSError, match=r"trace\.pcap"),
     ):
-        result = database.run("SELECT packet FROM exchanges")
-        assert result is not None
-        result.read_all()
+        rows(database)
 
 
 @pytest.mark.parametrize(
@@ -155,16 +159,16 @@ def test_an_error_of_reading_is_raised_as_it_was(keep: bool) -> None:
     ],
 )
 def test_statements_reach_no_files(statement: str, tmp_path: object) -> None:
-    CAPTURE_FILE = pa.table({"a": [1]})  # noqa: F841, N806 - DuckDB would find the variable
+    CAPTURE_FILE = pa.table({"a": [1]})  # noqa: F841 - DuckDB would find the variable
     with Database(Reads()) as database, pytest.raises(QueryError):
         database.run(statement.format(file=f"{tmp_path}/out.csv"))
 
 
 def test_the_folder_is_removed() -> None:
     with Database(Reads()) as database:
-        folder = database._folder.name
+        folder = Path(database._folder.name)
         database.run("SELECT count(*) FROM exchanges")
-    assert not __import__("os").path.exists(folder)
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(

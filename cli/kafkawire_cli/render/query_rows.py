@@ -14,7 +14,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -174,24 +174,31 @@ def _write_lines(head: tuple[str, ...], rows: list[tuple[str, ...]], out: IO[str
 
 def value_json(value: Any) -> Any:
     """Convert a value of a query for JSON; numbers that JSON does not have are text."""
-    from pyarrow import MonthDayNano
-
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
         return {key: value_json(one) for key, one in value.items()}
-    if isinstance(value, MonthDayNano):
-        return f"{value.months} months {value.days} days {value.nanoseconds / 1e9:g} s"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not hasattr(value, "nanoseconds"):
         return [value_json(one) for one in value]
+    if isinstance(value, float | Decimal):
+        return _number(value)
     made = plain(value)
     if made is None or isinstance(made, bool | int | str):
         return made
-    if isinstance(made, timedelta):
-        return made.total_seconds()
-    return made.isoformat() if isinstance(made, date | time) else str(made)
+    return _text(made)
+
+
+def _number(value: float | Decimal) -> int | float | str:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _text(value: Any) -> str:
+    """Format a date, a time or an interval (pyarrow's MonthDayNano)."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if hasattr(value, "nanoseconds"):
+        return f"{value.months} months {value.days} days {value.nanoseconds / 1e9:g} s"
+    return str(value)
 
 
 def value_text(value: Any) -> str:

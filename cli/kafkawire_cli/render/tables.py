@@ -180,6 +180,7 @@ GROUP_BYTES: Final = 1 << 24
 
 @contextmanager
 def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    """Open a Parquet file, and return what writes a batch."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
@@ -223,6 +224,7 @@ def _is_payload(type: pa.DataType) -> bool:
 
 @contextmanager
 def arrow_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    """Open an Arrow IPC file, and return what writes a batch."""
     import pyarrow as pa
 
     # compressing with lz4 is faster than writing the uncompressed pages

@@ -37,7 +37,7 @@ class _Shown(NamedTuple):
     redact: bool
 
 
-def sql(  # noqa: PLR0913 - options of the verb
+def sql(
     given: Annotated[
         list[str],
         typer.Argument(
