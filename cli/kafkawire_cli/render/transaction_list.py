@@ -7,11 +7,10 @@ from typing import Final
 
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.display import plural, time_text
-from kafkawire.reports.transaction import IdHistory, State, Transaction
+from kafkawire.reports.transaction import IdHistory, Producer, State, Transaction
 
 from .report import (
     Section,
-    bytes_text,
     count_text,
     duration_text,
     list_text,
@@ -43,20 +42,17 @@ def sections_of(found: list[IdHistory], most: int | None) -> list[Section]:
 
 def _ids(found: list[IdHistory], most: int | None) -> Section:
     head = (
-        "transactional id", "client", ">producer id", ">epoch", ">committed", ">aborted",
-        ">unknown", ">hanging", ">p50", ">max",
+        "transactional id", "producer", ">committed", ">aborted", ">unknown", ">hanging", ">max",
     )  # fmt: skip
     shown = top(found, most)
     rows = [
         (
             history.transactional_id,
-            list_text((client or "" for client in history.clients), 2),
-            *_producer(*history.producer),
+            _producer(history.producer),
             count_text(history.counts[State.COMMITTED]),
             count_text(history.counts[State.ABORTED]),
             count_text(history.counts[State.UNKNOWN]),
             count_text(int(history.current is not None)),
-            duration_text(history.durations.at(0.5)),
             duration_text(history.durations.max),
         )
         for history in shown.first
@@ -66,19 +62,17 @@ def _ids(found: list[IdHistory], most: int | None) -> Section:
 
 def _transactions(title: str, found: Iterable[Transaction], most: int | None) -> Section:
     head = (
-        "transactional id", ">producer id", ">epoch", "begin (UTC)", ">duration", ">bytes",
-        "partitions", "offsets", "reason",
+        "transactional id", "producer", "begin (UTC)", ">duration", "partitions and offsets",
+        "reason",
     )  # fmt: skip
     shown = top(sorted(found, key=lambda one: -(one.duration_ns or 0)), most)
     rows = [
         (
             one.transactional_id,
-            *_producer(*one.producer),
+            _producer(one.producer),
             "before the capture" if one.begin_ns == NO_TIME else _time(one.begin_ns),
             duration_text(one.duration_ns),
-            bytes_text(one.bytes) if one.bytes else "",
-            _partitions(one),
-            list_text(f"{group}: {n:,}" if n else group for group, n in one.groups.items()),
+            "; ".join(filter(None, (_partitions(one), _offsets(one)))),
             one.reason,
         )
         for one in shown.first
@@ -86,8 +80,9 @@ def _transactions(title: str, found: Iterable[Transaction], most: int | None) ->
     return Section(title, head, rows, shown.more("transactions"))
 
 
-def _producer(producer_id: int, epoch: int) -> tuple[str, str]:
-    return ("", "") if producer_id < 0 else (str(producer_id), str(epoch))
+def _producer(producer: Producer) -> str:
+    """Format a producer id and its epoch."""
+    return "" if producer.producer_id < 0 else f"{producer.producer_id}/{producer.producer_epoch}"
 
 
 def _time(time_ns: int) -> str:
@@ -100,6 +95,11 @@ def _partitions(one: Transaction) -> str:
     ]
     more = f", +{one.more:,}" if one.more else ""
     return list_text(texts) + more + (" (by Produce)" if one.implicit else "")
+
+
+def _offsets(one: Transaction) -> str:
+    texts = (f"{group} {n:,}" if n else group for group, n in one.groups.items())
+    return f"offsets of {list_text(texts)}" if one.groups else ""
 
 
 def _errors(found: list[IdHistory], most: int | None) -> Section:

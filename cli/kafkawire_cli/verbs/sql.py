@@ -70,10 +70,10 @@ def sql(
     """Query captures in SQL.
 
     \b
-    kafkawire sql "SELECT api_name, count(*) FROM exchanges GROUP BY 1" trace*.pcap
+    kafkawire sql "SELECT api_name, count(*) FROM exchanges GROUP BY 1" *.pcap
     kafkawire sql "FROM records SELECT topic, value LIMIT 5" trace.pcap -f csv
     kafkawire sql "FROM exchanges" trace.pcap -o exchanges.parquet
-    kafkawire sql trace.pcap                  # a prompt; SHOW TABLES; DESCRIBE exchanges;
+    kafkawire sql trace.pcap        # a prompt: SHOW TABLES; DESCRIBE exchanges;
     kafkawire sql trace.pcap < queries.sql
 
     Tables: exchanges, messages, records, partitions, connections, group_events, problems

@@ -17,7 +17,7 @@ def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
 
     \b
     kafkawire transactions trace*.pcap
-    kafkawire transactions trace.pcap --format json | jq '.transactional_ids[].transactions'
+    kafkawire transactions trace.pcap -f json | jq '.transactional_ids[]'
 
     Each transactional id has its producers, counts of committed and aborted transactions, and their
     duration. Hanging transactions have no end in the capture. Of each id, the last 100 committed
