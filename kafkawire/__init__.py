@@ -7,6 +7,7 @@ Law: importing this package is cheap; a name's module is imported when the name 
     kafkawire.decode_frame(data)                    -> size, header and body of a request
     kafkawire.to_json(message, 12)                  -> Kafka's own JSON form
     kafkawire.verify("FetchRequest", 12, body)      -> whether the bytes are canonical; if not, why
+    kafkawire.open_capture("trace*.pcap")           -> tables, SQL, messages of captures
 """
 
 from importlib import import_module
@@ -26,6 +27,7 @@ from .primitives.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from .messages import REGISTRY
     from .messages.api_key import ApiKey
+    from .notebook import open_capture
     from .primitives.structure import Bent, Message, Structure
     from .protocol.codec import decode
     from .protocol.embedded import embedded_payloads
@@ -62,6 +64,7 @@ __all__ = [
     "encode_frame_buffers",
     "explain",
     "from_json",
+    "open_capture",
     "to_json",
     "verify",
 ]
@@ -83,6 +86,7 @@ _HOME: Final = {
     "encode_frame_buffers": "protocol.frame",
     "explain": "reference",
     "from_json": "protocol.json_form",
+    "open_capture": "notebook",
     "to_json": "protocol.json_form",
     "verify": "reference",
 }

@@ -15,7 +15,9 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |-- ProtocolError        LocalProtocolError (the caller), RemoteProtocolError (the peer)
     |-- CaptureError(reason, offset)
     |                        BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
-    `-- FilterError(reason, text, at, length)
+    |-- FilterError(reason, text, at, length)
+    |-- QueryError           an SQL statement that cannot be run
+    `-- MissingPackage       a package of an extra that is not installed
 """
 
 from __future__ import annotations
@@ -184,3 +186,22 @@ class FilterError(KafkaWireError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.reason} (at character {self.at + 1} of the filter)"
+
+
+class QueryError(KafkaWireError, ValueError):
+    """An SQL statement cannot be run; the text says why, and points to the place."""
+
+
+class MissingPackage(KafkaWireError, ImportError):
+    """A package that is installed with an extra of kafkawire is missing.
+
+    package: its name. extra: the extra that installs it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(package, extra)
+        self.package = package
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.package} is not installed: pip install 'kafkawire[{self.extra}]'"

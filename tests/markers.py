@@ -78,6 +78,7 @@ SLOW: Final = (
     "codegen/test_schema_mutations.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
+    "notebook/test_notebook.py::test_the_notebook_of_the_guide_shows_what_it_does",
     "net/test_wrong_types.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",

@@ -97,6 +97,12 @@ def tune() -> None:
     atexit.register(gc.freeze)  # otherwise the GC runs over all objects at exit
 
 
+def collect_at_exit() -> None:
+    """Let the cyclic GC run at exit, for extensions that report objects which it did not free."""
+    atexit.unregister(gc.freeze)
+    gc.unfreeze()
+
+
 def keep_memory() -> None:
     """Reuse freed memory, for long runs.
 

@@ -43,6 +43,12 @@ VERBS: Final = {
     "readiness": Verb(
         "readiness", "readiness", "Find clients that are incompatible with a Kafka release."
     ),
+    "transactions": Verb(
+        "transactions",
+        "transactions",
+        "Show transactions: partitions, offsets, aborts, hanging ones.",
+    ),
+    "sql": Verb("sql", "sql", "Query captures in SQL."),
     "encode": Verb(
         "encode",
         "encode",

@@ -38,6 +38,7 @@ from kafkawire_cli.verbs import (
     latency,
     readiness,
     summary,
+    transactions,
 )
 from tests.capture.written import BROKER, Scenario, response
 
@@ -160,6 +161,23 @@ def many_errors(n: int, scenario: Scenario) -> None:
         scenario.respond("Heartbeat", 3, errorCode=200 + at)
 
 
+def many_transactional_ids(n: int, scenario: Scenario) -> None:
+    """Each with a transaction that hangs, and one with an unknown end."""
+    for at in range(n):
+        same = {"transactionalId": f"tx{at}", "producerId": at, "producerEpoch": 0}
+        scenario.request("AddOffsetsToTxn", 3, **same, groupId="g").respond("AddOffsetsToTxn", 3)
+        scenario.request("EndTxn", 3, **same).respond("EndTxn", 3, errorCode=48)
+        scenario.request("AddOffsetsToTxn", 3, **same, groupId="g").respond("AddOffsetsToTxn", 3)
+
+
+def many_transactions(n: int, scenario: Scenario) -> None:
+    for at in range(n):
+        same = {"transactionalId": "tx", "producerId": 7, "producerEpoch": 0}
+        scenario.request("AddOffsetsToTxn", 3, **same, groupId=f"g{at}")
+        scenario.respond("AddOffsetsToTxn", 3)
+        scenario.request("EndTxn", 3, **same, committed=at % 2 == 0).respond("EndTxn", 3)
+
+
 def joined(
     scenario: Scenario, group: str, member: str, generation: int, members: list[str], at: int = 0
 ) -> None:
@@ -192,6 +210,7 @@ REPORTS: dict[str, Callable[[list[str], ReportOptions], None]] = {
     "topics": lambda given, options: topics.topics(given, options=options),
     "clients": clients.clients,
     "groups": lambda given, options: groups.groups(given, options=options),
+    "transactions": transactions.transactions,
     "readiness": lambda given, options: readiness.readiness(given, "4.0", options),
 }
 
@@ -265,7 +284,9 @@ def test_work_grows_as_the_input_does(
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
-@pytest.mark.parametrize("name", ["summary", "latency", "topics", "clients", "groups"])
+@pytest.mark.parametrize(
+    "name", ["summary", "latency", "topics", "clients", "groups", "transactions"]
+)
 def test_text_reports_are_bounded(
     name: str, dimension: str, captures: Callable[[str, int], Path]
 ) -> None:

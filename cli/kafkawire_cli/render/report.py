@@ -57,6 +57,10 @@ class Section(NamedTuple):
     rows: Sequence[tuple[str, ...]] = ()
     lines: Sequence[str] = ()
 
+    def text_lines(self) -> Iterator[str]:
+        """Format the section as in a pipe: not folded."""
+        return _lines(self)
+
 
 def print_report(
     form: Form, sections: Callable[[], Iterable[Section]], as_json: Callable[[], dict[str, Any]]

@@ -161,7 +161,7 @@ def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
 def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
     def write(batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            out.write(json.dumps(_plain(row), separators=(",", ":")) + "\n")
+            out.write(json.dumps(plain(row), separators=(",", ":")) + "\n")
         out.flush()
 
     with _text(output) as out:
@@ -172,7 +172,7 @@ def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
 def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
     def write(batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            lines.writerow(_cell(value) for value in row.values())
+            lines.writerow(cell(value) for value in row.values())
 
     with _text(output) as out:
         lines = csv.writer(out, lineterminator="\n")
@@ -186,7 +186,8 @@ GROUP_BYTES: Final = 1 << 24
 
 
 @contextmanager
-def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    """Open a Parquet file, and return what writes a batch."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
@@ -229,7 +230,8 @@ def _is_payload(type: pa.DataType) -> bool:
 
 
 @contextmanager
-def _arrow(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+def arrow_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    """Open an Arrow IPC file, and return what writes a batch."""
     import pyarrow as pa
 
     # compressing with lz4 is faster than writing the uncompressed pages
@@ -241,8 +243,8 @@ def _arrow(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
 FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]]] = {
     ".jsonl": _jsonl,
     ".csv": _csv,
-    ".parquet": _parquet,
-    ".arrow": _arrow,
+    ".parquet": parquet_writer,
+    ".arrow": arrow_writer,
 }
 """File extension -> its writer."""
 
@@ -268,12 +270,12 @@ def _text(output: Path | None) -> Iterator[TextIO]:
             yield file
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Convert a value for JSON."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, datetime):
@@ -281,11 +283,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """Convert a value for CSV: null is empty, booleans and nested values are JSON."""
     if isinstance(value, str):
         return csv_text(value)
-    plain = _plain(value)
-    if isinstance(plain, bool | dict | list):
-        return json.dumps(plain, separators=(",", ":"))
-    return plain
+    made = plain(value)
+    if isinstance(made, bool | dict | list):
+        return json.dumps(made, separators=(",", ":"))
+    return made

@@ -1,0 +1,236 @@
+"""`kafkawire sql`: queries captures in SQL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import typer
+
+from kafkawire.display import printable_lines
+from kafkawire.errors import MissingPackage, QueryError
+
+from .. import pipes
+from ..input.inputs import InputError
+from ..input.options import ROW_FORMAT, BrokerOption, PortOption
+from ..input.progress import progress
+from ..input.sources import Known, known, readable, refuse, sources
+from ..render.query_rows import BINARY, SUFFIXES, Shape, write
+from ..render.tables import import_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkawire.sql import Database
+
+QUIT: Final = frozenset({"exit", "quit", "\\q", ".quit", ".exit"})
+"""What ends the prompt, besides the end of the input."""
+
+
+class _Shown(NamedTuple):
+    """What is shown of the captures: secrets, and keys and values of records."""
+
+    secrets: bool
+    redact: bool
+
+
+def sql(
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[QUERY] FILE...",
+            help="A query, and capture files or directories; - for stdin. Without a query: "
+            "a prompt, or statements from stdin.",
+        ),
+    ],
+    shape: Annotated[Shape | None, ROW_FORMAT] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Output file: .jsonl, .csv, .parquet or .arrow.",
+        ),
+    ] = None,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
+    ] = False,
+    show_secrets: Annotated[
+        bool,
+        typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
+    ] = False,
+) -> None:
+    """Query captures in SQL.
+
+    \b
+    kafkawire sql "SELECT api_name, count(*) FROM exchanges GROUP BY 1" *.pcap
+    kafkawire sql "FROM records SELECT topic, value LIMIT 5" trace.pcap -f csv
+    kafkawire sql "FROM exchanges" trace.pcap -o exchanges.parquet
+    kafkawire sql trace.pcap        # a prompt: SHOW TABLES; DESCRIBE exchanges;
+    kafkawire sql trace.pcap < queries.sql
+
+    Tables: exchanges, messages, records, partitions, connections, group_events, problems
+    (docs/tables.md); only those that a query needs are made. The SQL is DuckDB's, which needs
+    `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
+
+    Exit code 2: a statement fails, an input cannot be read, or usage error.
+    """
+    query, files = _query(given)
+    form = _form(shape, to)
+    if to is not None and query is None:
+        raise typer.BadParameter("only allowed with a query", param_hint="--output")
+    if query is None and files == ["-"]:
+        raise typer.BadParameter("missing; standard input is the capture", param_hint="QUERY")
+    pipes.keep_memory()
+    pipes.collect_at_exit()
+    import_arrow()
+    shown = _Shown(show_secrets, redact)
+    if to is not None and show_secrets:
+        pipes.make_private(to)
+    refused = 0
+    try:
+        with (
+            pipes.stop_at_closed_pipe(),
+            _database(files, known(port, broker), shown, keep=query is None) as (database, refused),
+            readable(files, to),
+        ):
+            if query is not None:
+                _show(database.run(query), form, to)
+            else:
+                _prompt(database, form)
+    except (QueryError, MissingPackage) as error:
+        _say(error)
+        raise typer.Exit(2) from None
+    except InputError as error:
+        refuse("sql", error)
+        raise typer.Exit(2) from None
+    if refused:
+        raise typer.Exit(2)
+
+
+def _query(given: list[str]) -> tuple[str | None, list[str]]:
+    """Split the arguments into the query and the files: a query is no file, and has a space."""
+    first, *files = given
+    if first == "-" or _exists(first) or not any(map(str.isspace, first.strip())):
+        return None, given
+    if not files:
+        raise typer.BadParameter("missing; captures come after the query", param_hint="FILE...")
+    return first, files
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a file name, or with a zero byte
+        return False
+
+
+def _form(shape: Shape | None, to: Path | None) -> Shape:
+    if shape is not None:
+        if to is None and shape in BINARY:
+            raise typer.BadParameter(
+                f"missing; required for --format {shape.value}", param_hint="--output"
+            )
+        return shape
+    if to is None:
+        return Shape.TABLE if sys.stdout.isatty() else Shape.JSONL
+    found = SUFFIXES.get(to.suffix)
+    if found is None:
+        raise typer.BadParameter(
+            f"unknown format {str(to)!r}: expected one of {', '.join(SUFFIXES)}",
+            param_hint="--output",
+        )
+    return found
+
+
+@contextmanager
+def _database(
+    files: list[str], brokers: Known, shown: _Shown, *, keep: bool
+) -> Iterator[tuple[Database, int]]:
+    """Open a database of captures; also return the number of files that are not captures."""
+    from collections.abc import Sequence
+
+    from kafkawire.capture.tables import read_tables
+    from kafkawire.capture.tables.redaction import redacted
+    from kafkawire.sql import Database
+
+    found, refused = sources("sql", files)
+
+    def read(names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        with progress(found, drawn=not sys.stdout.isatty()) as watch:
+            for name, batch in read_tables(
+                found,
+                names,
+                ports=brokers.ports,
+                brokers=brokers.addresses,
+                secrets=shown.secrets,
+                watch=watch,
+            ):
+                yield name, redacted(name, batch) if shown.redact else batch
+
+    repeatable = all(isinstance(source, Path) for source in found)
+    with Database(read, repeatable=repeatable, keep=keep) as database:
+        yield database, refused
+
+
+def _show(reader: pa.RecordBatchReader | None, form: Shape, to: Path | None = None) -> None:
+    if reader is not None and reader.schema.names:
+        write(reader, form, to)
+        sys.stdout.flush()
+
+
+def _prompt(database: Database, form: Shape) -> None:
+    """Run statements as they are typed; the first error ends those of a pipe."""
+    asked = sys.stdin.isatty()
+    if asked:
+        import readline  # noqa: F401 - `input` edits lines with it
+    for statement in _statements(asked):
+        try:
+            _show(database.run(statement), form)
+        except QueryError as error:
+            if not asked:
+                raise
+            _say(error)
+        except KeyboardInterrupt:
+            if not asked:
+                raise
+            print("interrupted", file=sys.stderr)
+
+
+def _statements(asked: bool) -> Iterator[str]:
+    """Yield statements from standard input, each ended by `;` or the end of the input."""
+    from kafkawire.sql import is_blank, split_statements
+
+    held = ""
+    while True:
+        line = _line(asked, "sql> " if is_blank(held) else "...> ")
+        if line is None:
+            break
+        if is_blank(held) and line.strip().rstrip(";").lower() in QUIT:
+            return
+        complete, held = split_statements(f"{held}{line}")
+        yield from complete
+    if not is_blank(held):
+        yield held
+
+
+def _line(asked: bool, prompt: str) -> str | None:
+    """Read a line; None at the end of the input."""
+    if not asked:
+        return sys.stdin.readline() or None
+    try:
+        return input(prompt) + "\n"
+    except EOFError:
+        print()
+        return None
+
+
+def _say(error: Exception) -> None:
+    typer.echo(f"kafkawire sql: {printable_lines(str(error))}", err=True)

@@ -1,0 +1,26 @@
+"""Captures in Python and Jupyter: tables, SQL, messages as objects, reports.
+
+Law: nothing is read before it is asked for; pandas, polars and DuckDB are imported only for what
+needs them. HTML is escaped, and its size is bounded.
+
+    capture = kafkawire.open_capture("trace*.pcap")
+    capture.exchanges.to_pandas()
+    capture.sql("SELECT api_name, count(*) FROM exchanges GROUP BY 1").to_polars()
+    for message in capture.messages(api="Fetch"): ...
+    capture.summary()
+"""
+
+from .capture import Capture, CapturedMessage, Messages, open_capture
+from .rows import Rows, Table
+from .summary import Group, Summary
+
+__all__ = [
+    "Capture",
+    "CapturedMessage",
+    "Group",
+    "Messages",
+    "Rows",
+    "Summary",
+    "Table",
+    "open_capture",
+]

@@ -1,0 +1,15 @@
+"""Queries captures in SQL, by DuckDB over the tables of `kafkawire.capture.tables`.
+
+Law: only the tables that a statement needs are made, and of a table that is read once only the
+columns that it needs; a statement can neither read nor write files.
+
+    SQL --needs--> tables, columns --read--> record batches --DuckDB--> record batches
+
+Of kafkawire, this package alone imports duckdb (the extra `sql`).
+"""
+
+from .database import Database, Read
+from .needs import Needs
+from .statements import is_blank, split_statements
+
+__all__ = ["Database", "Needs", "Read", "is_blank", "split_statements"]

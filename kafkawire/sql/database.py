@@ -1,0 +1,240 @@
+"""Runs SQL statements on captures: makes the tables that a statement needs, and calls DuckDB.
+
+Law: rows of a table that one query reads once pass through it in batches; all other tables are
+kept on disk, in a private temporary folder that is removed at the end. Statements can neither read
+nor write other files, and cannot change that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from ..capture.tables import TABLES
+from ..errors import MissingPackage, QueryError
+from .needs import Needs, needs_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+Read = Callable[[Sequence[str]], Iterator[tuple[str, pa.RecordBatch]]]
+"""Reads tables of captures in one pass; each batch comes with its table's name."""
+
+SETTINGS: Final = (
+    "SET TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",  # variables of Python as tables
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+"""Settings of a database; the last ones can no longer be changed."""
+
+ONCE: Final = "standard input can be read only once"
+
+BATCH: Final = "kafkawire_batch"
+"""Name of the batch that is being inserted."""
+
+
+class Database:
+    """A database with the tables of captures.
+
+    read: reads them. repeatable: whether it can be called several times. keep: whether tables are
+    kept for later statements; otherwise a query may read a capture again. Close it at the end, or
+    use it as a context manager.
+    """
+
+    def __init__(self, read: Read, *, repeatable: bool = True, keep: bool = True) -> None:
+        self._read = read
+        self._repeatable = repeatable
+        self._keep = keep
+        self._folder = TemporaryDirectory(prefix="kafkawire-sql-")
+        self._made: set[str] = set()
+        self._stream: _Stream | None = None
+        self._result: pa.RecordBatchReader | None = None
+        try:
+            self._connection = _connect(Path(self._folder.name))
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the database."""
+        self._finish()
+        self._connection.close()
+        self._folder.cleanup()
+
+    def run(self, text: str) -> pa.RecordBatchReader | None:
+        """Run a statement, or several; return the rows of the last one, None if it has none.
+
+        The rows are computed while they are read, until the next statement. Raises QueryError; what
+        reading captures raises.
+        """
+        self._finish()
+        with self._failures():
+            statements = self._connection.extract_statements(text)
+        if not statements:
+            raise QueryError("no statement")
+        result = None
+        for at, statement in enumerate(statements):
+            result = self._run(statement, last=at == len(statements) - 1)
+        return result
+
+    def _run(self, parsed: duckdb.Statement, *, last: bool) -> pa.RecordBatchReader | None:
+        import duckdb
+
+        statement = parsed.query
+        needs = self.needs(statement)
+        missing = [name for name in needs.tables if name not in self._made]
+        with self._failures():
+            if parsed.type == duckdb.StatementType.SELECT:
+                self._check(statement)  # before captures are read
+            if missing and last and needs.once and not self._keep:
+                self._open_stream(needs)
+            elif missing:
+                self._make(missing)
+            relation = self._connection.sql(statement)
+            is_query = duckdb.ExpectedResultType.QUERY_RESULT in parsed.expected_result_type
+            if relation is None or not is_query or not last:
+                return None
+            self._result = reader = relation.to_arrow_reader()
+            return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+
+    def _check(self, statement: str) -> None:
+        """Check the names and types in a query, with empty tables."""
+        import duckdb
+
+        try:
+            self._connection.sql(statement)
+        except duckdb.Error:
+            self._connection.execute(statement).fetchall()  # its error points to the place
+            raise
+
+    def _finish(self) -> None:
+        """End the query whose rows are being read: DuckDB runs one at a time."""
+        if self._result is not None:
+            self._result.close()
+            self._result = None
+            self._connection.abort()
+        if self._stream is not None:
+            self._connection.unregister(self._stream.name)
+            self._stream = None
+
+    def needs(self, statement: str) -> Needs:
+        """Find the tables and columns that a statement needs."""
+        found: Any = self._connection.execute("SELECT json_serialize_sql(?)", [statement])
+        [(tree,)] = found.fetchall()
+        return needs_of(statement, tree, TABLES)
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        with self._failures():
+            yield from reader
+
+    def _open_stream(self, needs: Needs) -> None:
+        """Let the one table of a query be read while the query runs."""
+        (name,) = needs.tables
+        self._stream = _Stream(self._read, name, needs.columns, self._repeatable)
+        self._connection.register(name, self._stream)
+
+    def _make(self, names: list[str]) -> None:
+        """Make tables, in one pass over the captures."""
+        if not self._repeatable:
+            if self._made:
+                raise QueryError(ONCE)
+            names = list(TABLES) if self._keep else names
+        connection = self._connection
+        connection.begin()
+        try:
+            for name, batch in self._read(names):
+                connection.register(BATCH, batch)
+                connection.execute(f"INSERT INTO capture.main.{name} SELECT * FROM {BATCH}")
+                connection.unregister(BATCH)
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+        self._made.update(names)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Convert errors of DuckDB; an error of reading captures is raised as it was."""
+        import duckdb
+
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as error:
+            if self._stream is not None and self._stream.failure is not None:
+                raise self._stream.failure from None
+            if isinstance(error, duckdb.Error):
+                raise QueryError(str(error).strip()) from None
+            raise
+
+
+class _Stream:
+    """A table as a stream of record batches, read anew each time that it is opened and read.
+
+    failure: the exception that reading raised.
+    """
+
+    def __init__(
+        self, read: Read, name: str, columns: frozenset[str] | None, repeatable: bool
+    ) -> None:
+        schema = TABLES[name].schema
+        if columns is not None:
+            fields = [field for field in schema if field.name in columns]
+            schema = pa.schema(fields or [schema.field(0)])  # count(*) needs rows
+        self._schema = schema
+        self._read = read
+        self.name = name
+        self._repeatable = repeatable
+        self._reads = 0
+        self.failure: BaseException | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Open the table (Arrow's PyCapsule interface)."""
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        self._reads += 1
+        try:
+            if self._reads > 1 and not self._repeatable:
+                raise QueryError(ONCE)
+            for _, batch in self._read([self.name]):
+                yield batch.select(self._schema.names)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database in a folder, with all tables, empty, and no access to anything else."""
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise MissingPackage("duckdb", "sql") from None
+    connection = duckdb.connect(":memory:")
+    quoted = str(folder).replace("'", "''")
+    connection.execute(f"ATTACH '{quoted}/tables.duckdb' AS capture")
+    connection.execute("USE capture")
+    connection.execute(f"SET temp_directory = '{quoted}'")
+    for name, table in TABLES.items():
+        connection.register(BATCH, table.schema.empty_table())
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {BATCH}")
+        connection.unregister(BATCH)
+    for setting in SETTINGS:
+        connection.execute(setting)
+    return connection

@@ -1,0 +1,173 @@
+"""`kafkawire sql`: queries on captures, in every output format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from kafkawire.capture import tables
+from tests.cli.reports import COMMAND, on_a_terminal, read_terminal, run, terminal
+from tests.conftest import FIXTURES
+
+CAPTURE = FIXTURES / "captures" / "ck-txn.pcap"
+COUNTS = "SELECT api_name, count(*) n FROM exchanges GROUP BY 1 ORDER BY 1"
+
+
+def wanted() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for batch in tables.read(CAPTURE, "exchanges"):
+        for name in batch.column("api_name").to_pylist():
+            found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items()))
+
+
+def output(*arguments: object, code: int = 0, stdin: bytes | None = None) -> str:
+    result = run("sql", *arguments, stdin=stdin)
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.stderr
+
+
+def test_every_format_has_the_same_rows(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in output(COUNTS, CAPTURE).splitlines()]
+    assert {row["api_name"]: row["n"] for row in lines} == wanted()
+    cells = list(csv.DictReader(io.StringIO(output(COUNTS, CAPTURE, "-f", "csv"))))
+    assert {row["api_name"]: int(row["n"]) for row in cells} == wanted()
+    file = tmp_path / "out.parquet"
+    assert output(COUNTS, CAPTURE, "-o", file) == ""
+    assert parquet.read_table(file).to_pylist() == lines
+    text = output(COUNTS, CAPTURE, "-f", "table").splitlines()
+    assert [line.split() for line in text[1:]] == [[name, str(n)] for name, n in wanted().items()]
+
+
+def test_statements_from_a_pipe() -> None:
+    text = b"CREATE VIEW slow AS FROM exchanges; -- ;\nSELECT count(*) n\nFROM slow;\nSELECT ';' s"
+    found = [json.loads(line) for line in output(CAPTURE, stdin=text).splitlines()]
+    assert found[-2:] == [{"n": 25}, {"s": ";"}]
+
+
+def test_the_first_error_ends_a_pipe() -> None:
+    text = b"SELECT 1 a; SELECT x; SELECT 2 b;"
+    result = run("sql", CAPTURE, stdin=text)
+    assert result.exit_code == 2
+    assert result.stdout == '{"a":1}\n'
+    assert result.stderr.startswith('kafkawire sql: Binder Error: Referenced column "x"')
+
+
+def test_an_error_points_to_the_place() -> None:
+    assert output("SELECT apiname FROM exchanges", CAPTURE, code=2).splitlines()[-2:] == [
+        "LINE 1: SELECT apiname FROM exchanges",
+        "               ^^^^^^^",
+    ]
+
+
+def test_a_capture_from_standard_input() -> None:
+    query = "SELECT count(*) n FROM records, exchanges"
+    assert output(query, "-", stdin=CAPTURE.read_bytes()) == '{"n":250}\n'
+
+
+def test_files_that_are_not_captures(tmp_path: Path) -> None:
+    other = tmp_path / "x.pcap"
+    other.write_text("nothing")
+    result = run("sql", COUNTS, CAPTURE, other)
+    assert result.exit_code == 2
+    assert "x.pcap: not a capture file" in result.stderr
+    assert len(result.stdout.splitlines()) == len(wanted())
+    assert "not a capture" in output(COUNTS, other, code=2)
+    assert "No such file" in output("nosuch.pcap", code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((COUNTS,), "captures come after the query"),
+        ((COUNTS, CAPTURE, "-f", "parquet"), "--output"),
+        ((COUNTS, CAPTURE, "-o", "x.txt"), "unknown format"),
+        ((CAPTURE, "-o", "x.csv"), "only allowed with a query"),
+        (("-",), "standard input is the capture"),
+    ],
+)
+def test_usage_errors(arguments: tuple[object, ...], error: str) -> None:
+    assert error in output(*arguments, code=2)
+
+
+HOSTILE = "SELECT '=1+1' AS a, chr(27) || '[2J' AS b, chr(27) AS \"=\u001b\""
+
+
+def test_hostile_text_is_escaped() -> None:
+    text = output(HOSTILE, CAPTURE, "-f", "csv")
+    assert "\x1b" not in text
+    assert text.splitlines() == ["a,b,'=\\x1b", "'=1+1,\\x1b[2J,\\x1b"]
+    assert "\x1b" not in output(HOSTILE, CAPTURE, "-f", "table")
+    shown = on_a_terminal("sql", HOSTILE, CAPTURE, columns=80, NO_COLOR="1")
+    assert "\x1b[2J" not in shown
+    assert "\\x1b[2J" in shown
+    assert "\x1b" not in output("SELECT \x1b[2J", CAPTURE, code=2)
+
+
+def test_a_wide_table_has_a_line_per_value_on_a_terminal() -> None:
+    shown = on_a_terminal("sql", "FROM exchanges LIMIT 2", CAPTURE, columns=80)
+    lines = shown.replace("\r\n", "\n").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.split()[:1] == ["api_name"] for line in lines) == 2
+
+
+def test_numbers_and_nested_values_are_json() -> None:
+    query = (
+        "SELECT sum(latency_ns)::hugeint s, 1.5::decimal(4, 2) d, 'nan'::double n, "
+        "{'a': [1, NULL]} v, DATE '2026-01-02' t, 'x'::blob b, 1 a, 2 a FROM exchanges"
+    )
+    found = json.loads(output(query, CAPTURE))
+    assert isinstance(found.pop("s"), int)
+    assert found == {
+        "d": 1.5, "n": "nan", "v": {"a": [1, None]}, "t": "2026-01-02", "b": "eA==", "a": 1,
+        "a_2": 2,
+    }  # fmt: skip
+
+
+def test_secrets_are_hidden_and_records_redacted(tmp_path: Path) -> None:
+    query = "SELECT decode(value) v FROM records LIMIT 1"
+    assert json.loads(output(query, CAPTURE)) == {"v": "txn0-1"}
+    assert json.loads(output(query, CAPTURE, "--redact"))["v"].startswith("sha256:")
+    file = tmp_path / "out.csv"
+    output(query, CAPTURE, "--show-secrets", "-o", file)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_prompt() -> None:
+    with terminal(80) as (ours, theirs):
+        process = subprocess.Popen(
+            [*COMMAND, "sql", str(CAPTURE)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "dumb"},
+        )
+        os.write(ours, b"SELECT x;\nSELECT count(*) AS n\nFROM exchanges;\nquit\n")
+        os.close(theirs)
+        shown = b"".join(read_terminal(ours)).decode()
+        assert process.wait() == 0, shown
+    assert 'Referenced column "x"' in shown
+    assert "25" in shown
+    assert "nanobind" not in shown
+
+
+def test_without_duckdb_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['duckdb'] = None\nfrom kafkawire_cli.main import main\nmain()"
+    found = subprocess.run(
+        [sys.executable, "-c", code, "sql", COUNTS, str(CAPTURE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 2
+    assert found.stderr == (
+        "kafkawire sql: duckdb is not installed: pip install 'kafkawire[sql]'\n"
+    )
