@@ -40,6 +40,9 @@ class Printed(NamedTuple):
 
 Print = Callable[[str], None]
 
+ERROR_CODE: Final = ("errorCode", "ErrorCode")
+"""Ends of the names of fields that are error codes."""
+
 MAX_TOPICS: Final = 4
 """Topics of a message that a brief summary names."""
 
@@ -219,7 +222,9 @@ def _branch(value: Any, depth: int, out: Print) -> None:
 
 
 def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
-    if isinstance(value, dict) and value:
+    if label.endswith(ERROR_CODE) and isinstance(value, int) and value:
+        out(f"{label}: {value} ({_error_name(value)})")
+    elif isinstance(value, dict) and value:
         out(f"{label}:")
         _branch(value, depth + 1, out)
     elif isinstance(value, list) and value and isinstance(value[0], dict):
@@ -228,6 +233,12 @@ def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
             _branch(inner, depth + 1, out)
     else:
         out(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}")
+
+
+def _error_name(code: int) -> str:
+    from kafkawire.protocol.error_code import ErrorCode
+
+    return ErrorCode.name_of(code)
 
 
 def shortened(text: str, most: int = 160) -> str:
