@@ -1,7 +1,8 @@
 """Finds the messages that end in a packet, and the packets that carried their bytes.
 
 Law: the messages are those that `decode` shows with that packet. The packets of a message are those
-whose bytes TCP reassembly delivered: of bytes that were sent twice, the first ones.
+that made its bytes contiguous, as TCP reassembly has them: bytes that arrived too early belong to
+the packet that filled the gap before them, and retransmissions carry nothing.
 
     file --engine--> messages of packet N --TCP reassembly, again--> where each packet begins in them
 """
