@@ -4,13 +4,14 @@ Law: the messages are those that `decode` shows with that packet. The packets of
 that made its bytes contiguous, as TCP reassembly has them: bytes that arrived too early belong to
 the packet that filled the gap before them, and retransmissions carry nothing.
 
-    file --engine--> messages of packet N --TCP reassembly, again--> where each packet begins in them
+    file --engine--> messages of packet N --TCP reassembly, again--> packets of each message
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from .files.source import read_capture
@@ -114,16 +115,29 @@ class Search:
         self.packets += packets
 
     def _with_bytes(self, found: list[LocatedItem]) -> list[PacketMessage]:
-        by_side: dict[tuple[int | None, str, int], list[LocatedItem]] = {}
+        by_side: dict[Side, list[LocatedItem]] = {}
         for one in found:
-            by_side.setdefault((one.connection, _sender(one), one.item.packet), []).append(one)
-        sides = {key: sum(len(_data(one)) for one in each) for key, each in by_side.items()}
-        runs = _runs(self._path, sides)
+            side = Side(one.connection, _sender(one), one.item.packet)
+            by_side.setdefault(side, []).append(one)
+        wanted = {
+            side: _Runs(side.sender, side.packet, sum(len(_data(one)) for one in each))
+            for side, each in by_side.items()
+        }
+        if found:
+            _read_runs(self._path, wanted)
         made: dict[int, tuple[Boundary, ...]] = {}
-        for key, each in by_side.items():
-            for one, boundaries in zip(each, _boundaries(each, runs[key]), strict=True):
-                made[id(one)] = boundaries
+        for side, each in by_side.items():
+            boundaries = _boundaries(each, wanted[side].runs)
+            made |= {id(one): at for one, at in zip(each, boundaries, strict=True)}
         return [PacketMessage(one, _data(one), made[id(one)]) for one in found]
+
+
+class Side(NamedTuple):
+    """Messages that end in one packet: the number of their connection, and who sent them."""
+
+    connection: int | None
+    sender: str
+    packet: int
 
 
 def _is_message(one: LocatedItem) -> bool:
@@ -164,48 +178,49 @@ def _data(one: LocatedItem) -> bytes:
 # -- packets
 
 
-def _runs(
-    path: str, wanted: dict[tuple[int | None, str, int], int]
-) -> dict[tuple[int | None, str, int], list[Run]]:
-    """Return the last runs of some sides of connections, up to a packet.
+class _Runs:
+    """Keeps the last runs of a side of a connection, up to a packet: at least `size` bytes."""
 
-    wanted: connection, sender and packet -> how many bytes the runs must have at least.
-    """
+    def __init__(self, sender: str, packet: int, size: int) -> None:
+        self._sender = sender
+        self._packet = packet
+        self._size = size
+        self._kept = 0
+        self.runs: deque[Run] = deque()
+
+    def add(self, run: Run) -> None:
+        """Handle the next run of the connection."""
+        if run.packet > self._packet or run.connection.name(run.side) != self._sender:
+            return
+        self.runs.append(run)
+        self._kept += len(run.data)
+        while self._kept - len(self.runs[0].data) - len(run.data) >= self._size:
+            self._kept -= len(self.runs.popleft().data)
+
+
+def _read_runs(path: str, wanted: dict[Side, _Runs]) -> None:
+    """Read the runs of some sides."""
+    by_connection: dict[int | None, list[_Runs]] = {}
+    for side, runs in wanted.items():
+        by_connection.setdefault(side.connection, []).append(runs)
     reassembler, parser = Reassembler(DEFAULT_REASSEMBLY), PacketParser()
-    kept: dict[tuple[int | None, str, int], deque[Run]] = {key: deque() for key in wanted}
-    sizes = dict.fromkeys(wanted, 0)
-    by_connection: dict[int | None, list[tuple[int | None, str, int]]] = {}
-    for key in wanted:
-        by_connection.setdefault(key[0], []).append(key)
-
-    def keep(run: Run) -> None:
-        for key in by_connection.get(run.connection.id, ()):
-            if run.packet > key[2] or run.connection.name(run.side) != key[1]:
-                continue
-            runs = kept[key]
-            runs.append(run)
-            sizes[key] += len(run.data)
-            while sizes[key] - len(runs[0].data) - len(runs[-1].data) >= wanted[key]:
-                sizes[key] -= len(runs.popleft().data)
-
-    for block in read_capture(path):
-        for event in reassembler.handle(parser.parse(block)):
+    for segments in chain(map(parser.parse, read_capture(path)), [None]):
+        for event in reassembler.handle(segments):
             if isinstance(event, Run):
-                keep(event)
-    for event in reassembler.handle(None):
-        if isinstance(event, Run):
-            keep(event)
-    return {key: list(runs) for key, runs in kept.items()}
+                for runs in by_connection.get(event.connection.id, ()):
+                    runs.add(event)
 
 
-def _boundaries(messages: list[LocatedItem], runs: list[Run]) -> list[tuple[Boundary, ...]]:
+def _boundaries(messages: list[LocatedItem], runs: Iterable[Run]) -> list[tuple[Boundary, ...]]:
     """Find the packets of consecutive messages of one side in the runs up to their last packet."""
-    stream = b"".join(run.data for run in runs)
     starts: list[Boundary] = []
+    parts: list[bytes] = []
     at = 0
     for run in runs:
         starts.append(Boundary(at, run.packet))
+        parts.append(run.data)
         at += len(run.data)
+    stream = b"".join(parts)
     end = len(stream)
     found: list[tuple[Boundary, ...]] = []
     for one in reversed(messages):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def request(correlation_id: int, topics: int = 1) -> bytes:
 def capture(path: Path, cuts: list[int], data: bytes) -> str:
     """Write a capture in which the client sends data, cut at some places, from packet 4 on."""
     at = [0, *cuts, len(data)]
-    sent = [Sent(0, start, data[start:end]) for start, end in zip(at, at[1:], strict=False)]
+    sent = [Sent(0, start, data[start:end]) for start, end in pairwise(at)]
     made = [*hello(), *sent, *goodbye(len(data), 0)]
     path.write_bytes(pcap(packets(made)))
     return str(path)
@@ -53,7 +54,9 @@ def test_every_message_can_be_explained(name: str) -> None:
     by_packet: dict[int, list[Any]] = {}
     for one in decode_capture(path):
         by_packet.setdefault(one.row.packet, []).append(one)
-    chosen = sorted(by_packet)[::7] + [number for number, each in by_packet.items() if len(each) > 1]
+    chosen = sorted(by_packet)[::7] + [
+        number for number, each in by_packet.items() if len(each) > 1
+    ]
     for number in chosen:
         wanted = [
             (one.row.api_name, one.row.direction, one.row.correlation_id, one.row.length)

@@ -11,11 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkawire.capture import decode_capture
+from kafkawire.capture.multifile import first_time
 from kafkawire.capture.rows import Row, Status
+from kafkawire.display import text_width
 from kafkawire_cli.input.inputs import Entry
 from kafkawire_cli.main import app
-from kafkawire_cli.render.message_table import Colour, Style, Times, heading, lines, style
-from kafkawire_cli.render.report import text_width
+from kafkawire_cli.render.message_table import lines
+from kafkawire_cli.render.table_style import Colour, Times, fitted, heading, style
 from tests.conftest import FIXTURES
 
 CAPTURES = FIXTURES / "captures"
@@ -51,16 +53,16 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_the_date_is_shown_where_it_changes() -> None:
-    text = lines(Style())
+    text = lines(fitted())
     shown = [text(entry(NOON + at)) for at in (0, SECOND, DAY, 2 * DAY - 1, 0)]
     days = [part.split("\n")[0].strip() if part.count("\n") == 2 else None for part in shown]
     assert days == ["2026-01-02", None, "2026-01-03", "2026-01-04", "2026-01-02"]
     assert all(" 12:00:0" in part or "11:59:59.999999" in part for part in shown)
-    assert "time (UTC)" in heading(Style())
+    assert "time (UTC)" in heading(fitted())
 
 
 def test_times_of_messages_without_one_are_empty() -> None:
-    text = lines(Style())
+    text = lines(fitted())
     assert text(entry(0)).startswith("      7 " + " " * 15 + "    3 ->")
     assert "2026-01-02\n" in text(entry(NOON))
     assert text(entry(0)).count("\n") == 1
@@ -69,7 +71,7 @@ def test_times_of_messages_without_one_are_empty() -> None:
 
 @pytest.mark.usefixtures("berlin")
 def test_local_times_have_their_zone() -> None:
-    look = Style(Times.LOCAL)
+    look = fitted(Times.LOCAL)
     assert "time (CET)" in heading(look) or "time (CEST)" in heading(look)
     assert lines(look)(entry(NOON)).splitlines()[0].strip() == "2026-01-02 CET (UTC+0100)"
     assert " 13:00:00.000000 " in lines(look)(entry(NOON))
@@ -79,15 +81,13 @@ def test_local_times_have_their_zone() -> None:
 
 
 def test_relative_times_and_differences() -> None:
-    relative, delta = lines(Style(Times.RELATIVE)), lines(Style(Times.DELTA))
-    for at, since, after in ((SECOND, "1.000000", "0.000000"), (3 * SECOND, "3.000000", "2.000000")):
-        assert relative(entry(NOON + at)).split()[1] == since
-        assert delta(entry(NOON + at)).split()[1] == after
-    assert lines(Style(Times.DELTA), NOON)(entry(NOON + 2000)).split()[1] == "0.000002"
+    relative, delta = lines(fitted(Times.RELATIVE)), lines(fitted(Times.DELTA))
+    for at, since, after in ((1, "1.000000", "0.000000"), (3, "3.000000", "2.000000")):
+        assert relative(entry(NOON + at * SECOND)).split()[1] == since
+        assert delta(entry(NOON + at * SECOND)).split()[1] == after
+    assert lines(fitted(Times.DELTA), NOON)(entry(NOON + 2000)).split()[1] == "0.000002"
     shown = run(KCAT, "--time", "relative").splitlines()
     rows = list(decode_capture(KCAT))
-    from kafkawire.capture.multifile import first_time
-
     assert shown[0].split()[1:3] == ["since", "start"]
     assert float(shown[1].split()[1]) == pytest.approx(
         (rows[0].row.time_ns - first_time(KCAT)) / 1e9, abs=1e-6
@@ -144,7 +144,7 @@ def test_no_line_is_wider_than_the_terminal(
     width: int, files: tuple[tuple[str, str], ...], client: str
 ) -> None:
     for times in Times:
-        plain = Style(times, width, files=files)
+        plain = fitted(times, width, files=files)
         for capture, error in (("a.pcap", ""), ("b", "invalid " * 40)):
             one = entry(NOON, capture=capture, client=client, error=error)
             text = lines(plain)(one)
@@ -159,9 +159,9 @@ def test_no_line_is_wider_than_the_terminal(
 
 
 def test_what_is_not_decoded_is_seen_at_80_columns() -> None:
-    message = lines(Style(width=80))(entry(NOON, error="why")).splitlines()[-1]
+    message = lines(fitted(width=80))(entry(NOON, error="why")).splitlines()[-1]
     assert "malformed me" in message
-    assert "ok" not in lines(Style(width=80))(entry(NOON))
+    assert "ok" not in lines(fitted(width=80))(entry(NOON))
 
 
 def test_a_pipe_is_not_cut() -> None:

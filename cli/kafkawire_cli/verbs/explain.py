@@ -39,7 +39,7 @@ STYLES: Final = {
 }
 
 
-def explain(
+def explain(  # noqa: PLR0913 - options of the verb
     hexadecimal: Annotated[
         list[str],
         typer.Argument(
@@ -148,8 +148,8 @@ def _explain_captured(
 
 def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[PacketMessage]:
     """Find the messages. Raises InputError if there are none."""
-    from kafkawire.capture.packet_messages import Search
     from kafkawire.capture.packet_messages import Known as KnownBrokers
+    from kafkawire.capture.packet_messages import Search
 
     if path == "-" or is_stream(Path(path)):
         raise InputError(f"{path}: a stream can be read only once; expected a capture file")
