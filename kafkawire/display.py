@@ -1,4 +1,4 @@
-"""Text for display: untrusted text escaped, counts with their nouns, times.
+"""Text for display: untrusted text escaped, cut to a width, counts with their nouns, times.
 
 Law: escaped text contains no control characters (C0, C1, DEL), lone surrogates, bidirectional
 overrides, zero-width characters, or line and paragraph separators. Other text is unchanged. Markup
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import Final
+from unicodedata import category, east_asian_width
 
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -38,6 +39,53 @@ def printable_lines(text: str) -> str:
 def csv_text(text: str) -> str:
     """Escape text for a CSV cell: as for a line, with `'` in front of formulas."""
     return f"'{printable(text)}" if _FORMULA.match(text) else printable(text)
+
+
+def text_width(text: str) -> int:
+    """Return the width of escaped text in terminal columns (UAX #11)."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+ELISION: Final = "..."
+
+
+def clipped(text: str, width: int) -> str:
+    """Return the beginning of a text that fits a width."""
+    if text.isascii():
+        return text[: max(0, width)]
+    for at, character in enumerate(text):
+        width -= _width(character)
+        if width < 0:
+            return text[:at]
+    return text
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a text that is wider than `width`; it then ends in `...`."""
+    if text_width(text) <= width:
+        return text
+    return clipped(text, width - len(ELISION)) + ELISION[: max(0, width)]
+
+
+def cut_left(text: str, width: int) -> str:
+    """Cut the beginning of a text that is wider than `width`; it then begins with `...`."""
+    if text_width(text) <= width:
+        return text
+    return ELISION + clipped(text[::-1], width - len(ELISION))[::-1]
+
+
+def padded(text: str, width: int, right: bool = False) -> str:
+    """Pad a text to a width; right: aligned to the right."""
+    space = " " * (width - text_width(text))
+    return space + text if right else text + space
 
 
 def plural(count: int, noun: str) -> str:

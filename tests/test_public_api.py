@@ -18,6 +18,7 @@ from tests.pages import blocks
 EXPORTS: Final = (
     "kafkawire",
     "kafkawire.capture",
+    "kafkawire.capture.filters",
     "kafkawire.capture.tables",
     "kafkawire.records",
     "kafkawire.log",

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import TrailingBytes, WireError, counted
+from ..protocol.error_code import ErrorCode
 from ..protocol.json_form import uuid_text
 from ..protocol.secrets import (
     METADATA_TOPICS,
@@ -134,6 +135,8 @@ def _row(node: Node, depth: int, label: str) -> Row:
     """Make the row of a node without children."""
     hidden = node.secret or isinstance(node.value, dict)
     value = "" if hidden else shown(node.value, node.type)
+    if value and node.type == "int16" and node.name.endswith("error_code") and node.value:
+        value = f"{value} {ErrorCode.name_of(int(value))}"
     return Row(node.offset, node.raw, depth, label, node.type, value, secret=node.secret)
 
 

@@ -39,11 +39,9 @@ def by_exchange(path: Path, holds: Callable[[Row, Row], bool]) -> set[Any]:
     """The messages of exchanges for which a condition holds."""
     found: set[Any] = set()
     for one in exchanges(Traffic([path])):
-        if one.request is not None and one.response is not None:
-            if holds(one.request, one.response):
-                found |= {
-                    (one.connection, *(number_of(row) or ())) for row in (one.request, one.response)
-                }
+        a, b = one.request, one.response
+        if a is not None and b is not None and holds(a, b):
+            found |= {(one.connection, *(number_of(row) or ())) for row in (a, b)}
     return found
 
 
@@ -166,7 +164,8 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whole_exchanges() -> None:
-    selection: Selection[Located] = Selection(parse("direction == response and size > 1"), whole=True)
+    where = parse("direction == response and size > 1")
+    selection: Selection[Located] = Selection(where, whole=True)
     pair = [made(1, "request"), made(2, "response", request=1)]
     assert selection.handle(pair) == pair
     assert selection.handle([made(3, "request")]) + selection.finish() == []
@@ -198,13 +197,19 @@ def test_rows_of_tables(table: str, where: str, holds: Callable[[Any], Any]) -> 
     assert is_part(found, every)
     assert all(holds(row) for row in found)
     assert found or table == "problems"
-    together = [
-        row
-        for name, batch in read_tables(GROUP, [table, "exchanges"], where="packet < 100")
-        for row in batch.to_pylist()
-        if name == table
-    ] if table != "connections" else []
-    assert all((row["packet"] or 0) < 100 or row.get("response_packet", 0) < 100 for row in together)
+
+
+def test_several_tables_are_filtered_in_one_pass() -> None:
+    names, where = ["exchanges", "records", "messages"], "client == cons-A"
+    alone = {
+        name: [row for batch in read(GROUP, name, where=where) for row in batch.to_pylist()]
+        for name in names
+    }
+    together: dict[str, list[Any]] = {name: [] for name in names}
+    for name, batch in read_tables(GROUP, names, where=where):
+        together[name] += batch.to_pylist()
+    assert together == alone
+    assert alone["messages"]
 
 
 def test_fields_that_a_table_lacks() -> None:

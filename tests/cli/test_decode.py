@@ -333,8 +333,7 @@ def test_mistakes_in_filters_are_shown_in_their_place() -> None:
     result = run(KCAT, "--filter", "latency > 1s and api == Fech\x1b[0m or size > 3kB")
     assert result.exit_code == 2
     assert result.stderr.endswith(
-        "\n\n  latency > 1s and api == Fech\\x1b[0m or size > 3kB\n"
-        f"  {' ' * 24}{'^' * 11}\n"
+        f"\n\n  latency > 1s and api == Fech\\x1b[0m or size > 3kB\n  {' ' * 24}{'^' * 11}\n"
     )
     assert "did you mean Fetch?" in result.stderr
 

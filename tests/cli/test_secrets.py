@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from kafkawire.net.server_recording import Recording
 from kafkawire.reference import as_json, explain, explain_frame
 from kafkawire.spark.options import Options
 from kafkawire_cli.input.inputs import Entry
-from kafkawire_cli.render.messages import Shape, View, text
+from kafkawire_cli.input.sources import Known
+from kafkawire_cli.parallel.jobs import DecodeOptions
+from kafkawire_cli.render.messages import Shape, View
 from tests import fuzzing
 from tests.capture.machine import feed, finish
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response
@@ -54,12 +56,17 @@ def rows(asked: bytes, answered: bytes) -> list[Row]:
     return made + finish(machine)
 
 
+def text_of(shape: Shape, view: View) -> Callable[[Entry], str]:
+    """Return what formats rows."""
+    return DecodeOptions(shape, view, None, Known([], [])).formatter()
+
+
 def shown(found: list[Row]) -> Iterator[str]:
     """Show rows in every form."""
     for view in VIEWS:
         for row in found:
             for shape in (Shape.TREE, Shape.JSONL, Shape.TABLE):
-                yield text(shape, view)(Entry("c", 0, "a:1", "b:2", row))
+                yield text_of(shape, view)(Entry("c", 0, "a:1", "b:2", row))
 
 
 def explained(name: str, version: int, body: bytes) -> Iterator[str]:
@@ -103,7 +110,7 @@ def test_a_message_is_cut_at_every_byte(at: int) -> None:
             found = rows(asked, answered[:cut])
         for row in found:
             line = Lines("c", False, True).line(0, "a:1", "b:2", row)
-            tree = text(Shape.TREE, View(records=True))(Entry("c", 0, "a:1", "b:2", row))
+            tree = text_of(Shape.TREE, View(records=True))(Entry("c", 0, "a:1", "b:2", row))
             assert_hidden(secret, iter((line, tree)), f"{one} cut at {cut}")
 
 

@@ -67,7 +67,7 @@ def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
                 assert not is_among(plan.visited, found).any()
     output += read
     facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
-    finish = Finish(facts, plan.sets, frozenset(), schema)
+    finish = Finish(facts, plan.sets, None, schema)
     bodies = [row["body"] for row in output if row["kind"] == "rows"]
     made = finish(batch for body in bodies for batch in deserialise(body))
     return [row for batch in made for row in batch.to_pylist()]

@@ -130,7 +130,8 @@ def _selected(rows: Iterable[Row], where: Filter | None) -> Iterator[Row]:
     selection: Selection[Located] = Selection(where)
     for row in rows:
         for found in selection.handle([Located(None, None, None, row)]):
-            yield found.row
+            if isinstance(found, Located):
+                yield found.row
 
 
 def _digits(text: bytes, name: str) -> bytes:

@@ -23,8 +23,8 @@ from ..input.inputs import Entry, InputError
 from ..input.progress import progress
 from ..input.sources import Known
 from ..render import message_table, messages
-from ..render.message_table import Style
 from ..render.messages import Printed, Shape, View
+from ..render.table_style import Style
 
 if TYPE_CHECKING:
     from kafkawire.capture.filters import Filter
@@ -256,9 +256,7 @@ def _show_progress() -> bool:
     return not sys.stdout.isatty()  # on a terminal the bar would appear among the rows
 
 
-def _batches(
-    file: Path, options: DecodeOptions, drawn: bool = False
-) -> Iterator[Batch]:
+def _batches(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterator[Batch]:
     """Read a capture in batches of rows that match the filter."""
     from kafkawire.capture.multifile import Traffic
     from kafkawire.capture.selection.reading import item_batches

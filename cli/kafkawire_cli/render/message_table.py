@@ -1,8 +1,8 @@
 """Formats decoded messages as a table, one line each (`decode --format table`).
 
 Law: a line is no wider than the terminal; in a pipe it is not cut. A line depends on its message
-and on the time of the message before it, so that several processes can format parts of a table. The
-text is the same with and without colour.
+and on the time of the message before it. The text is the same with and without colour. The facts in
+a line are those of the tables (`tables.extraction.entities`).
 
     file    packet time (UTC)       conn   api      ver   corr   length   latency status     client
                    2026-11-21
@@ -11,94 +11,25 @@ text is the same with and without colour.
 
 from __future__ import annotations
 
-import os
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from enum import StrEnum
-from pathlib import Path
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkawire.display import plural, printable
+from kafkawire.display import ELISION, clipped, cut, cut_left, padded, plural, printable, text_width
 
-from ..input.inputs import Entry
-from .messages import Facts, facts, latency
-from .report import text_width
+from .table_style import DIM, RESET, WIDE, Column, Style, Times
 
 if TYPE_CHECKING:
     from kafkawire.capture.rows import Row
+    from kafkawire.primitives import Message
 
+    from ..input.inputs import Entry
 
-class Times(StrEnum):
-    """How times are shown: the clock in UTC or local, or since the first or previous message."""
-
-    UTC = "utc"
-    LOCAL = "local"
-    RELATIVE = "relative"
-    DELTA = "delta"
-
-
-class Colour(StrEnum):
-    """When the table is coloured."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class Column(NamedTuple):
-    """A column: its heading, its width, and whether it is right-aligned."""
-
-    head: str
-    width: int
-    right: bool = False
-
-
-CONTENT: Final = "client and content"
-
-WIDE: Final[dict[str, Column]] = {
-    "packet": Column("packet", 7, right=True),
-    "time": Column("time", 15),
-    "conn": Column("conn", 4, right=True),
-    "arrow": Column("", 2),
-    "api": Column("api", 24),
-    "ver": Column("ver", 3, right=True),
-    "corr": Column("corr", 6, right=True),
-    "length": Column("length", 8, right=True),
-    "latency": Column("latency", 9, right=True),
-    "status": Column("status", 10),
-}
-MEDIUM: Final = {name: each for name, each in WIDE.items() if name not in ("corr", "length")}
-NARROW: Final = {
-    "packet": Column("packet", 6, right=True),
-    "time": Column("time", 12),
-    "conn": Column("conn", 4, right=True),
-    "arrow": Column("", 2),
-    "api": Column("api", 16),
-    "ver": Column("ver", 3, right=True),
-    "latency": Column("latency", 9, right=True),
-}
-
-
-class Layout(NamedTuple):
-    """The columns of a width. least: of the terminal. file: width of the file column at most."""
-
-    least: int
-    columns: dict[str, Column]
-    file: int
-
-
-LAYOUTS: Final = (Layout(130, WIDE, 24), Layout(105, MEDIUM, 16), Layout(0, NARROW, 10))
-"""The first one that fits is used. Without `status`, the content begins with it."""
-
-ELISION: Final = "..."
+MAX_TOPICS: Final = 4
+"""Topics of a message that a line names."""
 
 # -- colours, as in "Select Graphic Rendition" (ECMA-48)
 
-RESET: Final = "\x1b[0m"
-DIM: Final = "\x1b[2m"
 RED: Final = "\x1b[31m"
 YELLOW: Final = "\x1b[33m"
 
@@ -120,72 +51,6 @@ API_COLOURS: Final[tuple[tuple[str, tuple[int, ...]], ...]] = (
     ("\x1b[36m", (3, 18, 17, 36, 60, 75)),  # metadata, versions, authentication
 )
 COLOUR_OF_API: Final = {key: colour for colour, keys in API_COLOURS for key in keys}
-
-
-class Style(NamedTuple):
-    """How the table looks.
-
-    width: of the terminal; None for a pipe. files: label of each input; empty without the column.
-    """
-
-    times: Times = Times.UTC
-    width: int | None = None
-    colour: bool = False
-    files: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def columns(self) -> dict[str, Column]:
-        """The columns that fit the width, without the content."""
-        width = LAYOUTS[0].least if self.width is None else self.width
-        layout = next(each for each in LAYOUTS if width >= each.least)
-        made = dict(layout.columns)
-        made["time"] = made["time"]._replace(head=_time_head(self.times))
-        if not self.files:
-            return made
-        if layout.columns is NARROW:
-            del made["ver"]
-        longest = max(text_width(printable(label)) for _, label in self.files)
-        return {"file": Column("file", max(len("file"), min(longest, layout.file))), **made}
-
-
-def style(times: Times, colour: Colour, inputs: Sequence[str]) -> Style:
-    """Choose the style for standard output; inputs: the files, as given."""
-    terminal = sys.stdout.isatty()
-    width = get_terminal_size().columns if terminal else None
-    return Style(times, width, _coloured(colour, terminal), labels(inputs))
-
-
-def _coloured(colour: Colour, terminal: bool) -> bool:
-    """Whether to colour: NO_COLOR and FORCE_COLOR as at no-color.org and force-color.org."""
-    if colour is not Colour.AUTO:
-        return colour is Colour.ALWAYS
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (terminal and os.environ.get("TERM") != "dumb")
-
-
-def labels(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Label inputs by their names, or by their paths where names are not distinct."""
-    if len(inputs) < 2:
-        return ()
-    names = [Path(each).name for each in inputs]
-    if len(set(names)) < len(set(inputs)):
-        names = list(inputs)
-    return tuple(zip(inputs, names, strict=True))
-
-
-def _time_head(times: Times) -> str:
-    if times is Times.LOCAL:
-        return f"time ({time.strftime('%Z')})"
-    return {Times.UTC: "time (UTC)", Times.RELATIVE: "since start"}.get(times, "delta")
-
-
-def heading(look: Style) -> str:
-    """Return the heading of the table."""
-    cells = [_padded(column.head, column) for column in look.columns.values()]
-    text = " ".join([*cells, CONTENT])
-    text = text if look.width is None else cut(text, look.width)
-    return f"{DIM}{text}{RESET}" if look.colour else text
 
 
 def lines(look: Style, previous_ns: int = 0) -> Callable[[Entry], str]:
@@ -249,7 +114,7 @@ def _cells(
             text = cut_left(text, column.width)
         elif key == "api" and columns["api"].width < WIDE["api"].width:
             text = cut(text, column.width)
-        cells.append(Cell(_padded(text, column), value.colour))
+        cells.append(Cell(padded(text, column.width, column.right), value.colour))
     rest = content(row)
     if "status" not in columns and row.status.value != "ok":
         rest.insert(0, status)
@@ -301,38 +166,6 @@ def content(row: Row) -> list[Cell]:
     return parts
 
 
-def _padded(text: str, column: Column) -> str:
-    space = " " * (column.width - text_width(text))
-    return space + text if column.right else text + space
-
-
-def clipped(text: str, width: int) -> str:
-    """Return what fits of a text."""
-    if text.isascii():
-        return text[:width]
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, width) if text_width(text) > width else text
-
-
-def cut(text: str, width: int) -> str:
-    """Cut a text that is wider than `width` columns, and mark its end."""
-    if text_width(text) <= width:
-        return text
-    return clipped(text, max(0, width - len(ELISION))) + ELISION[:width]
-
-
-def cut_left(text: str, width: int) -> str:
-    """Cut the beginning of a text that is wider than `width` columns."""
-    if text_width(text) <= width:
-        return text
-    if text.isascii():
-        return ELISION + text[len(ELISION) - width :]
-    while text_width(text) > width - len(ELISION):
-        text = text[1:]
-    return ELISION + text
-
-
 # -- times
 
 
@@ -360,3 +193,61 @@ def _time(entry: Entry, times: Times, previous_ns: int, columns: dict[str, Colum
         return f"{seconds:>{width}.6f}"
     fraction = f"{now % 10**9 // 1000:06d}"
     return f"{_when(now, times):%H:%M:%S}.{fraction}"[:width]
+
+
+def latency(entry: Entry) -> str:
+    """Format the time from request to response."""
+    row = entry.row
+    if row.request_time_ns is None or min(row.time_ns, row.request_time_ns) <= 0:
+        return ""
+    milliseconds = (row.time_ns - row.request_time_ns) / 1e6
+    return f"{milliseconds:.3f}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}s"
+
+
+# -- summaries
+
+
+class Facts(NamedTuple):
+    """The main facts of a message: topics, other entities as (name, value), error code names."""
+
+    topics: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{name}={value}" for name, value in self.names]
+        if self.topics:
+            more = f",+{len(self.topics) - MAX_TOPICS}" if len(self.topics) > MAX_TOPICS else ""
+            parts.append("topics=" + ",".join(self.topics[:MAX_TOPICS]) + more)
+        parts += self.errors
+        return " ".join(parts)
+
+
+def facts(message: Message, version: int, api_key: int | None, direction: str) -> Facts:
+    """Collect the facts of a request or response, without duplicates, in wire order."""
+    from kafkawire.capture.exchanges.topic_ids import TopicNames
+    from kafkawire.capture.tables.extraction.entities import Entities
+    from kafkawire.protocol.error_code import ErrorCode
+
+    entities = Entities(TopicNames())
+    entities.add_message(message, version, api_key, direction)
+    names = [("group_id", group) for group in entities.groups]
+    names += [("transactional_id", id) for id in entities.transactional_ids]
+    if not names:
+        names = [("key", key) for key in _coordinator_keys(message)]
+    return Facts(
+        tuple(topic.name for topic in entities.topics.values() if topic.name),
+        tuple(names),
+        tuple(ErrorCode.name_of(code) for code in entities.error_codes),
+    )
+
+
+def _coordinator_keys(message: Any) -> list[str]:
+    """List the keys in a FindCoordinator message that does not state their type."""
+    match type(message).__name__:
+        case "FindCoordinatorRequest":
+            return [key for key in (message.key, *message.coordinator_keys) if key]
+        case "FindCoordinatorResponse":
+            return [one.key for one in message.coordinators if one.key]
+        case _:
+            return []

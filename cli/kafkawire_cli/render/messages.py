@@ -1,7 +1,6 @@
-"""Formats decoded messages as a tree or as JSON lines; summarises them briefly.
+"""Formats decoded messages as a tree or as JSON lines.
 
-Law: one decoded row is one row of output, in the same order; JSON lines are lossless. The facts in
-a summary are those of the tables (`tables.extraction.entities`).
+Law: one decoded row is one row of output, in the same order; JSON lines are lossless.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkawire.display import printable, time_text
 
-if TYPE_CHECKING:
-    from kafkawire.primitives import Message
+from .message_table import latency
 
+if TYPE_CHECKING:
     from ..input.inputs import Entry, InputError
 
 
@@ -40,8 +39,8 @@ class Printed(NamedTuple):
 
 Print = Callable[[str], None]
 
-MAX_TOPICS: Final = 4
-"""Topics of a message that a brief summary names."""
+ERROR_CODE: Final = ("errorCode", "ErrorCode")
+"""Ends of the names of fields that are error codes."""
 
 
 class View(NamedTuple):
@@ -115,67 +114,10 @@ def jsonl(view: View) -> Callable[[Entry], str]:
 
 
 def tree_text(entry: Entry, view: View) -> str:
+    """Format a row as a block, with line feeds."""
     lines: list[str] = []
     tree(entry, lines.append, view)
     return "".join(f"{line}\n" for line in lines)
-
-
-# -- summaries
-
-
-class Facts(NamedTuple):
-    """The main facts of a message: topics, other entities as (name, value), error code names."""
-
-    topics: tuple[str, ...] = ()
-    names: tuple[tuple[str, str], ...] = ()
-    errors: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        parts = [f"{name}={value}" for name, value in self.names]
-        if self.topics:
-            more = f",+{len(self.topics) - MAX_TOPICS}" if len(self.topics) > MAX_TOPICS else ""
-            parts.append("topics=" + ",".join(self.topics[:MAX_TOPICS]) + more)
-        parts += self.errors
-        return " ".join(parts)
-
-
-def facts(message: Message, version: int, api_key: int | None, direction: str) -> Facts:
-    """Collect the facts of a request or response, without duplicates, in wire order."""
-    from kafkawire.capture.exchanges.topic_ids import TopicNames
-    from kafkawire.capture.tables.extraction.entities import Entities
-    from kafkawire.protocol.error_code import ErrorCode
-
-    entities = Entities(TopicNames())
-    entities.add_message(message, version, api_key, direction)
-    names = [("group_id", group) for group in entities.groups]
-    names += [("transactional_id", id) for id in entities.transactional_ids]
-    if not names:
-        names = [("key", key) for key in _coordinator_keys(message)]
-    return Facts(
-        tuple(topic.name for topic in entities.topics.values() if topic.name),
-        tuple(names),
-        tuple(ErrorCode.name_of(code) for code in entities.error_codes),
-    )
-
-
-def _coordinator_keys(message: Any) -> list[str]:
-    """List the keys in a FindCoordinator message that does not state their type."""
-    match type(message).__name__:
-        case "FindCoordinatorRequest":
-            return [key for key in (message.key, *message.coordinator_keys) if key]
-        case "FindCoordinatorResponse":
-            return [one.key for one in message.coordinators if one.key]
-        case _:
-            return []
-
-
-def latency(entry: Entry) -> str:
-    """Format the time from request to response."""
-    row = entry.row
-    if row.request_time_ns is None or min(row.time_ns, row.request_time_ns) <= 0:
-        return ""
-    milliseconds = (row.time_ns - row.request_time_ns) / 1e6
-    return f"{milliseconds:.3f}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}s"
 
 
 def tree(entry: Entry, out: Print, view: View) -> None:
@@ -219,7 +161,9 @@ def _branch(value: Any, depth: int, out: Print) -> None:
 
 
 def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
-    if isinstance(value, dict) and value:
+    if label.endswith(ERROR_CODE) and isinstance(value, int) and value:
+        out(f"{label}: {value} ({_error_name(value)})")
+    elif isinstance(value, dict) and value:
         out(f"{label}:")
         _branch(value, depth + 1, out)
     elif isinstance(value, list) and value and isinstance(value[0], dict):
@@ -228,6 +172,12 @@ def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
             _branch(inner, depth + 1, out)
     else:
         out(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}")
+
+
+def _error_name(code: int) -> str:
+    from kafkawire.protocol.error_code import ErrorCode
+
+    return ErrorCode.name_of(code)
 
 
 def shortened(text: str, most: int = 160) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import typer
 
-from kafkawire.display import printable
+from kafkawire.display import padded, printable, text_width
 
 from ..input.options import Form
 from ..pipes import drop_output
@@ -118,23 +118,9 @@ def _lines(section: Section) -> Iterator[str]:
         right = [name.startswith(">") for name in section.head]
         for row in rows:
             cells = zip(row, widths, right, strict=True)
-            yield INDENT + INDENT.join(_padded(*cell) for cell in cells)
+            yield INDENT + INDENT.join(padded(*cell) for cell in cells)
     for line in section.lines:
         yield INDENT + printable(line)
-
-
-def text_width(text: str) -> int:
-    """Return the width of a text in terminal columns."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def _padded(text: str, width: int, right: bool) -> str:
-    space = " " * (width - text_width(text))
-    return space + text if right else text + space
 
 
 def _folded_lines(section: Section) -> list[str]:

@@ -16,9 +16,8 @@ from ..input.names import api_key, complete_api, complete_table, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, PortOption
 from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
-from ..render import message_table
-from ..render.message_table import Colour, Times
 from ..render.messages import Shape, View
+from ..render.table_style import Colour, Style, Times, heading, style
 
 
 def decode(  # noqa: PLR0913 - options of the verb
@@ -149,15 +148,15 @@ def decode(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(1)
 
 
-def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> message_table.Style:
+def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> Style:
     """Return how the table looks; the options of the table need it."""
     if form is not Shape.TABLE:
         if times is not Times.UTC or colour is Colour.ALWAYS:
             option = "--color" if times is Times.UTC else "--time"
             raise typer.BadParameter("only allowed with --format table", param_hint=option)
-        return message_table.Style()
+        return Style()
     files = list(dict.fromkeys(each_file(given)))
-    return message_table.style(times, colour, files)
+    return style(times, colour, files)
 
 
 class Messages:
@@ -179,7 +178,7 @@ class Messages:
     def print(self, jobs: int, *, rotated: bool) -> None:
         """Print the messages; captures are decoded in several processes, or as one capture."""
         if self._options.form is Shape.TABLE:
-            print(message_table.heading(self._options.look), flush=True)
+            print(heading(self._options.look), flush=True)
         files = capture_files(self._given, self._source, self._bare)
         if files:
             self._print_captures(files, jobs, rotated=rotated)

@@ -15,10 +15,13 @@ import typer
 
 from kafkawire.display import printable, printable_lines
 
-from ..input.inputs import InputError, hex_bytes
+from ..input.inputs import InputError, first_bytes, hex_bytes, is_capture, is_stream
 from ..input.names import checked_version, complete_message, direction_of, message_name
+from ..input.options import BrokerOption, PortOption
+from ..input.sources import Known, known, readable, refuse
 
 if TYPE_CHECKING:
+    from kafkawire.capture.packet_messages import PacketMessage
     from kafkawire.primitives import MessageInfo
     from kafkawire.reference import Explanation
 
@@ -36,13 +39,13 @@ STYLES: Final = {
 }
 
 
-def explain(
+def explain(  # noqa: PLR0913 - options of the verb
     hexadecimal: Annotated[
         list[str],
         typer.Argument(
-            metavar="HEX...",
+            metavar="HEX...|CAPTURE",
             help="Bytes as hex; spaces, colons, dashes, 0x, ... are ignored. "
-            "- reads standard input, @FILE a file.",
+            "- reads standard input, @FILE a file. With --packet or --exchange: a capture file.",
         ),
     ],
     api: Annotated[
@@ -69,6 +72,21 @@ def explain(
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Show SASL tokens, passwords and keys.")
     ] = False,
+    packet: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Explain the messages that end in this packet."),
+    ] = None,
+    exchange: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Explain the requests and responses of the exchanges of which a message ends in "
+            "this packet.",
+        ),
+    ] = None,
+    port: PortOption = None,
+    broker: BrokerOption = None,
 ) -> None:
     """Explain a message body or a whole frame, byte by byte.
 
@@ -76,7 +94,23 @@ def explain(
     kafkawire explain --api ApiVersions --version 3 02 61 02 62 00
     kafkawire explain --frame 0000000b00120000000000010001 63
     xxd -p frame.bin | kafkawire explain --frame --direction response --api Fetch --version 12 -
+    kafkawire explain trace.pcap --packet 116
+    kafkawire explain trace.pcap --exchange 116
+
+    Exit code 1: the bytes are not valid; 2: no message ends in the packet, or usage error.
     """
+    if packet is not None or exchange is not None:
+        if api or version is not None or frame or direction:
+            raise typer.BadParameter(
+                "not allowed with --api, --version, --frame or --direction",
+                param_hint="--packet, --exchange",
+            )
+        _explain_captured(hexadecimal, packet, exchange, known(port, broker), tree, show_secrets)
+        return
+    if port or broker:
+        raise typer.BadParameter(
+            "only allowed with --packet or --exchange", param_hint="--port, --broker"
+        )
     from kafkawire.reference import explain, explain_frame
 
     data = parse_hex(read_input(hexadecimal))
@@ -84,11 +118,84 @@ def explain(
         explanation = explain_frame(data, request_of(api, version, direction), secrets=show_secrets)
     else:
         info = find_message(api, direction)
-        known = checked_version(info, version)
-        explanation = explain(info.name, known, data, secrets=show_secrets)
+        supported = checked_version(info, version)
+        explanation = explain(info.name, supported, data, secrets=show_secrets)
     show(explanation, tree)
     if explanation.error is not None:
         raise typer.Exit(UNDECODABLE)
+
+
+# -- captured messages
+
+
+def _explain_captured(
+    given: list[str],
+    packet: int | None,
+    exchange: int | None,
+    brokers: Known,
+    tree: bool,
+    secrets: bool,
+) -> None:
+    """Explain the messages that end in a packet, or their exchanges."""
+    if len(given) != 1 or (packet is not None and exchange is not None):
+        what = "one capture file" if len(given) != 1 else "one of --packet and --exchange"
+        raise typer.BadParameter(f"expected {what}", param_hint="--packet, --exchange")
+    number = packet or exchange or 0
+    try:
+        found = _captured(given[0], number, exchange is not None, brokers)
+    except InputError as error:
+        refuse("explain", error)
+        raise typer.Exit(2) from None
+    if not _show_captured(found, tree, secrets):
+        raise typer.Exit(UNDECODABLE)
+
+
+def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[PacketMessage]:
+    """Find the messages. Raises InputError if there are none."""
+    from kafkawire.capture.packet_messages import Known as KnownBrokers
+    from kafkawire.capture.packet_messages import Search
+
+    if path == "-" or is_stream(Path(path)):
+        raise InputError(f"{path}: a stream can be read only once; expected a capture file")
+    if not is_capture(first_bytes(Path(path))):
+        raise InputError(f"{path}: not a capture file; --packet and --exchange need one")
+    search = Search(path, KnownBrokers(brokers.ports, brokers.addresses))
+    with readable([path]):
+        found = search.exchange(number) if whole else search.packet(number)
+    if found:
+        return found
+    if number > search.packets:
+        raise InputError(f"{path}: no packet {number}: the capture has {search.packets}")
+    near = [str(each) for each in (search.before, search.after) if each]
+    hint = f"; the nearest that do: {' and '.join(near)}" if near else ""
+    raise InputError(f"{path}: no Kafka message ends in packet {number}{hint}")
+
+
+def _show_captured(found: list[PacketMessage], tree: bool, secrets: bool) -> bool:
+    """Print messages; returns whether all of them are valid."""
+    import json
+
+    from kafkawire.capture.frames.decoding import located
+
+    from ..render import captured_message as output
+
+    valid = True
+    shown: list[dict[str, object]] = []
+    for at, message in enumerate(found):
+        row = located(message.located).row
+        explanation = output.explanation(message, row, secrets)
+        valid = valid and (explanation is None or explanation.error is None)
+        if tree:
+            shown.append(output.as_json(message, row, explanation))
+            continue
+        typer.echo("\n" * bool(at) + "\n".join(map(printable, output.heading(message, row))))
+        if explanation is None:
+            typer.echo(f"  its {row.length} bytes cannot be explained: status {row.status.value}")
+        else:
+            show(explanation, tree=False)
+    if tree:
+        typer.echo(json.dumps(shown, indent=2))
+    return valid
 
 
 # -- message type

@@ -218,7 +218,7 @@ async def _serve(
 
 
 def _print_report(report: Report) -> None:
-    from ..render.messages import facts
+    from ..render.message_table import facts
 
     request, response = report.request, report.response
     request_text = str(facts(request.body, request.version, request.api_key, "request"))

@@ -16,12 +16,13 @@ text, and its depth is bounded.
 A word is a run of characters other than blanks, quotes, `( ) , = ! < > ~`. Keywords are in any
 case. In quotes, a backslash escapes the next character.
 
-    parse(text).matches(lookup)      a filter applied to anything that has fields
+    parse(text).matches(lookup)      a filter applied to anything that has fields; lookup: takes the
+                                     name of a field, returns its `Values`
     capture.selection                ... to the messages of a capture
     capture.tables.filtering         ... to the rows of a table
 """
 
-from .evaluation import Filter, Lookup, Values, parse
+from .evaluation import Filter, Values, parse
 from .fields import FIELDS, Field
 
-__all__ = ["FIELDS", "Field", "Filter", "Lookup", "Values", "parse"]
+__all__ = ["FIELDS", "Field", "Filter", "Values", "parse"]

@@ -26,7 +26,9 @@ Item = TypeVar("Item", LocatedItem, Located)
 class Names(Protocol):
     """What knows names of topics: `tables.context.Context`."""
 
-    names: TopicNames
+    @property
+    def names(self) -> TopicNames:
+        """The names that are known."""
 
     def learn(self, row: Row) -> None:
         """Learn the topic names in a message."""
@@ -46,9 +48,9 @@ class Message(Generic[Item]):
     __slots__ = ("_row", "alone", "header", "item", "other", "verdict")
 
     def __init__(self, item: Item) -> None:
-        self.item = item
-        content = item.item if isinstance(item, LocatedItem) else item.row
-        self._row = None if isinstance(content, RawFrame) else content
+        self.item: Item = item
+        content = _content(item)
+        self._row: Row | None = None if isinstance(content, RawFrame) else content
         self.header: Row = _header(content) if isinstance(content, RawFrame) else content
         self.other: Message[Item] | None = None
         self.alone = False
@@ -57,11 +59,11 @@ class Message(Generic[Item]):
     @property
     def row(self) -> Row:
         """The decoded row."""
-        if self._row is None:
-            content = self.item.item if isinstance(self.item, LocatedItem) else self.item.row
-            assert isinstance(content, RawFrame)
-            self._row = content.decode()
-        return self._row
+        row = self._row
+        if row is None:
+            content = _content(self.item)
+            row = self._row = content.decode() if isinstance(content, RawFrame) else content
+        return row
 
     @property
     def size(self) -> int:
@@ -109,6 +111,10 @@ class Message(Generic[Item]):
         if field == "error" and complete and not found:
             found = ["none"]
         return Values(found, complete)
+
+
+def _content(item: LocatedItem | Located) -> Row | RawFrame:
+    return item.item if isinstance(item, LocatedItem) else item.row
 
 
 def _header(raw: RawFrame) -> Row:

@@ -49,10 +49,11 @@ def _decoded(traffic: Traffic, where: Filter | None, limits: Limits) -> Iterator
 
 
 def item_batches(traffic: Traffic, where: Filter | None) -> Iterator[list[LocatedItem]]:
-    """Read a capture in batches of items that match a filter."""
-    if where is None:
-        yield from traffic.item_batches()
-        return
+    """Read a capture in batches of items that match a filter, if there is one."""
+    return traffic.item_batches() if where is None else _selected(traffic, where)
+
+
+def _selected(traffic: Traffic, where: Filter) -> Iterator[list[LocatedItem]]:
     selection: Selection[LocatedItem] = Selection(where, traffic, topic_names(traffic, where))
     for batch in traffic.batches():
         yield _items(selection.handle(batch))

@@ -179,4 +179,4 @@ def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatc
     yield from batches_of(table.columns, table.rows(context), batch_rows, context.name_topics)
 
 
-__all__ = ["BATCH_ROWS", "TABLES", "Table", "checked", "read", "read_tables"]
+__all__ = ["BATCH_ROWS", "TABLES", "Table", "read", "read_tables"]

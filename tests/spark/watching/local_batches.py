@@ -51,7 +51,7 @@ class DecodedBatches:
         """The rows of a table; names may have been learnt in a later batch."""
         named = {id: name for (_, id), name in sum_up(self.facts).names.items()}
         known = ConnectionNumbers({first: at for at, first in enumerate(self.opened)}, named)
-        finish = TableFinisher(table, known, len(self.names), topics)
+        finish = TableFinisher(table, known, len(self.names), Options(topics=topics))
         return [row for each in self.rows[table] for row in finish.batch(each).to_pylist()]
 
 

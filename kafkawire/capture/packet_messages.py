@@ -1,0 +1,242 @@
+"""Finds the messages that end in a packet, and the packets that carried their bytes.
+
+Law: the messages are those that `decode` shows with that packet. The packets of a message are those
+that made its bytes contiguous, as TCP reassembly has them: bytes that arrived too early belong to
+the packet that filled the gap before them, and retransmissions carry nothing.
+
+    file --engine--> messages of packet N --TCP reassembly, again--> packets of each message
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+from .files.source import read_capture
+from .frames.decoding import LocatedItem, RawFrame
+from .multifile import Traffic
+from .packets.parser import PacketParser
+from .rows import Row
+from .tcp.connection import Run
+from .tcp.limits import DEFAULT_REASSEMBLY
+from .tcp.reassembly import Reassembler
+
+SIZE: Final = 4
+
+
+class Boundary(NamedTuple):
+    """The first byte of a message that a packet carried. offset: in the message with its size."""
+
+    offset: int
+    packet: int
+
+
+class PacketMessage(NamedTuple):
+    """A message of a capture. data: its bytes with the size; b"" if they are not known."""
+
+    located: LocatedItem
+    data: bytes
+    boundaries: tuple[Boundary, ...]
+
+
+class Known(NamedTuple):
+    """What is known of the brokers, as in `Engine`."""
+
+    ports: Collection[int] = ()
+    brokers: Collection[str] = ()
+
+
+class Search:
+    """Searches a capture file for messages by packet.
+
+    packets: the number of packets read. before, after: the packets nearest to the one that was
+    searched for in which a message ends; 0 for none.
+    """
+
+    def __init__(self, path: str, known: Known = Known()) -> None:  # noqa: B008 - immutable
+        self._path = path
+        self._known = known
+        self.packets = 0
+        self.before = self.after = 0
+
+    def packet(self, number: int) -> list[PacketMessage]:
+        """Return the messages that end in a packet. Raises CaptureError, OSError."""
+        found: list[LocatedItem] = []
+        for batch in self._batches():
+            here = [one for one in batch if one.item.packet == number]
+            if found and not here:
+                break
+            found += here
+            for one in batch:
+                self._note(one.item.packet, number)
+        return self._with_bytes(found)
+
+    def exchange(self, number: int) -> list[PacketMessage]:
+        """Return both messages of each exchange of which a message ends in a packet."""
+        found: list[LocatedItem] = []
+        for batch in self._batches():
+            for one in batch:
+                self._note(one.item.packet, number)
+                if number in (one.item.packet, _request_packet(one)):
+                    found.append(one)
+        wanted = {
+            (one.connection, request, _correlation_id(one))
+            for one in found
+            if (request := _request_packet(one)) not in (None, number)
+        }
+        if wanted:
+            found = [
+                one
+                for batch in self._batches()
+                for one in batch
+                if _request_packet(one) is None
+                and (one.connection, one.item.packet, _correlation_id(one)) in wanted
+            ] + found
+        return self._with_bytes(found)
+
+    def _note(self, packet: int, number: int) -> None:
+        if self.before < packet < number:
+            self.before = packet
+        if packet > number and not 0 < self.after <= packet:
+            self.after = packet
+
+    def _batches(self) -> Iterator[list[LocatedItem]]:
+        """Read the messages of the capture."""
+        self.packets = self.before = self.after = 0
+        traffic = Traffic(
+            [self._path], self._known.ports, brokers=self._known.brokers, watch=self._watch
+        )
+        for batch in traffic.item_batches():
+            yield [one for one in batch if one.connection is not None and _is_message(one)]
+
+    def _watch(self, _: int, packets: int) -> None:
+        self.packets += packets
+
+    def _with_bytes(self, found: list[LocatedItem]) -> list[PacketMessage]:
+        by_side: dict[Side, list[LocatedItem]] = {}
+        for one in found:
+            side = Side(one.connection, _sender(one), one.item.packet)
+            by_side.setdefault(side, []).append(one)
+        wanted = {
+            side: _Runs(side.sender, side.packet, sum(len(_data(one)) for one in each))
+            for side, each in by_side.items()
+        }
+        if found:
+            _read_runs(self._path, wanted)
+        made: dict[int, tuple[Boundary, ...]] = {}
+        for side, each in by_side.items():
+            boundaries = _boundaries(each, wanted[side].runs)
+            made |= {id(one): at for one, at in zip(each, boundaries, strict=True)}
+        return [PacketMessage(one, _data(one), made[id(one)]) for one in found]
+
+
+class Side(NamedTuple):
+    """Messages that end in one packet: the number of their connection, and who sent them."""
+
+    connection: int | None
+    sender: str
+    packet: int
+
+
+def _is_message(one: LocatedItem) -> bool:
+    item = one.item
+    return isinstance(item, RawFrame) or item.is_message or item.status == "truncated"
+
+
+def _request_packet(one: LocatedItem) -> int | None:
+    item = one.item
+    if isinstance(item, Row):
+        return item.request_packet
+    return None if item.is_request or item.request is None else item.request.packet
+
+
+def _correlation_id(one: LocatedItem) -> int | None:
+    item = one.item
+    if isinstance(item, Row):
+        return item.correlation_id
+    return None if item.request is None else item.request.correlation_id
+
+
+def _sender(one: LocatedItem) -> str:
+    item = one.item
+    request = item.direction == "request" if isinstance(item, Row) else item.is_request
+    return (one.client if request else one.broker) or ""
+
+
+def _data(one: LocatedItem) -> bytes:
+    """Return the bytes of a message as far as they are known, with the size in front."""
+    item = one.item
+    if isinstance(item, RawFrame):
+        return len(item.frame).to_bytes(SIZE, "big") + item.frame
+    if item.status == "truncated":
+        return item.length.to_bytes(SIZE, "big", signed=True) + item.raw
+    return b""
+
+
+# -- packets
+
+
+class _Runs:
+    """Keeps the last runs of a side of a connection, up to a packet: at least `size` bytes."""
+
+    def __init__(self, sender: str, packet: int, size: int) -> None:
+        self._sender = sender
+        self._packet = packet
+        self._size = size
+        self._kept = 0
+        self.runs: deque[Run] = deque()
+
+    def add(self, run: Run) -> None:
+        """Handle the next run of the connection."""
+        if run.packet > self._packet or run.connection.name(run.side) != self._sender:
+            return
+        self.runs.append(run)
+        self._kept += len(run.data)
+        while self._kept - len(self.runs[0].data) - len(run.data) >= self._size:
+            self._kept -= len(self.runs.popleft().data)
+
+
+def _read_runs(path: str, wanted: dict[Side, _Runs]) -> None:
+    """Read the runs of some sides."""
+    by_connection: dict[int | None, list[_Runs]] = {}
+    for side, runs in wanted.items():
+        by_connection.setdefault(side.connection, []).append(runs)
+    reassembler, parser = Reassembler(DEFAULT_REASSEMBLY), PacketParser()
+    for segments in chain(map(parser.parse, read_capture(path)), [None]):
+        for event in reassembler.handle(segments):
+            if isinstance(event, Run):
+                for runs in by_connection.get(event.connection.id, ()):
+                    runs.add(event)
+
+
+def _boundaries(messages: list[LocatedItem], runs: Iterable[Run]) -> list[tuple[Boundary, ...]]:
+    """Find the packets of consecutive messages of one side in the runs up to their last packet."""
+    starts: list[Boundary] = []
+    parts: list[bytes] = []
+    at = 0
+    for run in runs:
+        starts.append(Boundary(at, run.packet))
+        parts.append(run.data)
+        at += len(run.data)
+    stream = b"".join(parts)
+    end = len(stream)
+    found: list[tuple[Boundary, ...]] = []
+    for one in reversed(messages):
+        data = _data(one)
+        start = stream.rfind(data, 0, end) if data else -1
+        if start < 0:
+            found.append((Boundary(0, one.item.packet),))
+            continue
+        end = start
+        found.append(tuple(_inside(starts, start, start + len(data))))
+    return found[::-1]
+
+
+def _inside(starts: list[Boundary], first: int, end: int) -> Iterator[Boundary]:
+    """Yield the packets of the bytes from `first` to `end`."""
+    for at, (start, packet) in enumerate(starts):
+        stop = starts[at + 1].offset if at + 1 < len(starts) else 1 << 62
+        if start < end and stop > first and stop > start:
+            yield Boundary(max(start - first, 0), packet)
