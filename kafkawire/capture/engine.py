@@ -105,7 +105,8 @@ class Engine:
         """Return the state of all connections, for `restore` in this or another process.
 
         The state has a version (`snapshot.STATE_VERSION`); it has neither `on_end` nor the ports
-        and brokers, nor the key log or anything derived from it. Take it when the items of the last segments have been read.
+        and brokers, nor the key log or keys. Take it when the items of the last segments have been
+        read.
         """
         states = [
             (each.connection, each.conversation, each.tls) for each in self._conversations.values()
@@ -247,6 +248,13 @@ class LocatedConversation:
             if isinstance(each, Row):
                 batch.append(self.locate(each, known))
                 continue
+            if isinstance(each, Run):
+                frame = conversation.take_single_frame(
+                    each.side, each.data, each.packet, each.time_ns
+                )
+                if frame is not None:
+                    batch.append(self.locate(frame, known))
+                    continue
             items = (
                 conversation.lose_sync(each.side)
                 if isinstance(each, Unsynchronised)

@@ -29,6 +29,7 @@ from .packets.parser import PacketParser
 from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from .tls.keylog import KeySource, as_key_log
 
 Source = str | Path | BinaryIO
 
@@ -51,9 +52,10 @@ OnEnd = Callable[[Connection, int], None]
 
 
 class Blocks(Protocol):
-    """A file being read: its packet blocks, then its problems."""
+    """A file being read: its packet blocks, then its problems; and its TLS key logs so far."""
 
     problems: list[CaptureError]
+    key_logs: list[bytes]
 
     def __iter__(self) -> Iterator[PacketBlock]: ...
 
@@ -89,7 +91,8 @@ class Traffic:
     """One or more captures that are read as one.
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
-    watch: called with the progress. Iterate it once; several times only if `repeatable`.
+    watch: called with the progress. keylog: a TLS key log, or the path of one. Iterate it once;
+    several times only if `repeatable`. Raises OSError and KeyLogError for the key log.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class Traffic:
         brokers: Collection[str] = (),
         watch: Watch | None = None,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+        keylog: KeySource = None,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
         self.sources = (
@@ -111,6 +115,7 @@ class Traffic:
         self.brokers = brokers
         self.watch = watch
         self.reassembly = reassembly
+        self.key_log = as_key_log(keylog)
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures.
@@ -153,6 +158,7 @@ class Traffic:
             self.reassembly,
             on_end=on_end,
             brokers=self.brokers,
+            key_log=self.key_log,
         )
         problems: list[LocatedItem] = []
         for file, source in enumerate(self.sources):
@@ -163,6 +169,8 @@ class Traffic:
             for block in capture:
                 first = packet_id(file, block.first)
                 last = first + len(block) - 1
+                while capture.key_logs:
+                    self.key_log.add(capture.key_logs.pop(0))
                 yield from engine.handle(parser.parse(replace(block, first=first)))
                 yield []
             problems = [
@@ -185,6 +193,7 @@ class Traffic:
             brokers=self.brokers,
             watch=self.watch,
             reassembly=self.reassembly,
+            keylog=self.key_log,
         )
 
     def place(self, packet: int) -> tuple[str, int]:
@@ -219,14 +228,24 @@ def decode_capture(
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     brokers: Collection[str] = (),
     watch: Watch | None = None,
+    keylog: KeySource = None,
 ) -> Iterator[Located]:
     """Decode a capture file, or a stream that is still being written.
 
     Rows are yielded as soon as they are complete. ports, brokers: as in `Engine`. watch: called
-    with the progress. Raises BadMagic or TruncatedCapture if the source is not a capture;
-    ValueError as Engine does.
+    with the progress. keylog: a TLS key log in NSS format (`SSLKEYLOGFILE`), or the path of one;
+    a pcapng file may have its own. Raises BadMagic or TruncatedCapture if the source is not a
+    capture; KeyLogError and OSError for the key log; ValueError as Engine does.
     """
-    traffic = Traffic([source], ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    traffic = Traffic(
+        [source],
+        ports,
+        limits,
+        brokers=brokers,
+        watch=watch,
+        reassembly=reassembly,
+        keylog=keylog,
+    )
     for batch in traffic.item_batches():
         for item in batch:
             yield located(item, limits)

@@ -120,7 +120,11 @@ def _capture(name: str, brokers: Known, source: Path | BinaryIO) -> Iterator[Ent
     try:
         with progress([source], drawn=not sys.stdout.isatty()) as watch:
             rows = decode_capture(
-                source, ports=brokers.ports, brokers=brokers.addresses, watch=watch
+                source,
+                ports=brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
             )
             for found in rows:
                 yield Entry(name, found.connection, found.client, found.broker, found.row)

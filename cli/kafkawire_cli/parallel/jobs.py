@@ -76,8 +76,13 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
 
     try:
         with progress(files, drawn=_show_progress()) as watch:
+            brokers = options.brokers
             traffic = Traffic(
-                files, options.brokers.ports, brokers=options.brokers.addresses, watch=watch
+                files,
+                brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
             )
             for batch in traffic.batches():
                 items = [one for one in batch if isinstance(one, LocatedItem)]
@@ -201,7 +206,7 @@ def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Prin
         found = located(one)
         entry = Entry(name, found.connection, found.client, found.broker, found.row)
         if not options.filters or filters.matches(options.filters, entry):
-            clean = clean and entry.row.status == "ok"
+            clean = clean and entry.row.status in ("ok", "tls")
             texts.append(text(entry))
     stdout = sys.stdout
     return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)
@@ -225,7 +230,13 @@ def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[L
 
     try:
         with progress([file], drawn=drawn) as watch:
-            traffic = Traffic([file], brokers.ports, brokers=brokers.addresses, watch=watch)
+            traffic = Traffic(
+                [file],
+                brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
+            )
             for items in traffic.item_batches():
                 for at in range(0, len(items), BATCH_ROWS):
                     yield items[at : at + BATCH_ROWS]

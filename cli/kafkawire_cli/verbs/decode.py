@@ -12,7 +12,7 @@ from .. import pipes
 from ..input.entries import BareBody, capture_files, each_file, entries
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, direction_of
-from ..input.options import ROW_FORMAT, BrokerOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.sources import Known, known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 from ..render import filters
@@ -40,6 +40,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
     api: Annotated[
         str | None, typer.Option(metavar="API", help="Decode a bare message body of this API.")
     ] = None,
@@ -111,7 +112,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
-    brokers = known(port, broker)
+    brokers = known(port, broker, keylog)
     if table or to is not None:
         if wanted or shape or api or records or strict:
             raise typer.BadParameter(
@@ -185,7 +186,7 @@ class Messages:
             for entry in entries(name, self._source, self._bare, options.brokers):
                 if options.filters and not filters.matches(options.filters, entry):
                     continue
-                self.clean = self.clean and entry.row.status == "ok"
+                self.clean = self.clean and entry.row.status in ("ok", "tls")
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once
                     sys.stdout.flush()

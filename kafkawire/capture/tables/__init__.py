@@ -20,6 +20,7 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ..files.source import Watch
 from ..multifile import Source, Traffic
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..tls.keylog import KeySource
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, batches, schema_of
 from .context import Context
@@ -87,22 +88,23 @@ def read(  # noqa: PLR0913 - options by name
     brokers: Collection[str] = (),
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    keylog: KeySource = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table of a capture; batches come as the capture is read.
 
     source: a path, a binary stream, or several paths that are read as one capture in the order of
     their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
     are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
-    of TCP reassembly.
+    of TCP reassembly. keylog: a TLS key log, or the path of one.
 
     Topic ids are resolved to names from anywhere in the capture: files are read a second time if
     needed; in a stream, only names seen so far are known.
 
     Raises KeyError for an unknown table; BadMagic or TruncatedCapture for a file that is not a
-    capture; OSError.
+    capture; KeyLogError for a file that is not a key log; OSError.
     """
     TABLES[table]
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog)
     return _one(table, Context(traffic, secrets, limits), batch_rows)
 
 
@@ -117,6 +119,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     brokers: Collection[str] = (),
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    keylog: KeySource = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
 
@@ -125,7 +128,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     chosen = list(dict.fromkeys(names))
     for name in chosen:
         TABLES[name]
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog)
     return read_together(Context(traffic, secrets, limits), chosen, batch_rows)
 
 
@@ -136,9 +139,18 @@ def _traffic(
     brokers: Collection[str],
     watch: Watch | None,
     reassembly: ReassemblyLimits,
+    keylog: KeySource,
 ) -> Traffic:
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    return Traffic(sources, ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    return Traffic(
+        sources,
+        ports,
+        limits,
+        brokers=brokers,
+        watch=watch,
+        reassembly=reassembly,
+        keylog=keylog,
+    )
 
 
 def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -158,9 +158,7 @@ class TlsConnection:
                 out.append(self._row(number, held, Status.UNPARSED, error, event))
             if side.overhead:
                 end = "headers and tags of records" if self._announced else "no data"
-                out.append(
-                    self._row(number, side.overhead, Status.TLS, f"{self}: {end}", event)
-                )
+                out.append(self._row(number, side.overhead, Status.TLS, f"{self}: {end}", event))
                 side.overhead = 0
         return out
 
@@ -180,9 +178,7 @@ class TlsConnection:
 
     # -- rows
 
-    def _row(
-        self, side: int, size: int, status: Status, error: str, at: Run | Gap | Closed
-    ) -> Row:
+    def _row(self, side: int, size: int, status: Status, error: str, at: Run | Gap | Closed) -> Row:
         direction = DIRECTIONS[side if self.client is None else side != self.client]
         return Row(at.packet, at.time_ns, direction, size, status, error)
 
@@ -371,7 +367,8 @@ class TlsConnection:
         """Handle a record that does not authenticate, in a side that is in sync."""
         side, session = self._sides[run.side], self.session
         decryption = side.decryption
-        assert session is not None and decryption is not None
+        assert session is not None
+        assert decryption is not None
         if not decryption.authenticated:
             side.overhead += record.size
             from_client = run.side == self.client
@@ -423,7 +420,8 @@ class TlsConnection:
         """Search the next record of a side behind missing bytes."""
         side, session = self._sides[run.side], self.session
         decryption, buffer = side.decryption, side.buffer
-        assert session is not None and decryption is not None
+        assert session is not None
+        assert decryption is not None
         at = 0
         while True:
             at, record = buffer.search(at)
@@ -473,6 +471,4 @@ def _continues(run: Run, other: Output) -> bool:
 
 
 def _run(like: Run, position: int, data: bytes) -> Run:
-    return Run(
-        like.connection, like.side, position, data, like.packet, like.time_ns, like.known
-    )
+    return Run(like.connection, like.side, position, data, like.packet, like.time_ns, like.known)

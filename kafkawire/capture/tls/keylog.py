@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ...errors import KafkaWireError
 
@@ -113,3 +113,14 @@ def parse_key_log(data: bytes, name: str) -> KeyLog:
 def read_key_log(path: str | Path) -> KeyLog:
     """Read a key log. Raises KeyLogError, OSError."""
     return parse_key_log(Path(path).read_bytes(), str(path))
+
+
+KeySource: TypeAlias = str | Path | KeyLog | None
+"""A key log, or the path of one."""
+
+
+def as_key_log(source: KeySource) -> KeyLog:
+    """Return a key log; an empty one for None. Raises KeyLogError, OSError."""
+    if source is None:
+        return KeyLog()
+    return source if isinstance(source, KeyLog) else read_key_log(source)
