@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser
@@ -55,10 +63,8 @@ class TlsPair:
         ]
         for _ in range(4):
             for side in (CLIENT, BROKER):
-                try:
+                with suppress(ssl.SSLWantReadError):
                     self.ends[side].do_handshake()
-                except ssl.SSLWantReadError:
-                    pass
                 self._flush(side)
         self._read(CLIENT)
 
@@ -71,10 +77,8 @@ class TlsPair:
     def close(self) -> None:
         """Send close_notify, and close the connection."""
         for side in (CLIENT, BROKER):
-            try:
+            with suppress(ssl.SSLError):
                 self.ends[side].unwrap()
-            except ssl.SSLError:
-                pass
             self._flush(side)
         self.scenario.close(self.number)
 
@@ -120,3 +124,35 @@ def encrypted(
     for pair in pairs.values():
         pair.close()
     return scenario
+
+
+def rsa_contexts(
+    folder: Path, key_log: Path
+) -> tuple[RSAPrivateKey, tuple[ssl.SSLContext, ssl.SSLContext]]:
+    """Contexts of TLS 1.2 with RSA key exchange, and the private key that decrypts it."""
+    key = rsa.generate_private_key(65537, 2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(datetime(2020, 1, 1))
+        .not_valid_after(datetime(2120, 1, 1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = folder / "rsa.pem"
+    pem.write_bytes(
+        certificate.public_bytes(Encoding.PEM)
+        + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pem)
+    server.keylog_filename = str(key_log)
+    client = ssl.create_default_context(cafile=str(pem))
+    for each in (client, server):
+        each.maximum_version = V12
+        each.set_ciphers("AES128-GCM-SHA256")
+    return key, (client, server)

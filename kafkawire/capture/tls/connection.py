@@ -75,6 +75,7 @@ class Problem(StrEnum):
     INVALID_HELLO = "the handshake is malformed or too long"
     WRONG_KEYS = "a record does not authenticate with the keys of the key log"
     RENEGOTIATED = "the keys of a renegotiation are not decrypted"
+    EARLY_DATA = "0-RTT data is not decrypted"
     LOST = "too many records are missing or do not authenticate"
     INVALID = "not a TLS record"
 
@@ -378,6 +379,10 @@ class TlsConnection:
             may_follow = session.is_13 and (early or not known)
             if not may_follow or side.unreadable > MAX_UNREADABLE:
                 self._give_up(run.side, Problem.WRONG_KEYS)
+            elif early:
+                side.overhead -= record.size
+                error = f"{self}: {Problem.EARLY_DATA}"
+                out.append(self._row(run.side, record.size, Status.UNPARSED, error, run))
             return
         side.failures += 1
         decryption.sequence += 1

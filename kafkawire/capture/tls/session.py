@@ -30,7 +30,7 @@ from .keylog import (
     KeyLog,
 )
 from .records import Opener
-from .suites import SUITES, suite_name
+from .suites import SUITES
 
 
 class Epoch(IntEnum):
@@ -85,7 +85,7 @@ class Session:
         if self.server.version not in (TLS12, TLS13):
             return "only TLS 1.2 and 1.3 are decrypted"
         if self.server.suite not in SUITES:
-            return f"{suite_name(self.server.suite)} is not decrypted"
+            return "only AEAD cipher suites are decrypted"
         return ""
 
     def missing(self, key_log: KeyLog, from_client: bool) -> str:
