@@ -25,9 +25,9 @@ from .tcp.connection import Connection, Endpoint, Run
 from .tcp.events import Closed, Event, Gap
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
-from .tls.connection import Unsynchronised
 from .tls.keylog import KeyLog
 from .tls.layer import TlsLayer, may_begin_tls
+from .tls.outputs import Unsynchronised
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17

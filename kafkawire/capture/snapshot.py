@@ -27,13 +27,16 @@ from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.out_of_order import OutOfOrderSegments
 from .tcp.reassembly import KEY, Reassembler
 from .tcp.retransmission import DeliveredBytes
-from .tls.connection import Side, TlsConnection
+from .tls.connection import TlsConnection
 from .tls.decryption import Decryption
+from .tls.handshake import Handshake
 from .tls.hellos import ClientHello, HandshakeMessages, ServerHello
 from .tls.keylog import KeyLog
 from .tls.layer import TlsLayer
 from .tls.records import RecordBuffer
+from .tls.reporting import Reporting
 from .tls.session import Session
+from .tls.side import Side
 
 STATE_VERSION: Final = 3
 """Increase it with every change of what a state consists of: the classes of STATE, their modules,
@@ -107,6 +110,7 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     DeliveredBytes: (0,),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
     GapPolicy: (DEFAULT_REASSEMBLY,),
+    Handshake: (_KEY_LOG,),
     HandshakeMessages: (0,),
     Inference: (DEFAULT_LIMITS,),
     Mark: (0, 0, 0),
@@ -114,6 +118,7 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Pairing: (DEFAULT_LIMITS,),
     Reassembler: (),
     RecordBuffer: (),
+    Reporting: (Handshake(_KEY_LOG),),
     RequestHeads: (),
     Session: _HELLOS,
     Side: (),

@@ -118,14 +118,16 @@ LAYOUT = {
     "tcp.connection.Totals": "conflicting delivered discarded duplicate keep_alive missing",
     "exchanges.pairing.WaitingResponse": "correlation_id frame mark",
     "tls.decryption.Decryption": "authenticated epoch from_client generation lost sequence tries",
+    "tls.handshake.Handshake": "_key_log _transcript client hello session",
     "tls.hellos.HandshakeMessages": "_held max_bytes overflow",
     "tls.records.RecordBuffer": "_chunks _need held",
+    "tls.reporting.Reporting": "_handshake announced",
     "tls.session.Session": "_cache client server session_hash",
-    "tls.connection.Side": (
+    "tls.side.Side": (
         "buffer decryption encrypted failures messages overhead position problem searching "
         "unreadable waiting waiting_bytes"
     ),
-    "tls.connection.TlsConnection": "_announced _hello _key_log _sides _transcript client session",
+    "tls.connection.TlsConnection": "_handshake _key_log _rows _sides",
     "tls.layer.TlsLayer": "_first connection is_tls",
 }
 """The classes of a state of version 3, and their attributes. Whoever changes them increases

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from ..tcp.connection import Connection, Run
 from ..tcp.events import Closed, Gap
-from .connection import Output, TlsConnection
+from .connection import TlsConnection
 from .keylog import KeyLog
+from .outputs import Output
 from .records import APPLICATION_DATA, CHANGE_CIPHER_SPEC, begins_tls
 
 
