@@ -104,7 +104,7 @@ def test_recordings_cover_versions_and_ciphers() -> None:
         ("1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
         ("1.2", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
     ):
-        assert f"TLS {version}, {suite}, server name localhost: decrypted" in said
+        assert f"TLS {version} ({suite}, localhost): decrypted" in said
 
 
 def test_other_suites_are_named() -> None:
@@ -112,7 +112,7 @@ def test_other_suites_are_named() -> None:
     assert {(each.row.status, each.row.error) for each in rows} == {
         (
             Status.OTHER_PROTOCOL,
-            "TLS 1.2, TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256, server name localhost: "
+            "TLS 1.2 (TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256, localhost): "
             "only AEAD cipher suites are decrypted",
         )
     }
@@ -137,7 +137,7 @@ def test_without_keys_tls_is_named() -> None:
     assert {(each.row.status, each.row.error) for each in rows} == {
         (
             Status.OTHER_PROTOCOL,
-            "TLS 1.3, TLS_AES_256_GCM_SHA384, server name localhost: no keys were given",
+            "TLS 1.3 (TLS_AES_256_GCM_SHA384, localhost): no keys were given",
         )
     }
     assert row_bytes(rows) == captured_bytes(capture)
@@ -406,7 +406,7 @@ def test_server_names_are_escaped(tmp_path: Path) -> None:
     assert hostile != packet.data
     scenario.packets[2] = packet._replace(data=hostile)
     rows = decoded(scenario.save(tmp_path / "a.pcap"), keys)
-    assert any(r"server name \x1b[31mhost" in each.row.error for each in rows)
+    assert any(r", \x1b[31mhost)" in each.row.error for each in rows)
 
 
 # -- key logs
@@ -469,3 +469,45 @@ def test_the_key_schedule_is_that_of_rfc_8448() -> None:
     assert keys.key.hex() == "3fce516009c21727d0f2e4e86ee403bc"
     assert keys.iv.hex() == "5d313eb2671276ee13000b30"
     assert repr(keys) == "<keys>"
+
+
+def test_a_capture_that_begins_inside_a_record_is_tls(tmp_path: Path) -> None:
+    """Long connections, of which the capture has the middle."""
+    scenario, pair, _ = pair_of(tmp_path)
+    for number in range(5):
+        pair.send(CLIENT, request("Heartbeat", 4, number))
+        pair.send(BROKER, response("Heartbeat", 4, number))
+    packets = scenario.packets[-6:]
+    first = packets[0].data
+    packets[0] = packets[0]._replace(data=first[:HEADERS] + first[HEADERS + 7 :])
+    scenario.packets = packets
+    rows = decoded(scenario.save(tmp_path / "a.pcap"))
+    said = {(each.row.status, each.row.error) for each in rows}
+    assert (Status.OTHER_PROTOCOL, "TLS: the handshake was not captured") in said
+    assert not any(each.row.is_message for each in rows)
+
+
+def test_early_data_is_said(tmp_path: Path) -> None:
+    """A record of 0-RTT data in front of the client's handshake."""
+    scenario, pair, keys = pair_of(tmp_path)
+    pair.send(CLIENT, request("Heartbeat", 4, 1))
+    capture = scenario.save(tmp_path / "a.pcap")
+    session = decoded(capture, keys)
+    assert not any("0-RTT" in each.row.error for each in session)
+    machine = TlsConnection(read_key_log(keys))
+    connection = Connection(0, bytes(36), 0, 0)
+    hello, answer = (packet.data[HEADERS:] for packet in scenario.packets[2:4])
+    # an empty early_data extension at the end of the ClientHello
+    body = hello[9:]
+    extension = b"\0\x2a\0\0"
+    at = 2 + 32 + 1 + 32
+    at += 2 + int.from_bytes(body[at : at + 2]) + 2
+    longer = int.from_bytes(body[at : at + 2]) + 4
+    body = body[:at] + longer.to_bytes(2) + body[at + 2 :] + extension
+    message = b"\1" + len(body).to_bytes(3) + body
+    record = b"\x16\3\1" + len(message).to_bytes(2) + message
+    out = []
+    early = b"\x17\3\3\0\x40" + bytes(64)
+    for number, (side, data) in enumerate([(0, record + early), (1, answer)]):
+        out += machine.handle(Run(connection, side, 0, data, number, number, number))
+    assert "0-RTT data is not decrypted" in str(out)

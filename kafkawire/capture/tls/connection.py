@@ -82,7 +82,7 @@ class TlsConnection:
         out: list[Output] = []
         for number, side in enumerate(self._sides):
             if side.problem or self.session is None:
-                side.give_up(self._handshake.unfinished())
+                side.give_up(self._handshake.unfinished(ended=True))
                 out += self._rows.undecrypted(number, side, event)
             else:
                 out += self._rows.rest(number, side, event)

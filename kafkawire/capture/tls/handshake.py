@@ -34,6 +34,7 @@ class Handshake:
     """The handshake of one connection.
 
     client: the side that sent the ClientHello; None if not known. session: after the ServerHello.
+    Its text has the version, the cipher suite and the name of the server, as far as known.
     """
 
     def __init__(self, key_log: KeyLog) -> None:
@@ -44,13 +45,13 @@ class Handshake:
         self._transcript: bytes | None = b""
 
     def __str__(self) -> str:
-        parts = ["TLS"]
+        version, about = "TLS", []
         if self.session is not None:
             server = self.session.server
-            parts = [version_name(server.version), suite_name(server.suite)]
+            version, about = version_name(server.version), [suite_name(server.suite)]
         if self.hello is not None and self.hello.server_name:
-            parts.append(f"server name {self.hello.server_name}")
-        return ", ".join(parts)
+            about.append(self.hello.server_name)
+        return f"{version} ({', '.join(about)})" if about else version
 
     def take(self, side: int, message: bytes) -> str:
         """Handle a message of a side that is not encrypted; return what is wrong with it."""
@@ -94,8 +95,10 @@ class Handshake:
             return self.unfinished()
         return session.unsupported() or session.missing(self._key_log, side == self.client)
 
-    def unfinished(self) -> str:
-        """Return what was not captured."""
+    def unfinished(self, *, ended: bool = False) -> str:
+        """Return what was not captured. ended: no byte is missing, but the connection ended."""
         if self.hello is not None:
             return Problem.NO_SERVER_HELLO
+        if ended and self.session is None:
+            return Problem.INCOMPLETE
         return Problem.NO_HANDSHAKE if self.session is None else Problem.NO_CLIENT_HELLO

@@ -106,7 +106,7 @@ def parse_key_log(data: bytes, name: str) -> KeyLog:
     found = KeyLog(data)
     lines = sum(1 for line in data.splitlines() if line.strip())
     if found.invalid and found.invalid == lines:
-        raise KeyLogError(name, "not a key log in NSS format (no valid line; first invalid: 1)")
+        raise KeyLogError(name, "not a key log in NSS format (no valid line)")
     return found
 
 

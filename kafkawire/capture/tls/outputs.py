@@ -28,6 +28,7 @@ class Problem(StrEnum):
     NO_CLIENT_HELLO = "the ClientHello was not captured"
     NO_SERVER_HELLO = "the ServerHello was not captured"
     NO_HANDSHAKE = "the handshake was not captured"
+    INCOMPLETE = "the handshake is not complete"
     INVALID_HELLO = "the handshake is malformed or too long"
     WRONG_KEYS = "a record does not authenticate with the keys of the key log"
     RENEGOTIATED = "the keys of a renegotiation are not decrypted"
