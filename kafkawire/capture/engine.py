@@ -4,6 +4,7 @@ Law: content never raises and never stops the rest. An engine that continues fro
 the items that the other one would have made.
 
     segments --> Reassembler --> events --> Conversation, one per connection --> located items
+                                   `-- TlsLayer: plaintext --^
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation
 from .frames.decoding import Item, LocatedItem
 from .packets.parser import Segments
+from .rows import Row
 from .snapshot import dump, load
 from .tcp.connection import Connection, Endpoint, Run
-from .tcp.events import Closed, Event
+from .tcp.events import Closed, Event, Gap
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
+from .tls.keylog import KeyLog
+from .tls.layer import TlsLayer, may_begin_tls
+from .tls.outputs import Unsynchronised
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
@@ -48,6 +53,7 @@ class Engine:
     detected on any port. Raises ValueError for an invalid `address:port`.
     on_end: called for each closed connection after its last item, with the side that was the
     client. by_packet: items identify connections by their first packets, not by number.
+    key_log: the secrets of TLS connections; keys may be added to it before their connections.
     """
 
     def __init__(
@@ -58,12 +64,14 @@ class Engine:
         on_end: Callable[[Connection, int], None] | None = None,
         brokers: Collection[str] = (),
         by_packet: bool = False,
+        key_log: KeyLog | None = None,
     ) -> None:
         self.ports = frozenset(ports)
         self.brokers = frozenset(map(endpoint, brokers))
         self.on_end = on_end
         self.by_packet = by_packet
         self.limits = limits
+        self.key_log = KeyLog() if key_log is None else key_log
         self._reassembler = Reassembler(reassembly)
         self._conversations: dict[Connection, LocatedConversation] = {}
 
@@ -97,18 +105,21 @@ class Engine:
         """Return the state of all connections, for `restore` in this or another process.
 
         The state has a version (`snapshot.STATE_VERSION`); it has neither `on_end` nor the ports
-        and brokers. Take it when the items of the last segments have been read.
+        and brokers, nor the key log or keys. Take it when the items of the last segments have been
+        read.
         """
-        pairs = [(each.connection, each.conversation) for each in self._conversations.values()]
-        return dump((self._reassembler, pairs))
+        states = [
+            (each.connection, each.conversation, each.tls) for each in self._conversations.values()
+        ]
+        return dump((self._reassembler, states), key_log=self.key_log)
 
     def restore(self, state: bytes) -> None:
         """Continue from the state of another engine. Raises StateVersionError, a ValueError."""
-        reassembler, pairs = load(state)
+        reassembler, states = load(state, key_log=self.key_log)
         self._reassembler = reassembler
         self._conversations.clear()
-        for connection, conversation in pairs:
-            self._add(connection, conversation)
+        for connection, conversation, tls in states:
+            self._add(connection, conversation).tls = tls
 
     def _handle(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
         """Handle events from an index on until the batch is full; return the index of the next one.
@@ -129,8 +140,7 @@ class Engine:
                 held += len(event.data)
                 state.handle_run(event, batch)
                 continue
-            for item in state.conversation.handle(event):
-                batch.append(state.locate(item, event.packet))
+            state.handle_other(event, batch)
             if isinstance(event, Closed):
                 if has_callback:
                     break
@@ -147,7 +157,7 @@ class Engine:
     def _add(self, connection: Connection, conversation: Conversation) -> LocatedConversation:
         number = connection.first_packet if self.by_packet else connection.id
         made = self._conversations[connection] = LocatedConversation(
-            connection, number, conversation
+            connection, number, conversation, self.key_log
         )
         return made
 
@@ -176,24 +186,82 @@ class Engine:
 class LocatedConversation:
     """The conversation of a connection, whose items get its number and its endpoints as text."""
 
-    def __init__(self, connection: Connection, number: int, conversation: Conversation) -> None:
+    def __init__(
+        self, connection: Connection, number: int, conversation: Conversation, key_log: KeyLog
+    ) -> None:
         self.connection: Connection = connection
         self._number: int | None = number
         self.conversation: Conversation = conversation
+        self.tls: TlsLayer | None = None
+        self._key_log: KeyLog = key_log
         self._side: i64 = -1
         self._client: str = ""
         self._broker: str = ""
 
     def handle_run(self, run: Run, batch: list[LocatedItem]) -> None:
         """Handle bytes of a side; append the items to the batch."""
+        if self.tls is not None:
+            self._through_tls(run, batch)
+            return
         conversation, known = self.conversation, run.known
         data, side, packet, time_ns = run.data, run.side, run.packet, run.time_ns
         raw_frame = conversation.take_single_frame(side, data, packet, time_ns)
         if raw_frame is not None:
             batch.append(self.locate(raw_frame, known))
             return
+        if run.position == 0 and may_begin_tls(data) and conversation.is_fresh:
+            self.tls = TlsLayer(self._key_log)
+            self._through_tls(run, batch)
+            return
         for item in conversation.handle(run):
             batch.append(self.locate(item, known))
+
+    def handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
+        """Handle an event that is not bytes of a side; append the items to the batch."""
+        tls, packet = self.tls, event.packet
+        if tls is not None and isinstance(event, Gap):
+            self._through_tls(event, batch)
+            return
+        if tls is not None and isinstance(event, Closed):
+            self._pass(tls.close(event), packet, batch)
+        for item in self.conversation.handle(event):
+            batch.append(self.locate(item, packet))
+        if tls is not None and isinstance(event, Closed):
+            self._pass([*tls.closed(event)], packet, batch)
+
+    def _through_tls(self, event: Run | Gap, batch: list[LocatedItem]) -> None:
+        tls, conversation = self.tls, self.conversation
+        assert tls is not None
+        fed = tls.handle(event)
+        if tls.is_tls and conversation.is_fresh and tls.client is not None:
+            conversation.begin(tls.client)
+        if tls.is_tls is False:
+            self.tls = None
+        self._pass(fed, event.known if isinstance(event, Run) else event.packet, batch)
+
+    def _pass(
+        self, passed: list[Run | Row | Unsynchronised | Gap], known: i64, batch: list[LocatedItem]
+    ) -> None:
+        """Pass on what came out of TLS: plaintext to the conversation, rows to the batch."""
+        conversation = self.conversation
+        for each in passed:
+            if isinstance(each, Row):
+                batch.append(self.locate(each, known))
+                continue
+            if isinstance(each, Run):
+                frame = conversation.take_single_frame(
+                    each.side, each.data, each.packet, each.time_ns
+                )
+                if frame is not None:
+                    batch.append(self.locate(frame, known))
+                    continue
+            items = (
+                conversation.lose_sync(each.side)
+                if isinstance(each, Unsynchronised)
+                else conversation.handle(each)
+            )
+            for item in items:
+                batch.append(self.locate(item, known))
 
     def locate(self, item: Item, known_at: i64) -> LocatedItem:
         """Add the connection to an item.

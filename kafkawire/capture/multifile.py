@@ -29,6 +29,7 @@ from .packets.parser import PacketParser
 from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from .tls.keylog import KeySource, as_key_log
 
 Source = str | Path | BinaryIO
 
@@ -51,9 +52,10 @@ OnEnd = Callable[[Connection, int], None]
 
 
 class Blocks(Protocol):
-    """A file being read: its packet blocks, then its problems."""
+    """A file being read: its packet blocks, then its problems; and its TLS key logs so far."""
 
     problems: list[CaptureError]
+    key_logs: list[bytes]
 
     def __iter__(self) -> Iterator[PacketBlock]: ...
 
@@ -89,7 +91,8 @@ class Traffic:
     """One or more captures that are read as one.
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
-    watch: called with the progress. Iterate it once; several times only if `repeatable`.
+    watch: called with the progress. keylog: a TLS key log, or the path of one. Iterate it once;
+    several times only if `repeatable`. Raises OSError and KeyLogError for the key log.
     first_ns: when the first packet was captured; None before it is read.
     """
 
@@ -102,6 +105,7 @@ class Traffic:
         brokers: Collection[str] = (),
         watch: Watch | None = None,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+        keylog: KeySource = None,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
         self.sources = (
@@ -113,6 +117,7 @@ class Traffic:
         self.watch = watch
         self.reassembly = reassembly
         self.first_ns: int | None = None
+        self.key_log = as_key_log(keylog)
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures.
@@ -155,6 +160,7 @@ class Traffic:
             self.reassembly,
             on_end=on_end,
             brokers=self.brokers,
+            key_log=self.key_log,
         )
         problems: list[LocatedItem] = []
         for file, source in enumerate(self.sources):
@@ -167,6 +173,8 @@ class Traffic:
                     self.first_ns = int(block.ts[0])
                 first = packet_id(file, block.first)
                 last = first + len(block) - 1
+                while capture.key_logs:
+                    self.key_log.add(capture.key_logs.pop(0))
                 yield from engine.handle(parser.parse(replace(block, first=first)))
                 yield []
             problems = [
@@ -189,6 +197,7 @@ class Traffic:
             brokers=self.brokers,
             watch=self.watch,
             reassembly=self.reassembly,
+            keylog=self.key_log,
         )
 
     def place(self, packet: int) -> tuple[str, int]:

@@ -49,6 +49,10 @@ class Status(StrEnum):
     """Captured bytes that are not a frame, or not in a known place of one."""
     UNREADABLE = "unreadable"
     """The capture itself is truncated, corrupt or of an unsupported type; `error` says where."""
+    TLS = "tls"
+    """Bytes of TLS itself, in a connection that was decrypted: its handshake, the headers and tags
+    of its records; `error` names version, cipher suite and server name.
+    """
     OTHER_PROTOCOL = "other_protocol"
     """The connection has another protocol; `error` names it if known."""
 
@@ -114,3 +118,6 @@ MESSAGES = frozenset(
         Status.SASL_TOKEN,
     }
 )
+
+CLEAN = frozenset({Status.OK, Status.TLS})
+"""Statuses of rows in which nothing is wrong."""

@@ -27,8 +27,18 @@ from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.out_of_order import OutOfOrderSegments
 from .tcp.reassembly import KEY, Reassembler
 from .tcp.retransmission import DeliveredBytes
+from .tls.connection import TlsConnection
+from .tls.decryption import Decryption
+from .tls.handshake import Handshake
+from .tls.hellos import ClientHello, HandshakeMessages, ServerHello
+from .tls.keylog import KeyLog
+from .tls.layer import TlsLayer
+from .tls.records import RecordBuffer
+from .tls.reporting import Reporting
+from .tls.session import Session
+from .tls.side import Side
 
-STATE_VERSION: Final = 2
+STATE_VERSION: Final = 3
 """Increase it with every change of what a state consists of: the classes of STATE, their modules,
 their attributes, and the meaning of these (tests/capture/test_snapshot.py has them).
 """
@@ -87,6 +97,8 @@ _BUDGET: Final = Budget()
 _CONNECTION: Final = Connection(0, bytes(KEY.itemsize), 0, 0)
 _STREAMS: Final = Stream(False), Stream(False)
 _NO_MARK: Final = Mark(0, 0, 0)
+_KEY_LOG: Final = KeyLog()
+_HELLOS: Final = ClientHello(b"", "", False), ServerHello(b"", 0, 0, False)
 
 STATE: Final[dict[type, tuple[Any, ...]]] = {
     Budget: (),
@@ -94,16 +106,25 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Connection: (0, bytes(KEY.itemsize), 0, 0),
     ConnectionTable: (DEFAULT_REASSEMBLY,),
     Conversation: (),
+    Decryption: (False,),
     DeliveredBytes: (0,),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
     GapPolicy: (DEFAULT_REASSEMBLY,),
+    Handshake: (_KEY_LOG,),
+    HandshakeMessages: (0,),
     Inference: (DEFAULT_LIMITS,),
     Mark: (0, 0, 0),
     OutOfOrderSegments: (),
     Pairing: (DEFAULT_LIMITS,),
     Reassembler: (),
+    RecordBuffer: (),
+    Reporting: (Handshake(_KEY_LOG),),
     RequestHeads: (),
+    Session: _HELLOS,
+    Side: (),
     Stream: (False,),
+    TlsConnection: (_KEY_LOG,),
+    TlsLayer: (_KEY_LOG,),
     Totals: (),
     WaitingResponse: (b"", _NO_MARK),
 }

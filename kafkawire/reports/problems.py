@@ -15,7 +15,7 @@ from kafkawire.capture.rows import Located, Row, Status
 from .reading import Collector, Reading
 
 SIZE: Final = 4
-NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.OTHER_PROTOCOL})
+NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.OTHER_PROTOCOL})
 """Statuses of rows without a problem, or of other protocols."""
 
 
@@ -78,6 +78,7 @@ class Problems(Collector):
 
 KINDS: Final = {
     Status.UNPARSED: "unparsed",
+    Status.TLS: "tls",
     Status.OTHER_PROTOCOL: "other_protocols",
     Status.DISCARDED: "discarded",
     Status.CONFLICT: "conflicting",

@@ -171,6 +171,7 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
             ("messages", "message"),
             ("cut_messages", "truncated"),
             ("unparsed", "unparsed"),
+            ("tls", "tls"),
             ("other_protocols", "other_protocol"),
             ("discarded", "discarded"),
             ("conflicting", "conflict"),

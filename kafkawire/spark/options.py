@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ..capture.engine import endpoint
 from ..capture.filters import parse as parse_filter
 from ..capture.tables import TABLES
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..capture.tls.keylog import KeyLogError, parse_key_log
 from ..errors import FilterError
 from ..messages.api_key import ApiKey
 from .errors import BadOption, InvalidFilter, UnknownOption
@@ -44,7 +46,10 @@ class Sets(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """See docs/spark.md; times in nanoseconds since the epoch. others: options of the store."""
+    """See docs/spark.md; times in nanoseconds since the epoch. others: options of the store.
+
+    keylog: the content of a TLS key log.
+    """
 
     table: str = "exchanges"
     ports: tuple[int, ...] = ()
@@ -65,6 +70,7 @@ class Options:
     partitions: int | None = None
     sets: Sets = Sets.ALL
     others: Mapping[str, str] = field(default_factory=dict)
+    keylog: bytes = field(default=b"", repr=False)
 
     @property
     def reassembly(self) -> ReassemblyLimits:
@@ -199,6 +205,20 @@ def _where(options: Options, name: str, value: Any) -> Options:
     return replace(options, where=text)
 
 
+def _keylog(options: Options, name: str, value: Any) -> Options:
+    """Read a key log: the tasks get its content."""
+    path = Path(str(value))
+    try:
+        data = path.read_bytes()
+        parse_key_log(data, str(path))
+    except KeyLogError as error:
+        raise BadOption(name, str(path), f"a TLS key log: {error.reason}") from None
+    except OSError as error:
+        expected = f"the path of a readable file: {error.strerror or error}"
+        raise BadOption(name, str(path), expected) from None
+    return replace(options, keylog=data)
+
+
 def _max_flow(options: Options, name: str, value: Any) -> Options:
     return replace(options, max_flow_bytes=_size(name, value))
 
@@ -212,6 +232,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "table": _table,
     "ports": _ports,
     "brokers": _brokers,
+    "keylog": _keylog,
     "apis": _apis,
     "topics": lambda o, _, value: replace(o, topics=frozenset(_listed(value))),
     "where": _where,

@@ -23,7 +23,7 @@ from ..capture.rows import Located
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
 from .decode.columns import is_bare, keep, needed, to_batches
-from .decode.decoding import without_bodies
+from .decode.decoding import key_log_of, without_bodies
 from .errors import BadOption, Unreadable, ascii_safe, in_ascii
 from .options import Options, parse
 from .plan.opening import as_one
@@ -130,7 +130,13 @@ class SetTraffic(Traffic):
     """The captures of a set, in any store."""
 
     def __init__(self, files: tuple[InputFile, ...], options: Options) -> None:
-        super().__init__((), options.ports, brokers=options.brokers, reassembly=options.reassembly)
+        super().__init__(
+            (),
+            options.ports,
+            brokers=options.brokers,
+            reassembly=options.reassembly,
+            keylog=key_log_of(options.keylog),
+        )
         self._options = options
         self._files = {file.name: file for file in files}
         self.sources = list(self._files)

@@ -150,7 +150,13 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
     brokers = wanted.brokers
     try:
         with progress([source], drawn=not sys.stdout.isatty()) as watch:
-            traffic = Traffic([source], brokers.ports, brokers=brokers.addresses, watch=watch)
+            traffic = Traffic(
+                [source],
+                brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
+            )
             for items in item_batches(traffic, wanted.where):
                 for found in map(located, items):
                     yield Entry(name, *found, traffic.first_ns)

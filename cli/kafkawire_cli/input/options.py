@@ -7,6 +7,7 @@ common is a NamedTuple, which `registry.flattened` replaces by its fields.
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -41,6 +42,10 @@ PortOption = Annotated[
 BrokerOption = Annotated[
     list[str] | None, typer.Option(metavar="HOST:PORT", help="Broker address; repeatable.")
 ]
+KeyLogOption = Annotated[
+    Path | None,
+    typer.Option("--keylog", metavar="FILE", help="TLS key log (SSLKEYLOGFILE) for decryption."),
+]
 CAPTURES: Final = typer.Argument(
     metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
 )
@@ -74,6 +79,7 @@ class ReportOptions(NamedTuple):
     filters: FilterOption = None
     port: PortOption = None
     broker: BrokerOption = None
+    keylog: KeyLogOption = None
 
     def limit(self) -> int | None:
         """Return the number of entries of each list to show; None for all."""

@@ -33,10 +33,15 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
         from kafkawire.reports.reading import Reading
 
         where = parse_filter(options.filters)
-        endpoints, found = known(options.port, options.broker), sources(verb, given)
+        endpoints = known(options.port, options.broker, options.keylog)
+        found = sources(verb, given)
         with progress(found.captures) as watch, readable(given):
             traffic = Traffic(
-                found.captures, endpoints.ports, brokers=endpoints.addresses, watch=watch
+                found.captures,
+                endpoints.ports,
+                brokers=endpoints.addresses,
+                watch=watch,
+                keylog=endpoints.keylog,
             )
             yield Reading(traffic, watch, found.refused, where)
     except InputError as error:
@@ -116,16 +121,19 @@ def _must_be_capture(head: bytes, name: str) -> None:
 
 
 class Known(NamedTuple):
-    """Known brokers: their ports, and their addresses as `address:port`."""
+    """Known brokers: their ports, and their addresses as `address:port`; a TLS key log."""
 
     ports: list[int]
     addresses: list[str]
+    keylog: Path | None = None
 
 
-def known(ports: list[int] | None, brokers: list[str] | None) -> Known:
-    """Parse `--port` and `--broker`. Host names are resolved."""
+def known(ports: list[int] | None, brokers: list[str] | None, keylog: Path | None = None) -> Known:
+    """Parse `--port`, `--broker` and `--keylog`. Host names are resolved."""
+    if keylog is not None:
+        _check_key_log(keylog)
     if not brokers:
-        return Known(ports or [], [])
+        return Known(ports or [], [], keylog)
     from kafkawire.capture.engine import endpoint
 
     found: list[str] = []
@@ -135,7 +143,21 @@ def known(ports: list[int] | None, brokers: list[str] | None) -> Known:
             found.append(text)
         except ValueError:
             found += _resolved(text)
-    return Known(ports or [], found)
+    return Known(ports or [], found, keylog)
+
+
+def _check_key_log(path: Path) -> None:
+    from kafkawire.capture.tls.keylog import KeyLogError, read_key_log
+
+    try:
+        read_key_log(path)
+    except KeyLogError as error:
+        reason = error.reason
+    except OSError as error:
+        reason = error.strerror or str(error)
+    else:
+        return
+    raise typer.BadParameter(printable(f"{path}: {reason}"), param_hint="--keylog")
 
 
 def _resolved(text: str) -> list[str]:

@@ -110,8 +110,13 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
 
     try:
         with progress(files, drawn=_show_progress()) as watch:
+            brokers = options.brokers
             traffic = Traffic(
-                files, options.brokers.ports, brokers=options.brokers.addresses, watch=watch
+                files,
+                brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
             )
             previous_ns = 0
             for items in item_batches(traffic, options.where):
@@ -239,7 +244,7 @@ def _render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     texts = []
     for one in batch.items:
         entry = Entry(name, *located(one), batch.first_ns)
-        clean = clean and entry.row.status == "ok"
+        clean = clean and entry.row.status in ("ok", "tls")
         texts.append(text(entry))
     stdout = sys.stdout
     return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)
@@ -265,7 +270,13 @@ def _batches(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterato
     try:
         with progress([file], drawn=drawn) as watch:
             brokers = options.brokers
-            traffic = Traffic([file], brokers.ports, brokers=brokers.addresses, watch=watch)
+            traffic = Traffic(
+                [file],
+                brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
+            )
             previous_ns = 0
             for items in item_batches(traffic, options.where):
                 for at in range(0, len(items), BATCH_ROWS):

@@ -87,6 +87,7 @@ def write(
             files,
             ports=brokers.ports,
             brokers=brokers.addresses,
+            keylog=brokers.keylog,
             batch_rows=size,
             secrets=view.secrets,
             watch=watch,

@@ -13,7 +13,7 @@ from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, complete_api, complete_table, direction_of
-from ..input.options import ROW_FORMAT, BrokerOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 from ..render.messages import Shape, View
@@ -32,6 +32,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
     api: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +121,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
-    brokers, where = known(port, broker), parse_filter(wanted)
+    brokers, where = known(port, broker, keylog), parse_filter(wanted)
     if table or to is not None:
         if shape or api or records or strict:
             raise typer.BadParameter(
@@ -204,7 +205,7 @@ class Messages:
         try:
             wanted = Wanted(options.brokers, options.where)
             for entry in entries(name, self._source, self._bare, wanted):
-                self.clean = self.clean and entry.row.status == "ok"
+                self.clean = self.clean and entry.row.status in ("ok", "tls")
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once
                     sys.stdout.flush()

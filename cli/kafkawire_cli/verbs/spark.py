@@ -11,7 +11,7 @@ import typer
 from kafkawire.display import printable
 
 from ..input.names import complete_table, unknown_table
-from ..input.options import BrokerOption, PortOption, pairs
+from ..input.options import BrokerOption, KeyLogOption, PortOption, pairs
 from ..input.sources import known
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Also write the table problems, and exit 1 if it has rows."),
@@ -95,10 +96,12 @@ def spark(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2) from None
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected INPUT, or --watch with at most one of --once and --end")
-    brokers = known(port, broker)
+    brokers = known(port, broker, keylog)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
     endpoints = (("ports", brokers.ports), ("brokers", brokers.addresses))
     arguments |= {name: values for name, values in endpoints if values}
+    if keylog is not None:
+        arguments["keylog"] = keylog
     settings = pairs(conf, "--conf", "NAME=VALUE")
     mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
     try:

@@ -17,7 +17,7 @@ from librt.strings import read_i32_be
 from ...primitives import Limits
 from ..frames.detection import looks_like_request, scan_request
 from ..frames.framing import Stream
-from ..frames.other_protocols import signature
+from ..frames.other_protocols import has_tls_records, signature
 from .inference import walk_responses
 
 SIZE: Final = 4
@@ -66,7 +66,10 @@ class ClientDetection:
             if self.sends_only_responses(side, client):
                 stream.in_sync = True
                 return Detected(client=1 - side)
-        if sum(stream.held for stream in self._streams) > MAX_HELD:
+        full = sum(stream.held for stream in self._streams) > MAX_HELD
+        if (full or last) and any(has_tls_records(stream.peek()) for stream in self._streams):
+            return Detected(protocol="TLS: the handshake was not captured")
+        if full:
             return Detected(protocol="not recognised")
         return UNDECIDED
 

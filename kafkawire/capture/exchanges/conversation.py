@@ -76,6 +76,32 @@ class Conversation:
         self._sasl_tokens = False
         self._heads = RequestHeads()
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no bytes were handled so far."""
+        return all(not (each.position or each.held or each.skip) for each in self._streams)
+
+    def begin(self, client: int | None) -> None:
+        """Begin at the first bytes of both streams: the plaintext of TLS.
+
+        client: the side that began the connection, if known.
+        """
+        if self.client is None:
+            self.client = client
+        for stream in self._streams:
+            stream.in_sync = True
+
+    def lose_sync(self, side: int) -> list[Item]:
+        """Handle an unknown number of missing bytes of a side."""
+        rows: list[Item] = []
+        if not self.detected and self.other is None:
+            rows += self._detect(last=True)
+        rows += self._flush(side)
+        stream = self._streams[side]
+        stream.skip = 0
+        stream.in_sync = False
+        return rows
+
     # -- events in, items out: bodies stay undecoded
 
     def handle(self, event: Event) -> list[Item]:

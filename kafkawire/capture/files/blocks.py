@@ -74,9 +74,11 @@ class CaptureDecoder(Protocol):
     """Bytes of a capture file in, packet blocks out, as soon as their bytes are available.
 
     problems: the errors so far, in file order; decoding continues behind them if possible.
+    key_logs: the TLS key logs in the file so far (pcapng).
     """
 
     problems: list[CaptureError]
+    key_logs: list[bytes]
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
         """Handle the next bytes of the file; exhaust the iterator before the next call."""

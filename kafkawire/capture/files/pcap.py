@@ -113,6 +113,7 @@ class PcapDecoder:
     ) -> None:
         self.may_search = True
         self.problems: list[CaptureError] = []
+        self.key_logs: list[bytes] = []
         self._header = header
         self._input = InputBuffer(position)
         self._number = first

@@ -7,6 +7,7 @@ is damage, skipped up to where blocks begin again, and reported.
     multiple of 4 section    0x0A0D0D0A: byte order mark 0x1A2B3C4D; forgets all interfaces
     interface  1: link type, snaplen, options (if_tsresol, if_tsoffset) packets    6 enhanced, 3
     simple (no time), 2 the old packet block
+    secrets    10: a TLS key log, in front of the packets that it decrypts
 
 Source: the IETF draft "PCAP Next Generation (pcapng) Capture File Format".
 """
@@ -32,7 +33,10 @@ from .pcapng_blocks import (
     LEAST,
     LEAST_BLOCK,
     MAX_BLOCK,
+    SECRETS,
+    SECRETS_HEADER,
     SIMPLE_PACKET,
+    TLS_KEY_LOG,
     block_search,
 )
 from .resynchronisation import Search
@@ -66,6 +70,7 @@ class PcapngDecoder:
         self, section: Section | None = None, *, position: int = 0, first: int = 1
     ) -> None:
         self.problems: list[CaptureError] = []
+        self.key_logs: list[bytes] = []
         self.section = section or Section("<")
         self.may_search = True
         self.bytes_at = 0
@@ -159,6 +164,8 @@ class PcapngDecoder:
             if kind == INTERFACE:
                 body = data[at + 8 : at + length - 4]
                 self.section.interfaces.append(read_interface(body, self.section.order))
+            elif kind == SECRETS:
+                self._secrets(data[at + 8 : at + length - 4])
             at += length
 
     def _block_at(self, data: bytes, at: int) -> tuple[int, int]:
@@ -179,6 +186,12 @@ class PcapngDecoder:
         if data[end - 4 : end] != data[at + 4 : at + 8]:
             return WRONG, 0
         return kind, length
+
+    def _secrets(self, body: bytes) -> None:
+        """Store the content of a Decryption Secrets Block if it is a TLS key log."""
+        kind, length = struct.unpack_from(self.section.order + "II", body)
+        if kind == TLS_KEY_LOG:
+            self.key_logs.append(body[SECRETS_HEADER : SECRETS_HEADER + length])
 
     def _run(self, data: bytes, start: int, kind: int) -> Ints:
         """Find the consecutive blocks of one type from `start` on.

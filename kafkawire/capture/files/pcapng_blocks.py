@@ -20,6 +20,12 @@ INTERFACE: Final = 1
 OLD_PACKET: Final = 2
 SIMPLE_PACKET: Final = 3
 ENHANCED_PACKET: Final = 6
+SECRETS: Final = 10
+SECRETS_HEADER: Final = 8
+"""Bytes in front of the secrets: their type and length."""
+
+TLS_KEY_LOG: Final = 0x544C534B
+"""The type of secrets of a TLS key log ("TLSK")."""
 
 MAX_BLOCK: Final = 1 << 24
 """The longest block that is accepted."""
@@ -47,7 +53,10 @@ LAYOUTS: Final = {
 }
 
 
-LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
+LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {
+    INTERFACE: 20,
+    SECRETS: LEAST_BLOCK + SECRETS_HEADER,
+}
 """The shortest valid block of each decoded type, in bytes."""
 
 

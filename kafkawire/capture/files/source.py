@@ -51,10 +51,12 @@ class Capture:
 
     chunks: the bytes of the file. watch: called with the progress. The iteration raises BadMagic if
     the file is not a capture; all other errors are in `problems`, after the packets before them.
+    key_logs: the TLS key logs in the file so far, in front of the packets that they decrypt.
     """
 
     def __init__(self, chunks: Iterable[bytes], watch: Watch | None = None) -> None:
         self.problems: list[CaptureError] = []
+        self.key_logs: list[bytes] = []
         self._watch = watch
         self._chunks = iter(chunks) if watch is None else _watched(chunks, watch)
 
@@ -75,6 +77,7 @@ class Capture:
 
     def _decode(self, decoder: CaptureDecoder, chunks: Iterator[bytes]) -> Iterator[PacketBlock]:
         self.problems = decoder.problems
+        self.key_logs = decoder.key_logs
         for chunk in chunks:
             yield from decoder.feed(chunk)
         yield from decoder.finish()

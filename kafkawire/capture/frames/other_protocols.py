@@ -26,6 +26,20 @@ _SIGNATURES: Final = (
 )
 
 
+_RECORD: Final = re.compile(rb"\x17\x03\x03[\x00-\x48].", re.DOTALL)
+RECORD_HEADER: Final = 5
+
+
+def has_tls_records(data: bytes) -> bool:
+    """Whether two TLS records of application data follow each other, anywhere in a stream."""
+    for found in _RECORD.finditer(data):
+        at = found.start()
+        size = data[at + 3] << 8 | data[at + 4]
+        if _RECORD.match(data, at + RECORD_HEADER + size):
+            return True
+    return False
+
+
 def signature(data: bytes) -> str | None:
     """Return the name of another known protocol that a stream begins with."""
     for name, pattern in _SIGNATURES:

@@ -18,7 +18,7 @@ from ...primitives.structure import Message
 from ...protocol.embedded import Carried, carried_bytes, payload_of
 from ...protocol.json_text import to_json_text
 from ..frames.decoding import API_VERSIONS, InFlightRequest, LocatedItem, RawFrame
-from ..rows import Row, Status
+from ..rows import CLEAN, Row, Status
 from .formats import Form, Head, raw_text
 from .records import batch_body, counts_of, records_json, records_of, shown_value
 from .records_fields import (
@@ -101,7 +101,7 @@ class Lines:
                 self.cache_response(item, row)
             else:
                 row = item
-            if row.status is not Status.OK:
+            if row.status not in CLEAN:
                 self.clean = False
             out.write(self.line(connection, client, broker, row) + "\n")
         return out.view()

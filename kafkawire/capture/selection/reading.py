@@ -16,6 +16,7 @@ from ..frames.decoding import LocatedItem, located
 from ..multifile import Source, Traffic
 from ..rows import Located
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..tls.keylog import KeySource
 from .messages import Names
 from .selecting import Selection
 
@@ -28,17 +29,28 @@ def decode_capture(
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     brokers: Collection[str] = (),
     watch: Watch | None = None,
+    keylog: KeySource = None,
     where: str | Filter | None = None,
 ) -> Iterator[Located]:
     """Decode a capture file, or a stream that is still being written.
 
     Rows are yielded as soon as they are complete. ports, brokers: as in `Engine`. watch: called
-    with the progress. where: a filter (`kafkawire.capture.filters`); only rows that match it are
-    yielded, a request once its response decides. Raises BadMagic or TruncatedCapture if the source
-    is not a capture; FilterError; ValueError as Engine does.
+    with the progress. keylog: a TLS key log in NSS format (`SSLKEYLOGFILE`), or the path of one;
+    a pcapng file may have its own. where: a filter (`kafkawire.capture.filters`); only rows that
+    match it are yielded, a request once its response decides. Raises BadMagic or TruncatedCapture
+    if the source is not a capture; KeyLogError and OSError for the key log; FilterError; ValueError
+    as Engine does.
     """
     chosen = parse(where) if isinstance(where, str) else where
-    traffic = Traffic([source], ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    traffic = Traffic(
+        [source],
+        ports,
+        limits,
+        brokers=brokers,
+        watch=watch,
+        reassembly=reassembly,
+        keylog=keylog,
+    )
     return _decoded(traffic, chosen, limits)
 
 

@@ -21,6 +21,7 @@ from ..files.source import Watch
 from ..filters import Filter, parse
 from ..multifile import Source, Traffic
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..tls.keylog import KeySource
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, schema_of
 from .columns import batches as batches_of
@@ -90,6 +91,7 @@ def read(  # noqa: PLR0913 - options by name
     brokers: Collection[str] = (),
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    keylog: KeySource = None,
     where: str | Filter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table of a capture; batches come as the capture is read.
@@ -97,18 +99,18 @@ def read(  # noqa: PLR0913 - options by name
     source: a path, a binary stream, or several paths that are read as one capture in the order of
     their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
     are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
-    of TCP reassembly. where: a filter of the rows, by the columns of the table
-    (`kafkawire.capture.filters`).
+    of TCP reassembly. keylog: a TLS key log, or the path of one. where: a filter of the rows, by
+    the columns of the table (`kafkawire.capture.filters`).
 
     Topic ids are resolved to names from anywhere in the capture: files are read a second time if
     needed; in a stream, only names seen so far are known.
 
     Raises KeyError for an unknown table; FilterError for an invalid filter, or a field that the
-    table lacks; BadMagic or TruncatedCapture for a file that is not a
-    capture; OSError.
+    table lacks; BadMagic or TruncatedCapture for a file that is not a capture; KeyLogError for a
+    file that is not a key log; OSError.
     """
     chosen = checked(where, [table])
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog)
     found = _one(table, Context(traffic, secrets, limits), batch_rows)
     if chosen is None:
         return found
@@ -126,6 +128,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     brokers: Collection[str] = (),
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    keylog: KeySource = None,
     where: str | Filter | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
@@ -134,7 +137,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     """
     wanted = list(dict.fromkeys(names))
     chosen = checked(where, wanted)
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog)
     found = read_together(Context(traffic, secrets, limits), wanted, batch_rows)
     return found if chosen is None else _matching(found, chosen, traffic)
 
@@ -166,9 +169,18 @@ def _traffic(
     brokers: Collection[str],
     watch: Watch | None,
     reassembly: ReassemblyLimits,
+    keylog: KeySource,
 ) -> Traffic:
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    return Traffic(sources, ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    return Traffic(
+        sources,
+        ports,
+        limits,
+        brokers=brokers,
+        watch=watch,
+        reassembly=reassembly,
+        keylog=keylog,
+    )
 
 
 def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -70,6 +70,7 @@ OTHER: Final = frozenset(
         Status.TRUNCATED,
         Status.UNPARSED,
         Status.DISCARDED,
+        Status.TLS,
         Status.OTHER_PROTOCOL,
     }
 )

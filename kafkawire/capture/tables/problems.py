@@ -32,7 +32,7 @@ COLUMNS: Final[Columns] = (
     Column("error", TEXT, "What is wrong: reason, field path and byte offset."),
 )
 
-NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN})
+NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS})
 """Statuses of rows without a problem."""
 
 

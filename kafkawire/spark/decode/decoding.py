@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,7 @@ from ...capture.packets.parser import Segments
 from ...capture.rows import Located
 from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
+from ...capture.tls.keylog import KeyLog
 from ..errors import OutOfOrder, Unreadable
 from ..options import Options
 from ..plan.facts import END, Facts, UnresolvedTopics
@@ -49,7 +51,14 @@ def new_engine(options: Options, on_end: Callable[[Connection, int], None]) -> E
         on_end=on_end,
         brokers=options.brokers,
         by_packet=True,
+        key_log=key_log_of(options.keylog),
     )
+
+
+@lru_cache(maxsize=1)
+def key_log_of(text: bytes) -> KeyLog:
+    """Parse a key log, once for all engines of a process; they only read it."""
+    return KeyLog(text)
 
 
 class BucketTraffic:

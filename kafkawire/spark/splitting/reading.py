@@ -34,11 +34,13 @@ class Reading:
     """The packets of a split. It can be iterated once; then `proof` is complete.
 
     The iteration raises OSError if the file cannot be read; problems of its content are in the
-    proof.
+    proof. key_logs: none; tasks get the key log of the options, since a key log in a file would
+    also have to reach the tasks that read other parts of it.
     """
 
     def __init__(self, split: Split) -> None:
         self.split = split
+        self.key_logs: list[bytes] = []
         self.problems: list[CaptureError] = []
         self._start = split.start
         self._end = Edge(END)

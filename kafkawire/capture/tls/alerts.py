@@ -1,0 +1,54 @@
+"""Names the alerts of TLS.
+
+Law: closing a connection is not worth a row; every other alert is.
+
+Source: the IANA registry "TLS Alerts".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLOSE_NOTIFY: Final = 0
+FATAL: Final = 2
+
+ALERTS: Final = {
+    10: "unexpected_message",
+    20: "bad_record_mac",
+    22: "record_overflow",
+    40: "handshake_failure",
+    42: "bad_certificate",
+    43: "unsupported_certificate",
+    44: "certificate_revoked",
+    45: "certificate_expired",
+    46: "certificate_unknown",
+    47: "illegal_parameter",
+    48: "unknown_ca",
+    49: "access_denied",
+    50: "decode_error",
+    51: "decrypt_error",
+    70: "protocol_version",
+    71: "insufficient_security",
+    80: "internal_error",
+    86: "inappropriate_fallback",
+    90: "user_canceled",
+    100: "no_renegotiation",
+    109: "missing_extension",
+    110: "unsupported_extension",
+    112: "unrecognized_name",
+    113: "bad_certificate_status_response",
+    115: "unknown_psk_identity",
+    116: "certificate_required",
+    120: "no_application_protocol",
+}
+
+
+def alert_text(content: bytes) -> str:
+    """Describe an alert; empty for close_notify."""
+    if len(content) != 2:
+        return "alert (encrypted)"
+    level, number = content
+    if number == CLOSE_NOTIFY:
+        return ""
+    name = ALERTS.get(number, str(number))
+    return f"alert {name}{' (fatal)' if level == FATAL else ''}"

@@ -1,0 +1,73 @@
+"""Makes the rows of a TLS connection: what was negotiated, and what was not decrypted and why.
+
+Law: every captured byte that is not plaintext is in exactly one row.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..rows import Row, Status
+from ..tcp.connection import Run
+from ..tcp.events import Closed, Gap
+from .alerts import alert_text
+from .handshake import Handshake
+from .records import Record
+from .side import Side
+
+DIRECTIONS: Final = ("request", "response")
+
+
+class Reporting:
+    """The rows of one connection. announced: whether the row of the handshake was made."""
+
+    def __init__(self, handshake: Handshake) -> None:
+        self.announced = False
+        self._handshake = handshake
+
+    def row(self, side: int, size: int, status: Status, text: str, at: Run | Gap | Closed) -> Row:
+        """Make a row of bytes of a side."""
+        client = self._handshake.client
+        direction = DIRECTIONS[side if client is None else side != client]
+        error = f"{self._handshake}: {text}" if text else str(self._handshake)
+        return Row(at.packet, at.time_ns, direction, size, status, error)
+
+    def gap(self, gap: Gap) -> Row:
+        """Make the row of missing bytes."""
+        row = self.row(gap.side, gap.length, Status.GAP, "", gap)
+        return row._replace(error=gap.reason.value)
+
+    def undecrypted(self, number: int, side: Side, at: Run | Gap | Closed) -> list[Row]:
+        """Make the row of the bytes of a side that is not decrypted, if there are any."""
+        if not side.problem or not side.overhead:
+            return []
+        begun = side.decryption is not None and side.decryption.authenticated
+        status = Status.UNPARSED if begun else Status.OTHER_PROTOCOL
+        size, side.overhead = side.overhead, 0
+        return [self.row(number, size, status, side.problem, at)]
+
+    def rest(self, number: int, side: Side, at: Closed) -> list[Row]:
+        """Make the rows of the rest of a side that was decrypted."""
+        rows = []
+        if held := side.buffer.clear():
+            text = "the last record is incomplete"
+            rows.append(self.row(number, held, Status.UNPARSED, text, at))
+        if side.overhead:
+            text = "headers and tags of records" if self.announced else "no data"
+            rows.append(self.row(number, side.overhead, Status.TLS, text, at))
+            side.overhead = 0
+        return rows
+
+    def alert(self, side: Side, record: Record, content: bytes, run: Run) -> list[Row]:
+        """Make the row of an alert, unless it only closes the connection."""
+        text = alert_text(content)
+        if not text:
+            side.overhead += record.size
+            return []
+        return [self.row(run.side, record.size, Status.OTHER_PROTOCOL, text, run)]
+
+    def announce(self, number: int, side: Side, run: Run) -> Row:
+        """Make the row of the handshake, in front of the first plaintext. side: the client."""
+        self.announced = True
+        size, side.overhead = side.overhead, 0
+        return self.row(number, size, Status.TLS, "decrypted", run)
