@@ -19,6 +19,7 @@ EXPORTS: Final = (
     "kafkawire",
     "kafkawire.capture",
     "kafkawire.capture.tables",
+    "kafkawire.notebook",
     "kafkawire.records",
     "kafkawire.log",
     "kafkawire.broker",
