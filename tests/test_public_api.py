@@ -20,6 +20,7 @@ EXPORTS: Final = (
     "kafkawire.capture",
     "kafkawire.capture.filters",
     "kafkawire.capture.tables",
+    "kafkawire.notebook",
     "kafkawire.records",
     "kafkawire.log",
     "kafkawire.broker",

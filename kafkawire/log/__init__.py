@@ -23,12 +23,13 @@ from .files import FileKind, LogFile, recognise, walk
 from .findings import Finding, Rule
 from .indexes import AbortedTransaction, OffsetIndexEntry, TimeIndexEntry
 from .producers import ProducerState
-from .reading import RecordRow, Row, read
+from .reading import BatchRow, RecordRow, Row, read, read_batches
 from .segment import SegmentReader, StoredBatch
 from .texts import LeaderEpoch, PartitionOffset, Property
 
 __all__ = [
     "AbortedTransaction",
+    "BatchRow",
     "FileKind",
     "Finding",
     "InternalLog",
@@ -50,6 +51,7 @@ __all__ = [
     "decode_log_record",
     "encode_log_message",
     "read",
+    "read_batches",
     "recognise",
     "walk",
 ]

@@ -23,6 +23,7 @@ TYPES: Final[dict[Any, pa.Field]] = {
     int: pa.field("", pa.int64(), nullable=False),
     str: pa.field("", pa.string(), nullable=False),
     bool: pa.field("", pa.bool_(), nullable=False),
+    int | None: pa.field("", pa.int64()),
     bool | None: pa.field("", pa.bool_()),
     str | None: pa.field("", pa.string()),
     bytes | None: pa.field("", pa.binary()),

@@ -25,6 +25,8 @@ class Rule(StrEnum):
     RECORD_OFFSETS = "record-offsets"
     CUT = "cut"
     ACTIVE_TAIL = "active-tail"
+    TORN_TAIL = "torn-tail"
+    ZERO_TAIL = "zero-tail"
     SNAPSHOT_HEADER = "snapshot-header"
     SNAPSHOT_FOOTER = "snapshot-footer"
     # files of entries

@@ -76,8 +76,39 @@ class RecordRow(NamedTuple):
     decoded: LogRecord | None
 
 
+class BatchRow(NamedTuple):
+    """The header of a record batch.
+
+    position: the byte of the file at which it starts. base_offset: of a compressed message of magic
+    0 or 1, its last offset. records: -1 if the header does not say. size: in bytes, with the
+    header. crc_valid: None if not checked. base_timestamp, ids, epochs, sequences: -1 for none.
+    """
+
+    position: int
+    base_offset: int
+    last_offset: int
+    records: int
+    size: int
+    magic: int
+    compression: str
+    timestamp_type: str
+    base_timestamp: int
+    max_timestamp: int
+    crc: int
+    crc_valid: bool | None
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_sequence: int
+    partition_leader_epoch: int
+    transactional: bool
+    control: bool
+    delete_horizon_ms: int | None
+
+
 Row = (
     RecordRow
+    | BatchRow
     | OffsetIndexEntry
     | TimeIndexEntry
     | AbortedTransaction
@@ -156,6 +187,48 @@ def _rows(
         else:
             for record in found.records:
                 yield record_row(found, record, log)
+
+
+def read_batches(
+    file: LogFile, *, verify: bool = True, limits: RecordLimits = DEFAULT_RECORD_LIMITS
+) -> Iterator[BatchRow | Finding]:
+    """Read the headers of the batches of a segment or a snapshot of the metadata log.
+
+    Arguments as in `read`. An incomplete batch or zeros at the end of the file are findings.
+    """
+    try:
+        with file.path.open("rb", buffering=CHUNK) as stream:
+            for found in SegmentReader(file, stream, verify=verify, limits=limits, headers=True):
+                yield found if isinstance(found, Finding) else batch_row(found)
+    except OSError as error:
+        yield Finding(file.path, 0, Rule.UNREADABLE, error.strerror or str(error))
+
+
+def batch_row(stored: StoredBatch) -> BatchRow:
+    """Build the row of a batch."""
+    batch = stored.batch
+    return BatchRow(
+        position=stored.position,
+        base_offset=stored.base_offset,
+        last_offset=batch.last_offset,
+        records=batch.records_count,
+        size=batch.size,
+        magic=batch.magic,
+        compression=_compression(batch),
+        timestamp_type=batch.timestamp_type.name,
+        base_timestamp=batch.base_timestamp,
+        max_timestamp=batch.max_timestamp,
+        crc=batch.crc,
+        crc_valid=stored.crc_valid,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        last_sequence=batch.last_sequence,
+        partition_leader_epoch=batch.partition_leader_epoch,
+        transactional=batch.transactional,
+        control=batch.control,
+        delete_horizon_ms=batch.delete_horizon_ms,
+    )
 
 
 def record_row(stored: StoredBatch, record: Record, log: InternalLog | None) -> RecordRow:

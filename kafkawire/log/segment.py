@@ -51,7 +51,9 @@ class StoredBatch(NamedTuple):
 class SegmentReader:
     """Reads a file of record batches; iterate it once.
 
-    verify: check checksums and offsets, not only what reading requires.
+    verify: check checksums and offsets, not only what reading requires. headers: read only headers
+    of batches, without records, and report what a crash leaves: zero bytes at the end, and an
+    incomplete last batch, also of a segment that the broker may still be writing.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class SegmentReader:
         *,
         verify: bool = True,
         limits: RecordLimits = DEFAULT_RECORD_LIMITS,
+        headers: bool = False,
     ) -> None:
+        self._headers = headers
         self._file = file
         self._stream = stream
         self._verify = verify
@@ -78,6 +82,8 @@ class SegmentReader:
             position = self._position
             head = self._read(position, TO_MAGIC)
             if not any(head) and self._is_zero_from(position):
+                if self._headers:
+                    yield self._zero_tail(position)
                 break
             problem = self._problem(position, head)
             if problem is not None:
@@ -110,9 +116,21 @@ class SegmentReader:
             if length + LOG_OVERHEAD <= left:
                 return None
         rule = Rule.ACTIVE_TAIL if self._file.is_active else Rule.CUT
-        return self._finding(
-            position, rule, f"incomplete batch at the end of the file: {left} bytes"
-        )
+        if self._headers:
+            rule = Rule.TORN_TAIL
+        text = f"incomplete batch at the end of the file: {left} bytes{self._after()}"
+        return self._finding(position, rule, text)
+
+    def _zero_tail(self, position: int) -> Finding:
+        left = self._size - position
+        text = f"zeros to the end of the file: {left} bytes{self._after()}"
+        return self._finding(position, Rule.ZERO_TAIL, text)
+
+    def _after(self) -> str:
+        """Name the last offset before a torn tail."""
+        if not self._headers or self._last_offset is None:
+            return ""
+        return f", after offset {self._last_offset}"
 
     def _skip(self, problem: Finding) -> Iterator[Finding]:
         """Continue at the next valid batch, or end."""
@@ -126,7 +144,8 @@ class SegmentReader:
             yield problem
             return
         self._position = found
-        rule = Rule.BATCH_LENGTH if problem.rule is Rule.ACTIVE_TAIL else problem.rule
+        tail = problem.rule in (Rule.ACTIVE_TAIL, Rule.TORN_TAIL)
+        rule = Rule.BATCH_LENGTH if tail else problem.rule
         text = f"{problem.text}; {found - start} bytes skipped, next batch at {found}"
         yield problem._replace(rule=rule, text=text)
 
@@ -175,7 +194,8 @@ class SegmentReader:
 
     def _records(self, stored: StoredBatch) -> Iterator[StoredBatch | Finding]:
         errors: list[WireError] = []
-        stored = stored._replace(records=stored.batch.records(faults=errors))
+        if not self._headers:
+            stored = stored._replace(records=stored.batch.records(faults=errors))
         yield stored
         for error in errors:
             yield self._finding(stored.position, Rule.RECORDS, str(error))
@@ -222,7 +242,8 @@ class SegmentReader:
 
     @property
     def _is_snapshot(self) -> bool:
-        return self._verify and self._file.kind is FileKind.METADATA_SNAPSHOT
+        checked = self._verify and not self._headers
+        return checked and self._file.kind is FileKind.METADATA_SNAPSHOT
 
 
 def _is_control(stored: StoredBatch, type: ControlType, index: int) -> bool:

@@ -10,7 +10,8 @@ needs them. HTML is escaped, and its size is bounded.
     capture.summary()
 """
 
-from .capture import Capture, CapturedMessage, Messages, open_capture
+from .capture import Capture, open_capture
+from .messages import CapturedMessage, Messages
 from .rows import Rows, Table
 from .summary import Group, Summary
 

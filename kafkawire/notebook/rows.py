@@ -105,7 +105,7 @@ class Table(ArrowRows):
         return self._read(self.name)
 
     def sql(self, query: str) -> Rows:
-        """Run a query, as `Capture.sql`; one that begins with WHERE, GROUP BY, ... is on this table.
+        """Run a query, as `Capture.sql`; one that begins with WHERE, ORDER, ... is on this table.
 
         Raises QueryError, MissingPackage.
         """

@@ -164,7 +164,7 @@ def many_errors(n: int, scenario: Scenario) -> None:
 def many_transactional_ids(n: int, scenario: Scenario) -> None:
     """Each with a transaction that hangs, and one with an unknown end."""
     for at in range(n):
-        same = {"transactionalId": f"tx{at}", "producerId": at, "producerEpoch": 0}
+        same: Any = {"transactionalId": f"tx{at}", "producerId": at, "producerEpoch": 0}
         scenario.request("AddOffsetsToTxn", 3, **same, groupId="g").respond("AddOffsetsToTxn", 3)
         scenario.request("EndTxn", 3, **same).respond("EndTxn", 3, errorCode=48)
         scenario.request("AddOffsetsToTxn", 3, **same, groupId="g").respond("AddOffsetsToTxn", 3)
@@ -172,7 +172,7 @@ def many_transactional_ids(n: int, scenario: Scenario) -> None:
 
 def many_transactions(n: int, scenario: Scenario) -> None:
     for at in range(n):
-        same = {"transactionalId": "tx", "producerId": 7, "producerEpoch": 0}
+        same: Any = {"transactionalId": "tx", "producerId": 7, "producerEpoch": 0}
         scenario.request("AddOffsetsToTxn", 3, **same, groupId=f"g{at}")
         scenario.respond("AddOffsetsToTxn", 3)
         scenario.request("EndTxn", 3, **same, committed=at % 2 == 0).respond("EndTxn", 3)

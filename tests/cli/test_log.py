@@ -245,3 +245,72 @@ def test_a_full_disk_is_not_a_traceback(partition: Partition) -> None:
     result = run(partition.segment, "--out", full)
     assert result.exit_code == 2
     assert result.stderr.startswith("kafkawire log: [Errno 28]")
+
+
+# -- headers of batches
+
+
+def test_headers_of_batches(partition: Partition) -> None:
+    found = json_rows(run(partition.segment, "--batches"))
+    assert [(row["position"], row["base_offset"], row["last_offset"]) for row in found] == [
+        each[:3] for each in partition.batches
+    ]
+    records = json_rows(run(partition.segment))
+    for row in found:
+        same = [one for one in records if one["position"] == row["position"]]
+        assert row["records"] == len(same)
+        assert row["max_timestamp"] == max(one["timestamp"] for one in same)
+        for name in ("compression", "producer_id", "producer_epoch", "transactional", "crc_valid"):
+            assert {one[name] for one in same} == {row[name]}
+    assert sum(row["size"] for row in found) == len(b"".join(b.data for b in partition.batches))
+
+
+def test_headers_of_a_directory_are_those_of_its_segments(partition: Partition) -> None:
+    result = run(partition.folder, "--batches", "--format", "table")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert len(lines) == 2 + len(partition.batches)
+    assert max(map(len, lines[1:])) <= 110
+    assert run(partition.file("index"), "--batches").exit_code == 2
+
+
+def test_headers_in_parquet(partition: Partition, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    assert run(partition.folder, "--batches", "-f", "parquet", "-o", out).exit_code == 0
+    found = pq.read_table(out).to_pylist()
+    assert [row["base_offset"] for row in found] == [each.base_offset for each in partition.batches]
+
+
+def test_a_torn_tail_is_named(partition: Partition) -> None:
+    whole = partition.segment.read_bytes()
+    last = partition.batches[-1]
+    partition.segment.write_bytes(whole[: last.position + 70])
+    plain, result = run(partition.segment), run(partition.segment, "--batches")
+    assert (plain.exit_code, result.exit_code) == (0, 1)
+    before = partition.batches[-2].last_offset
+    assert result.stderr == (
+        f"{partition.segment}:{last.position}: incomplete batch at the end of the file: 70 bytes, "
+        f"after offset {before} [torn-tail]\n"
+    )
+    assert len(json_rows(result)) == len(partition.batches) - 1
+
+
+def test_a_zeroed_tail_is_named(partition: Partition) -> None:
+    whole = partition.segment.read_bytes()
+    partition.segment.write_bytes(whole + bytes(4096))
+    plain, result = run(partition.segment), run(partition.segment, "--batches")
+    assert (plain.exit_code, result.exit_code) == (0, 1)
+    assert result.stderr == (
+        f"{partition.segment}:{len(whole)}: zeros to the end of the file: 4096 bytes, "
+        f"after offset {partition.batches[-1].last_offset} [zero-tail]\n"
+    )
+    assert len(json_rows(result)) == len(partition.batches)
+
+
+def test_a_batch_whose_end_is_zero_has_a_wrong_checksum(partition: Partition) -> None:
+    whole = partition.segment.read_bytes()
+    partition.segment.write_bytes(whole[:-8] + bytes(8))
+    result = run(partition.segment, "--batches")
+    assert result.exit_code == 1
+    assert "checksum mismatch" in result.stderr
+    assert json_rows(result)[-1]["crc_valid"] is False

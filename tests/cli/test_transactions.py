@@ -94,7 +94,7 @@ def test_a_capture_of_commit_and_abort() -> None:
 
 def test_offsets_are_committed_with_a_transaction(tmp_path: Path) -> None:
     story = Story().init()
-    same = {"transactionalId": "tx", "producerId": 7, "producerEpoch": 0, "groupId": "g"}
+    same: Any = {"transactionalId": "tx", "producerId": 7, "producerEpoch": 0, "groupId": "g"}
     story.request("AddOffsetsToTxn", 3, **same).respond("AddOffsetsToTxn", 3)
     offsets = [{"partitionIndex": one, "committedOffset": 5} for one in (0, 1)]
     story.request("TxnOffsetCommit", 3, **same, topics=[{"name": "t", "partitions": offsets}])

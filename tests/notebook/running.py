@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from IPython.core.interactiveshell import InteractiveShell
+import IPython.core.interactiveshell
 
 from tests.conftest import ROOT
 
@@ -22,7 +22,8 @@ TYPES = ("text/html", "text/plain")
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
     """Return the notebook with the outputs of its cells; an error in a cell raises."""
-    shell = InteractiveShell()
+    shell_class: Any = IPython.core.interactiveshell.InteractiveShell
+    shell = shell_class()
     cells = []
     number = 0
     for cell in notebook["cells"]:
@@ -36,11 +37,10 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
     return notebook | {"cells": cells}
 
 
-def _outputs(shell: InteractiveShell, found: Any, number: int) -> list[dict[str, Any]]:
+def _outputs(shell: Any, found: Any, number: int) -> list[dict[str, Any]]:
     if found.result is None:
         return []
-    formatter: Any = shell.display_formatter
-    data, _ = formatter.format(found.result, include=TYPES)
+    data, _ = shell.display_formatter.format(found.result, include=TYPES)
     return [
         {
             "data": {name: text.splitlines(keepends=True) for name, text in data.items()},

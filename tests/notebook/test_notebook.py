@@ -57,7 +57,7 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_queries() -> None:
     with kafkawire.open_capture(TRANSACTIONS) as capture:
         found = capture.sql("SELECT api_name, count(*) AS n FROM exchanges GROUP BY 1 ORDER BY 1")
-        assert list(found)[0] == {"api_name": "AddPartitionsToTxn", "n": 2}
+        assert next(iter(found)) == {"api_name": "AddPartitionsToTxn", "n": 2}
         assert found.to_pandas().n.sum() == found.to_polars()["n"].sum() == 25
         assert len(capture.exchanges.sql("WHERE api_name = 'EndTxn'")) == 2
         assert len(capture.exchanges.sql("SELECT DISTINCT api_key FROM exchanges")) == 8

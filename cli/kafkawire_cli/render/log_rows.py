@@ -20,14 +20,17 @@ from .messages import shortened
 from .tables import import_arrow
 
 if TYPE_CHECKING:
-    from kafkawire.log import LogFile, LogPart, RecordRow, Row
+    from kafkawire.log import BatchRow, LogFile, LogPart, RecordRow, Row
 
 ROWS_AT_ONCE: Final = 8192
 BYTES_AT_ONCE: Final = 1 << 25
 """Rows, and bytes of keys and values, per Parquet row group."""
 
+LATEST_MAGIC: Final = 2
+
 PLURAL: Final = {
     "RecordRow": "records",
+    "BatchRow": "batches",
     "OffsetIndexEntry": "offset-index",
     "TimeIndexEntry": "time-index",
     "AbortedTransaction": "aborted-transactions",
@@ -170,8 +173,13 @@ def content(data: bytes | None, part: LogPart | None, secrets: bool) -> Any:
 
 def heading(row: Row) -> str:
     """Return the heading of a table."""
-    from kafkawire.log import RecordRow
+    from kafkawire.log import BatchRow, RecordRow
 
+    if isinstance(row, BatchRow):
+        return (
+            f"{'position':>10} {'offsets':>17} {'records':>7} {'size':>7} {'codec':6} "
+            f"{'max time':23} producer and flags"
+        )
     if isinstance(row, RecordRow):
         return (
             f"{'position':>10} {'offset':>10} {'time':23} {'codec':6} {'producer':>14} "
@@ -187,11 +195,41 @@ def width(name: str) -> int:
 
 def line(row: Row, secrets: bool = False) -> str:
     """Format a row as one line of the table."""
-    from kafkawire.log import RecordRow
+    from kafkawire.log import BatchRow, RecordRow
 
+    if isinstance(row, BatchRow):
+        return batch_line(row)
     if isinstance(row, RecordRow):
         return record_line(row, secrets)
     return "  ".join(f"{value!s:>{width(name)}}" for name, value in row._asdict().items())
+
+
+def batch_line(row: BatchRow) -> str:
+    """Format the header of a batch as one line; `!` marks an invalid checksum."""
+    offsets = f"{row.base_offset}-{row.last_offset}"
+    records = "?" if row.records < 0 else str(row.records)
+    producer = ""
+    if row.producer_id >= 0:
+        sequences = f"{row.base_sequence}-{row.last_sequence}" if row.base_sequence >= 0 else ""
+        producer = "/".join(
+            filter(None, (str(row.producer_id), str(row.producer_epoch), sequences))
+        )
+    flags = {
+        producer: bool(producer),
+        "txn": row.transactional,
+        "control": row.control,
+        f"epoch {row.partition_leader_epoch}": row.partition_leader_epoch > 0,
+        f"magic {row.magic}": row.magic < LATEST_MAGIC,
+        "log append": row.timestamp_type == "LOG_APPEND_TIME",
+        f"delete horizon {time_text(row.delete_horizon_ms or -1)}": (
+            row.delete_horizon_ms is not None
+        ),
+    }
+    return (
+        f"{row.position:>10}{'!' if row.crc_valid is False else ' '}{offsets:>17} {records:>7} "
+        f"{row.size:>7} {row.compression:6} {time_text(row.max_timestamp):23} "
+        f"{' '.join(flag for flag, is_set in flags.items() if is_set)}"
+    ).rstrip()
 
 
 def record_line(row: RecordRow, secrets: bool = False) -> str:

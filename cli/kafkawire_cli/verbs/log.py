@@ -7,7 +7,7 @@ is shown despite findings.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..pipes import make_private, stop_at_closed_pipe
 from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table
 
 if TYPE_CHECKING:
-    from kafkawire.log import InternalLog, LogFile
+    from kafkawire.log import Finding, InternalLog, LogFile, Row
 
 
 class Decoder(StrEnum):
@@ -51,6 +51,13 @@ def log(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Output file; required for parquet."),
     ] = None,
+    batches: Annotated[
+        bool,
+        typer.Option(
+            "--batches",
+            help="Show headers of record batches instead of records, and torn or zeroed tails.",
+        ),
+    ] = False,
     decoder: Annotated[
         Decoder, typer.Option(help="Decoder of keys and values; auto: by directory name.")
     ] = Decoder.AUTO,
@@ -70,8 +77,10 @@ def log(
     kafkawire log __consumer_offsets-12 --format jsonl | jq 'select(.value == null).key.message'
     kafkawire log /var/lib/kafka --format parquet --out dump.parquet
     kafkawire log copied.log --decoder transactions
+    kafkawire log /var/lib/kafka/orders-0 --batches
 
-    Exit code 1: a file is corrupt (details on standard error); 2: usage error.
+    Exit code 1: a file is corrupt, or with --batches has an incomplete or zeroed end (details on
+    standard error); 2: usage error.
     """
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
@@ -79,7 +88,10 @@ def log(
     try:
         with stop_at_closed_pipe():
             files = list(_files(given))
-            faults = _show(files, _Output(form, out, show_secrets), decoder, not no_verify)
+            if batches:
+                files = _with_batches(files)
+            read = _headers(not no_verify) if batches else _rows(decoder, not no_verify)
+            faults = _show(files, _Output(form, out, show_secrets, batches), read)
     except (InputError, OSError) as error:  # such as an unreadable directory or a full disk
         typer.echo(printable(f"kafkawire log: {error}"), err=True)
         raise typer.Exit(2) from None
@@ -88,23 +100,51 @@ def log(
 
 
 class _Output(NamedTuple):
-    """Output format, path (None: standard output), and whether secrets are shown."""
+    """Output format, path (None: standard output), whether secrets are shown, and what rows are."""
 
     form: Shape
     path: Path | None
     secrets: bool
+    batches: bool
 
 
-def _show(files: list[LogFile], to: _Output, decoder: Decoder, verify: bool) -> int:
+Read = Callable[["LogFile"], Iterator["Row | Finding"]]
+
+
+def _rows(decoder: Decoder, verify: bool) -> Read:
+    """Return what reads the rows of a file."""
+    from kafkawire.log import read
+
+    return lambda file: read(file, _log(decoder, file), verify=verify)
+
+
+def _headers(verify: bool) -> Read:
+    """Return what reads the headers of the batches of a file."""
+    from kafkawire.log import read_batches
+
+    return lambda file: read_batches(file, verify=verify)
+
+
+def _with_batches(files: list[LogFile]) -> list[LogFile]:
+    """Return the files that hold record batches."""
+    from kafkawire.log.files import RECORD_BATCH_KINDS
+
+    found = [file for file in files if file.kind in RECORD_BATCH_KINDS]
+    if not found:
+        raise InputError("no segments or metadata snapshots, which hold record batches")
+    return found
+
+
+def _show(files: list[LogFile], to: _Output, read: Read) -> int:
     """Write all rows and report all findings; return the number of faults."""
-    from kafkawire.log import Finding, read
+    from kafkawire.log import Finding
 
     faults = 0
     with ExitStack() as stack:
         sink = _sink(to, files, stack)
         stack.callback(sink.close)
         for file in files:
-            for found in read(file, _log(decoder, file), verify=verify):
+            for found in read(file):
                 if isinstance(found, Finding):
                     typer.echo(printable(str(found)), err=True)
                     faults += found.is_error
@@ -145,20 +185,22 @@ def _log(decoder: Decoder, file: LogFile) -> InternalLog | None:
 
 
 def _sink(to: _Output, files: list[LogFile], stack: ExitStack) -> Sink:
-    form, out, secrets = to
+    form, out, secrets, batches = to
     try:
         if out is not None and secrets:
             make_private(out)
         if form is Shape.PARQUET:
             assert out is not None  # validated with the options
-            return _parquet(out, files, secrets)
+            return _parquet(out, files, secrets, batches)
         stream = sys.stdout if out is None else stack.enter_context(out.open("w", encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from None
     return JsonLines(stream, secrets) if form is Shape.JSONL else Table(stream, secrets)
 
 
-def _parquet(out: Path, files: list[LogFile], secrets: bool) -> Sink:
-    from kafkawire.log.reading import ROWS
+def _parquet(out: Path, files: list[LogFile], secrets: bool, batches: bool) -> Sink:
+    from kafkawire.log.reading import ROWS, BatchRow
 
+    if batches:
+        return Parquet(out, {BatchRow}, secrets)
     return Parquet(out, {ROWS[file.kind] for file in files}, secrets)
