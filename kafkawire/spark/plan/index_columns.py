@@ -71,7 +71,7 @@ class IndexColumns:
         """The bytes of the packets of each split."""
         return self.sums(self.sizes)
 
-    def sums(self, values: npt.NDArray[np.integer[npt.NBitBase]] | npt.NDArray[np.bool_]) -> Ints:
+    def sums(self, values: Ints | npt.NDArray[np.bool_]) -> Ints:
         """Sum the values of the connections of each split."""
         total: Ints = np.concatenate([np.zeros(1, np.int64), np.cumsum(values, dtype=np.int64)])
         return total[self.starts[1:]] - total[self.starts[:-1]]
