@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from kafkawire.capture.tables import TABLES
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.spark import read, reading
+from kafkawire.spark.decode import scratch
 from tests.capture.dialogue import Sent, goodbye, hello, packets
 from tests.capture.wire import Packet, ethernet, pcap
 from tests.conftest import FIXTURES
@@ -35,7 +36,7 @@ def test_every_row_of_every_capture(
     for at, split in enumerate(SPLITS):
         chosen = [sets[name] for name in shuffled[at :: len(SPLITS)]]
         files = random.sample([file for each in chosen for file in each], sum(map(len, chosen)))
-        through = chosen if at != through_java else lambda *_: None
+        through = scratch.chosen if at != through_java else lambda *_: None
         monkeypatch.setattr(reading, "chosen", through)
         frame = read(spark, files, table, splitBytes=split, sets="directory", partitions=3)
         expected = counted(row for each in chosen for row in rows_of(each, table))
