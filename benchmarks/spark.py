@@ -2,6 +2,7 @@
 
     python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]
                                [--shapes many hot] [--cluster]
+    python -m benchmarks.spark --files 10000 100000    planning of so many small captures
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
 are 10^6 bytes of capture, times are wall-clock time. For Spark they begin where Java runs, with a
@@ -39,6 +40,7 @@ from . import report
 from .captures import Recorded, grown, recorded
 from .measure import Figure, figure
 from .pipeline import recordings
+from .planning import run_files
 from .processes import Workers, children_of, cpu_seconds
 from .skew import hot
 from .standalone import Cluster
@@ -241,6 +243,7 @@ def main() -> None:
     """Print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.spark", description=__doc__)
     parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])
+    parser.add_argument("--files", type=int, nargs="+", help="plan so many small captures instead")
     parser.add_argument("--masters", type=int, nargs="+", default=[1, 2], metavar="CORES")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--table", default="exchanges")
@@ -253,8 +256,8 @@ def main() -> None:
     if chosen.job:
         job(chosen.job, chosen.out, chosen.table, chosen.paths)
         return
-    figures: list[Figure] = []
-    for size in chosen.megabytes:
+    figures: list[Figure] = [] if not chosen.files else run_files(chosen.files, chosen.rounds)
+    for size in [] if chosen.files else chosen.megabytes:
         figures += run_size(
             size, chosen.masters, chosen.rounds, chosen.table, chosen.shapes,
             cluster=chosen.cluster,

@@ -10,10 +10,10 @@ the first table is replaced, and written after the last one.
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,16 +23,15 @@ from pyspark.sql import SparkSession
 from ..capture.tables import TABLES
 from ..display import plural
 from .decode.columns import needed
+from .decode.scratch import Scratch, chosen
 from .options import Options
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
 from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
-from .reading import Decoded, decode, partitions
+from .reading import decode_anyhow
 from .session import job_session
 from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
-from .write import shared_directory as shared
-from .write.shared_directory import SpilledTable
 from .write.writing import BY_API, TableDirectory
 
 MANIFEST: Final = "_manifest"
@@ -90,7 +89,12 @@ def run(
     facts: AllFacts | None = None
     for table in tables:
         since = time.monotonic()
-        decoded = _decoded(spark, plan, replace(options, table=table), store, root)
+        decoded = decode_anyhow(
+            spark,
+            plan,
+            replace(options, table=table),
+            partial(_scratch, spark, options, store, root),
+        )
         facts = decoded.facts
         log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
         directory = TableDirectory(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
@@ -107,23 +111,13 @@ def run(
     return manifest
 
 
-def _decoded(
-    spark: SparkSession, plan: Plan, options: Options, store: Store, root: str
-) -> SpilledTable | Decoded:
-    """Decode a table; through the output directory if all workers see it, which costs less."""
-    partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
-    if store.is_local and shared.supports(plan, options, partitioner):
-        return shared.decode(spark, plan, options, partitioner, _scratch(root))
-    return decode(spark, plan, options)
+def _scratch(spark: SparkSession, options: Options, store: Store, root: str) -> Scratch:
+    """Make an empty directory for spill files: the chosen one, or one in the output.
 
-
-def _scratch(root: str) -> str:
-    """Make an empty directory for spill files."""
-    path = Path(root, SCRATCH)
-    if path.exists():
-        shutil.rmtree(path)
-    path.mkdir()
-    return str(path)
+    In the output, if that is a path: it may have more room than a local master's temporary files.
+    """
+    found = None if store.is_local and options.scratch is None else chosen(spark, options)
+    return found or Scratch(f"{root}/{SCRATCH}", store).make()
 
 
 def writers(size: int, cores: int) -> int:

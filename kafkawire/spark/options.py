@@ -69,6 +69,7 @@ class Options:
     fail_on_error: bool = False
     partitions: int | None = None
     sets: Sets = Sets.ALL
+    scratch: str | None = None
     others: Mapping[str, str] = field(default_factory=dict)
     keylog: bytes = field(default=b"", repr=False)
 
@@ -247,6 +248,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "idleTimeout": _idle,
     "failOnError": lambda o, name, value: replace(o, fail_on_error=_truth(name, value)),
     "sets": _sets,
+    "scratch": lambda o, _, value: replace(o, scratch=str(value)),
     "partitions": lambda o, name, value: replace(o, partitions=_number(name, value)),
 }
 """Option -> its parser."""

@@ -18,7 +18,7 @@ Arrow record batches, which Spark does not look into.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Final
@@ -32,6 +32,7 @@ from ..capture.tables import TABLES
 from .decode.columns import keep, needed
 from .decode.decoding import sorted_rows
 from .decode.outputs import OUT, table_batches
+from .decode.scratch import Scratch, chosen
 from .decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Step, Work
 from .errors import ascii_safe
 from .options import Options, parse
@@ -40,7 +41,9 @@ from .plan.parts import reassemble_fragments
 from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, require_files
 from .shuffle.packets import SCHEMA, Kind, Partitioner
 from .shuffle.tasks import number_frame, tune
+from .write import shared_directory as shared
 from .write.finishing import Finish
+from .write.shared_directory import SpilledTable
 from .write.writing import WRITTEN, TableDirectory
 
 TASKS: Final = 12
@@ -102,7 +105,33 @@ def read(
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     parsed = parse({**options, "table": table})
-    return decode(spark, require_files(make_plan(spark, paths, parsed)), parsed, columns).frame
+    plan = require_files(make_plan(spark, paths, parsed, to_store=_is_uri(parsed.scratch)))
+    return decode_anyhow(spark, plan, parsed, lambda: chosen(spark, parsed), columns).frame
+
+
+def _is_uri(path: str | None) -> bool:
+    return path is not None and "://" in path
+
+
+def decode_anyhow(
+    spark: SparkSession,
+    plan: Plan,
+    options: Options,
+    scratch: Callable[[], Scratch | None],
+    columns: Sequence[str] | None = None,
+) -> SpilledTable | Decoded:
+    """Decode a table, through a directory that all workers see if there is one: it costs less.
+
+    scratch: makes the directory.
+    """
+    partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
+    directory = scratch() if shared.supports(plan, partitioner) else None
+    if directory is None:
+        return decode(spark, plan, options, columns)
+    groups = partitions(spark, plan.bytes, options)
+    return shared.decode(
+        spark, plan, options, partitioner, directory, groups=groups, columns=columns
+    )
 
 
 def decode(

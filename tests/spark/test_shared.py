@@ -5,37 +5,40 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
+from kafkawire.spark import read, reading
 from kafkawire.spark.decode.chunks import CHUNKED
 from kafkawire.spark.decode.outputs import read_file_batches
-from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE
+from kafkawire.spark.decode.scratch import Scratch
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
 from kafkawire.spark.write.shared_directory import SpilledTable
+from tests.capture.wire import pcap
+from tests.conftest import FIXTURES
 
-from .conftest import counted, rows_of, some
-
-SHARED = sorted({*TABLES} - {GROUP_EVENTS_TABLE})
+from .conftest import counted, of_frame, rows_of, some
+from .test_rows import fragmented
 
 
 def decoded(
     spark: SparkSession, files: list[str], table: str, folder: Path, **options: str
 ) -> tuple[SpilledTable, Counter[str]]:
     """Decode a table there; give its rows, too, without numbers of connections filled in twice."""
-    folder.mkdir()
     options_ = parse({"table": table, **options})
     plan = make_plan(spark, files, options_)
     partitioner = plan.partitioner(options_.partitions or 2)
-    assert shared.supports(plan, options_, partitioner)
-    table_files = shared.decode(spark, plan, options_, partitioner, str(folder))
-    batches = (batch for name, _ in table_files.files for batch in read_file_batches(name))
+    assert shared.supports(plan, partitioner)
+    scratch = Scratch(str(folder)).make()
+    table_files = shared.decode(spark, plan, options_, partitioner, scratch, groups=3)
+    batches = (batch for name, _ in table_files.files for batch in read_file_batches(scratch, name))
     rows = [row for batch in table_files.finish(batches) for row in batch.to_pylist()]
     assert len(rows) == sum(count for _, count in table_files.files)
     return table_files, counted(rows)
@@ -43,7 +46,7 @@ def decoded(
 
 @pytest.fixture(scope="module")
 def whole(sets: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The sets whose datagrams come whole."""
+    """The sets without IP fragments, with which nothing is visited."""
     options = parse({})
     found = {
         name: files for name, files in sets.items() if not make_plan(None, files, options).fragments
@@ -53,7 +56,7 @@ def whole(sets: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("visited", [False, True])
-@pytest.mark.parametrize("table", SHARED)
+@pytest.mark.parametrize("table", sorted(TABLES))
 def test_captures(
     spark: SparkSession,
     whole: dict[str, list[str]],
@@ -79,3 +82,53 @@ def test_captures(
     assert (table_files.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
     table_files.release()
     assert not (tmp_path / "rows").exists()
+
+
+@pytest.fixture(scope="module")
+def fragments(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("fragments") / "fragments.pcap"
+    file.write_bytes(pcap(fragmented(2), magic=0xA1B23C4D))
+    return str(file)
+
+
+@pytest.mark.parametrize("table", ["exchanges", "group_events", "problems"])
+def test_fragments(spark: SparkSession, fragments: str, table: str, tmp_path: Path) -> None:
+    """They are reassembled where their file is read, and go to the buckets of their connections."""
+    files = [fragments, str(FIXTURES / "captures" / "ck-group-range.pcap")]
+    given = {"splitBytes": "9k", "partitions": "3"}
+    _, rows = decoded(spark, files, table, tmp_path / "rows", **given)
+    assert rows == counted(rows_of(files, table))
+
+
+def nothing_in_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if rows, packets or items go through frames of Spark."""
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("through Java")
+
+    monkeypatch.setattr(reading, "decode", refuse)
+
+
+@pytest.mark.parametrize("table", ["exchanges", "group_events"])
+def test_a_local_master_reads_through_files(
+    spark: SparkSession, fragments: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark makes the rows of a frame once, when it is used."""
+    nothing_in_java(monkeypatch)
+    files = [str(FIXTURES / "captures" / "ck-group-range.pcap"), fragments]
+    frame = read(spark, files, table, splitBytes="20k")
+    assert counted(of_frame(frame)) == counted(rows_of(files, table))
+    assert frame.count() == frame.select(frame.columns[0]).count()
+
+
+def test_a_given_directory(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a cluster, whose workers see nothing else."""
+    nothing_in_java(monkeypatch)
+    file = str(FIXTURES / "captures" / "ck-group-range.pcap")
+    frame = read(spark, [file], "exchanges", columns=["api_name"], scratch=str(tmp_path / "all"))
+    (made,) = (tmp_path / "all").iterdir()
+    assert [path.suffix for path in made.iterdir()] == [".arrow"]
+    assert frame.columns == ["api_name"]
+    assert frame.count() == len(rows_of([file], "exchanges"))

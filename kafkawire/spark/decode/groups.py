@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -41,6 +41,15 @@ ITEMS: Final = pa.schema(
     ]
 )
 ITEM_ROWS: Final = 256
+
+
+class GroupItem(NamedTuple):
+    """An exchange or request of a group. at, n: its place among those of the group."""
+
+    group_id: str
+    at: int
+    n: int
+    item: bytes
 
 
 def items(
@@ -94,13 +103,19 @@ def _batch(rows: list[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=OUT)
 
 
-def event_rows(batches: Iterable[pa.RecordBatch], context: Context) -> Iterator[tuple[Any, ...]]:
+def item_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[GroupItem]:
+    """Read items from record batches of ITEMS."""
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ITEMS.names]
+        yield from map(GroupItem, *columns)
+
+
+def event_rows(items: Iterable[GroupItem], context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the groups of a partition; items are sorted by group and in order."""
-    rows = (row for batch in batches for row in batch.to_pylist())
-    for _, of_group in groupby(rows, key=lambda row: row["group_id"]):
+    for _, of_group in groupby(items, key=lambda one: one.group_id):
         groups = Groups(context)
-        for row in of_group:
-            item = pickle.loads(row["item"])
+        for one in of_group:
+            item = pickle.loads(one.item)
             if isinstance(item, Exchange):
                 yield from events(groups.handle(item), context)
             else:

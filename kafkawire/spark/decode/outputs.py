@@ -12,10 +12,8 @@ Python.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,6 +22,7 @@ import pyarrow.ipc
 from ...capture.tables import TABLES
 from ..options import Options
 from .columns import to_batches
+from .scratch import Scratch
 
 OUT: Final = pa.schema(
     [
@@ -111,17 +110,16 @@ def serialise(batch: pa.RecordBatch) -> bytes:
     return bytes(out.getvalue())
 
 
-def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def spill_batches(scratch: Scratch, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write batches to files that all workers see, and yield a row with the name of each file.
 
     After each batch an empty batch is yielded, so that the task goes on.
     """
     rest = iter(batches)
     while (first := next(rest, None)) is not None:
-        number, path = tempfile.mkstemp(ARROW, dir=folder)
         count = size = 0
         with (
-            open(number, "wb") as out,
+            scratch.create(ARROW) as (name, out),
             pa.ipc.new_file(out, first.schema, options=LZ4_OPTIONS) as file,
         ):
             for batch in chain([first], rest):
@@ -131,25 +129,24 @@ def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
                 if size >= FILE_BYTES:
                     break
                 yield NOTHING
-        yield out_row("rows", path, 0, count, b"")
+        yield out_row("rows", name, 0, count, b"")
 
 
-def spill(folder: str | None, body: bytes) -> tuple[str, bytes]:
-    """Write a large value to a file that all workers see, if there is a folder.
+def spill(scratch: Scratch | None, body: bytes) -> tuple[str, bytes]:
+    """Write a large value to a file that all workers see, if there is a directory for them.
 
     Returns name and body of an output row from which `read_spilled` gets it back.
     """
-    if folder is None:
+    if scratch is None:
         return "", body
-    number, path = tempfile.mkstemp(dir=folder)
-    with open(number, "wb") as out:
+    with scratch.create() as (name, out):
         out.write(body)
-    return path, b""
+    return name, b""
 
 
-def read_spilled(name: str, body: bytes) -> bytes:
+def read_spilled(scratch: Scratch | None, name: str, body: bytes) -> bytes:
     """Read a value that may have been spilled."""
-    return Path(name).read_bytes() if name else body
+    return body if scratch is None else scratch.read(name)
 
 
 def deserialise(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
@@ -159,17 +156,14 @@ def deserialise(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
 
 
 def table_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the record batches in output rows of tables, or in the files that they name."""
+    """Yield the record batches in output rows of tables."""
     for batch in batches:
-        for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
-            if name.endswith(ARROW):
-                yield from read_file_batches(name)
-            else:
-                yield from deserialise(body.as_buffer())
+        for body in batch.column("body"):
+            yield from deserialise(body.as_buffer())
 
 
-def read_file_batches(name: str) -> Iterator[pa.RecordBatch]:
+def read_file_batches(scratch: Scratch, name: str) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of a spill file."""
-    with pa.memory_map(name) as file, pa.ipc.open_file(file, options=READ_OPTIONS) as reader:
+    with scratch.opened(name) as file, pa.ipc.open_file(file, options=READ_OPTIONS) as reader:
         for at in range(reader.num_record_batches):
             yield reader.get_batch(at)

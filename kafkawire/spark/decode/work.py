@@ -36,8 +36,9 @@ from .chunk_rows import ChunkContext
 from .chunks import CHUNKED, chunk_context, columns, cut
 from .columns import MANY_ROWS, ROWS, early_filter, is_bare, is_plain, to_batches
 from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
-from .groups import event_rows, item_batches, items
+from .groups import GroupItem, event_rows, item_batches, item_rows, items
 from .outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
+from .scratch import Scratch
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
@@ -70,14 +71,14 @@ def batch_rows(batches: Batches) -> Batches:
 class Work:
     """What is made of packets.
 
-    made: columns; folder: as in `shared_directory.decode`. exact: decode message by message, to
+    made: columns; scratch: as in `shared_directory.decode`. exact: decode message by message, to
     know which of them stated the name of a topic first.
     """
 
     plan: Plan
     made: list[str]
     options: Options
-    folder: str | None = None
+    scratch: Scratch | None = None
     exact: bool = False
 
     def shape(self, batches: Batches) -> Batches:
@@ -88,7 +89,7 @@ class Work:
                 batch.filter(wanted(dict(zip(batch.schema.names, batch.columns, strict=True))))
                 for batch in batches
             )
-        return batch_rows(batches) if self.folder is None else spill_batches(self.folder, batches)
+        return batch_rows(batches) if self.scratch is None else spill_batches(self.scratch, batches)
 
     @property
     def columnar(self) -> bool:
@@ -170,7 +171,7 @@ class Work:
             for batch in batches:
                 rows = zip(batch.column("name").to_pylist(), batch.column("body"), strict=True)
                 for name, body in rows:
-                    data = read_spilled(name, body.as_py())
+                    data = read_spilled(self.scratch, name, body.as_py())
                     if self.columnar:
                         table = self.options.table
                         found = columns(data, plan.names, plan.sets, table, ROWS)
@@ -187,10 +188,14 @@ class Work:
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            context = ChunkContext(self.plan.names, self.plan.sets, Facts())
-            yield from self._table_batches(context, event_rows(batches, context))
+            return self.decode_items(item_rows(batches))
 
         return step
+
+    def decode_items(self, items: Iterable[GroupItem]) -> Batches:
+        """Make rows of group items, sorted by group and in order."""
+        context = ChunkContext(self.plan.names, self.plan.sets, Facts())
+        return self._table_batches(context, event_rows(items, context))
 
     def _decoded(
         self, segments: Iterable[Segments], file_problems: ProblemCollector, *, chunks: bool
@@ -207,7 +212,7 @@ class Work:
         if chunks and table in CHUNKED and not (table == EXCHANGES and self.columnar):
             for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
                 facts.sums["chunks"] += 1
-                name, body = spill(self.folder, chunk)
+                name, body = spill(self.scratch, chunk)
                 yield out_row("chunk", name, 0, number, body)
         else:
             yield from self._rows_of(context, traffic)

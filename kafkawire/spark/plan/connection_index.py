@@ -16,12 +16,13 @@ from heapq import heapreplace
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ...capture.files.blocks import Ints
-from ...errors import CaptureError
 from ..shuffle.header_hashes import header_hashes
 from ..shuffle.packets import Hashes, hashes, is_among
-from ..splitting import Proof, Split, read
+from ..splitting import Split, read
+from .index_columns import IndexColumns, SplitIndex
 from .parts import Links, file_problems, note_links, select, split_fragments
 
 MAX_COMPARED: Final = 1 << 25
@@ -61,32 +62,6 @@ class Sharing(NamedTuple):
         Its task would take longer than everything else on the other cores.
         """
         return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
-
-
-class SplitIndex(NamedTuple):
-    """The connections of a split.
-
-    ids: their hashes, sorted; sizes: the approximate bytes of each; fragments: whether there are IP
-    fragments; links: problems with link types; has_problems: whether there are problems to report
-    for the file.
-    """
-
-    proof: Proof
-    ids: bytes
-    sizes: bytes
-    fragments: bool
-    links: tuple[CaptureError, ...]
-    has_problems: bool
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of its packets."""
-        return int(np.frombuffer(self.sizes, np.int64).sum())
-
-    @property
-    def hashes(self) -> Hashes:
-        """The hashes of its connections."""
-        return np.frombuffer(self.ids, np.uint64)
 
 
 class ConnectionSet(NamedTuple):
@@ -142,22 +117,22 @@ def index_split(one: tuple[Split, int]) -> SplitIndex:
     )
 
 
-def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing) -> Placement:
-    """Compare the connections of regions and decide where each is decoded.
+def place_connections(
+    index: IndexColumns, regions: Sequence[tuple[int, int]], sharing: Sharing
+) -> Placement:
+    """Compare the connections of regions, ranges of splits, and decide where each is decoded.
 
     A region that could decode less than a quarter of its bytes in place shuffles all of them, so
     that the packets which it shuffles do not wait for its decoding.
     """
-    found = [_joined(region) for region in regions]
+    found = [_summed(*index.region(start, end)) for start, end in regions]
     duplicated = _shared_hashes([ids for ids, _ in found])
     # The connection of a fragment is not known yet.
-    pieces = any(index.fragments for region in regions for index in region)
-    shuffle_all = pieces or sum(len(ids) for ids, _ in found) > MAX_COMPARED
+    shuffle_all = index.fragments or sum(len(ids) for ids, _ in found) > MAX_COMPARED
     shared = [is_among(duplicated, ids) for ids, _ in found]
     by_region = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
-    splits = [index for region in regions for index in region]
-    least = sharing.large(sum(index.bytes for index in splits))
-    visits = [] if shuffle_all else _choose_visits(*_joined_up(by_region), sharing, splits)
+    least = sharing.large(int(index.bytes.sum()))
+    visits = [] if shuffle_all else _choose_visits(*_joined_up(by_region), sharing, index)
     visited = connection_ids(visits)
     shuffled: list[Hashes | None] = []
     shuffled_parts: list[tuple[Hashes, Ints]] = []
@@ -174,6 +149,12 @@ def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing)
     return Placement((*shuffled,), (*visits,), large, int(sizes.sum()))
 
 
+def unvisited(index: IndexColumns, visits: Sequence[ConnectionSet]) -> npt.NDArray[np.bool_]:
+    """Tell which splits have connections that are not visited, or problems to report."""
+    left = index.sums(~is_among(connection_ids(visits), index.ids)) > 0
+    return left | index.has_problems
+
+
 class HasConnectionIds(Protocol):
     """Has connection hashes."""
 
@@ -188,25 +169,25 @@ def connection_ids(visits: Sequence[HasConnectionIds]) -> Hashes:
 
 
 def _choose_visits(
-    ids: Hashes, sizes: Ints, sharing: Sharing, splits: Sequence[SplitIndex]
+    ids: Hashes, sizes: Ints, sharing: Sharing, index: IndexColumns
 ) -> list[ConnectionSet]:
     """Choose the connections that are visited.
 
     Large ones are visited one by one; the others together, one set for each core, if reading
     everything once for each set costs less than shuffling.
     """
-    total = sum(index.bytes for index in splits)
+    total = int(index.bytes.sum())
     found = []
     rest = np.ones(len(ids), bool)
     for at in _largest(sizes, sharing.large(total)).tolist():
-        group = _connection_set(ids[at : at + 1], int(sizes[at]), splits)
-        if sum(splits[each].bytes for each in group.splits) <= MAX_READ_RATIO * group.size:
+        group = _connection_set(ids[at : at + 1], int(sizes[at]), index)
+        if int(index.bytes[list(group.splits)].sum()) <= MAX_READ_RATIO * group.size:
             found.append(group)
             rest[at] = False
     ids, sizes = ids[rest], sizes[rest]
     if not sharing.buckets and sharing.cores * total <= SHUFFLE_COST * int(sizes.sum()):
         for members in _distribute(sizes, sharing.cores):
-            found.append(_connection_set(ids[members], int(sizes[members].sum()), splits))
+            found.append(_connection_set(ids[members], int(sizes[members].sum()), index))
     return found
 
 
@@ -230,19 +211,14 @@ def _distribute(sizes: Ints, count: int) -> list[Ints]:
     return [members for members in distributed if len(members)]
 
 
-def _connection_set(ids: Hashes, size: int, splits: Sequence[SplitIndex]) -> ConnectionSet:
-    places = [at for at, index in enumerate(splits) if is_among(index.hashes, ids).any()]
-    return ConnectionSet(ids, size, (*places,))
+def _connection_set(ids: Hashes, size: int, index: IndexColumns) -> ConnectionSet:
+    return ConnectionSet(ids, size, (*index.splits_with(ids).tolist(),))
 
 
 def _largest(sizes: Ints, least: int) -> Ints:
     """Return the indexes of sizes of at least `least`, the largest first."""
     order = np.argsort(-sizes, kind="stable")
     return order[sizes[order] >= least]
-
-
-def _joined(region: Sequence[SplitIndex]) -> tuple[Hashes, Ints]:
-    return _joined_up([(index.hashes, np.frombuffer(index.sizes, np.int64)) for index in region])
 
 
 def _joined_up(each: Sequence[tuple[Hashes, Ints]]) -> tuple[Hashes, Ints]:

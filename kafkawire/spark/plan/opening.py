@@ -5,13 +5,16 @@ Law: a file that can be opened has splits, whatever its content.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ...capture.files.blocks import NO_TIME
+from ...capture.files.pcap import PcapHeader
 from ..errors import Unreadable
+from ..shuffle.tasks import Run
 from ..splitting import Edge, InputFile, Split, plan, read
 from . import verdicts
+from .small_files import SmallFiles
 from .verdicts import FileStatus, SkippedInput, Verdict
 
 
@@ -26,7 +29,7 @@ class OpenedInput(NamedTuple):
     splits: list[Split]
     first_ns: int
     problem: str | None
-    verdict: Verdict = Verdict()
+    verdict: Verdict = verdicts.OK
 
 
 def open_input(
@@ -40,12 +43,35 @@ def open_input(
     try:
         splits = [as_one(file)] if size is None else plan(file, size, walk=None if walk else False)
         first_ns, problem = first_packet_time(splits)
-        verdict = verdicts.of_head(file) if first_ns == NO_TIME else Verdict()
+        verdict = verdicts.of_head(file) if first_ns == NO_TIME else verdicts.OK
     except (FileNotFoundError, PermissionError) as error:
         if not lenient:
             raise
         return OpenedInput(file, [], NO_TIME, str(error), verdicts.of_error(error))
     return OpenedInput(file, splits, first_ns, problem, verdict)
+
+
+def open_all(
+    files: Sequence[InputFile],
+    small: SmallFiles,
+    run: Run,
+    open_file: Callable[[InputFile], OpenedInput],
+    *,
+    whole: bool,
+) -> list[OpenedInput]:
+    """Open files, in order; small ones were read already. whole: files are not cut."""
+    found: list[OpenedInput | None] = [None] * len(files)
+    starts: dict[PcapHeader, tuple[PcapHeader, Edge]] = {}  # equal values are kept once
+    columns = (small.rows.tolist(), small.headers, small.first_ns.tolist())
+    for at, each, first_ns in zip(*columns, strict=True):
+        file = files[at]
+        header, start = starts.setdefault(each, (each, Edge(each.size)))
+        split = as_one(file) if whole else Split(file, header=header, start=start, first=1)
+        found[at] = OpenedInput(file, [split], first_ns, None, verdicts.OK)
+    rest = [at for at, each in enumerate(found) if each is None]
+    for at, opened in zip(rest, run(open_file, [files[at] for at in rest]), strict=True):
+        found[at] = opened
+    return [each for each in found if each is not None]
 
 
 def as_one(file: InputFile) -> Split:

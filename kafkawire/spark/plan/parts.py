@@ -214,7 +214,7 @@ def split_fragments(block: PacketBlock) -> tuple[Segments, Ints]:
     """Parse the packets of a block except IP fragments; also returns the rows of the fragments."""
     parser = PacketParser()
     found = parser.parse(block)
-    if not _fragment_count(parser):
+    if not fragment_count(parser):
         return found, np.empty(0, np.int64)
     rows = np.array(_find_fragments(block, 0), np.int64)
     others = np.setdiff1d(np.arange(len(block)), rows)
@@ -228,7 +228,8 @@ def select(block: PacketBlock, rows: Ints) -> PacketBlock:
     return PacketBlock(block.data, block.position, block.first, *(each[rows] for each in columns))
 
 
-def _fragment_count(parser: PacketParser) -> int:
+def fragment_count(parser: PacketParser) -> int:
+    """Return how many IP fragments a parser was given."""
     return sum(parser.skipped[kind] for kind in FRAGMENTS)
 
 
@@ -236,7 +237,7 @@ def _find_fragments(block: PacketBlock, at: int) -> list[int]:
     """Find the packets of a block that are fragments, by bisection."""
     parser = PacketParser()
     parser.parse(block)
-    if not _fragment_count(parser):
+    if not fragment_count(parser):
         return []
     if len(block) == 1:
         return [at]

@@ -9,12 +9,11 @@ order they were given. Splits are proven, so packets have their numbers before a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import NoCaptures
@@ -23,9 +22,17 @@ from ..shuffle.packets import Hashes, Partitioner, is_among
 from ..shuffle.tasks import Run, begin_workers, core_count, on_workers
 from ..splitting import Edge, InputFile, Proof, Split, Stitched, inputs, prove
 from . import verdicts
-from .connection_index import Sharing, SplitIndex, connection_ids, index_split, place_connections
-from .opening import OpenedInput, choose_files, open_input, raise_first
+from .connection_index import (
+    Sharing,
+    connection_ids,
+    index_split,
+    place_connections,
+    unvisited,
+)
+from .index_columns import SplitIndex, index_columns
+from .opening import OpenedInput, choose_files, open_all, open_input, raise_first
 from .parts import Part, Region, Visit
+from .small_files import SmallFiles, batches, index_small, joined
 from .verdicts import FileStatus, SkippedInput, Verdict
 
 if TYPE_CHECKING:
@@ -146,16 +153,19 @@ def make_plan(
 
     # Indexing proves the starts of splits, too; only without executors are files walked first.
     walk = sum(file.size for file in files) < REMOTE_PLANNING_BYTES
-    inputs_opened = run(
-        partial(open_input, size=None if whole else size, walk=walk, lenient=lenient), files
-    )
+    small = joined(run(index_small, batches(files, size)))
+    open_file = partial(open_input, size=None if whole else size, walk=walk, lenient=lenient)
+    inputs_opened = open_all(files, small, run, open_file, whole=whole)
     readable, unread = choose_files(inputs_opened, lenient=lenient)
     skipped += unread
     if options.fail_on_error:
         raise_first(readable, skipped)
     cut = cut_plan(readable, skipped, options)
     sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
-    return cut if whole else with_placement(cut, run, size, sharing)
+    if whole:
+        return cut
+    rows = {files[at].name: row for row, at in enumerate(small.rows.tolist())}
+    return with_placement(cut, IndexedFiles(rows, small), run, size, sharing)
 
 
 def runner(spark: SparkSession | None, files: Sequence[InputFile], *, local: bool) -> Run:
@@ -198,41 +208,30 @@ def cut_plan(
     )
 
 
-def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
+class IndexedFiles(NamedTuple):
+    """Files that were indexed when they were opened: name -> row, and the columns."""
+
+    rows: Mapping[str, int]
+    columns: SmallFiles
+
+
+def with_placement(cut: Plan, indexed: IndexedFiles, run: Run, size: int, sharing: Sharing) -> Plan:
     """Prove the parts of a plan, and find out what can be decoded in place.
 
     run: calls a function for each item, on any machine; size: bytes that a task reads.
     """
-    places = {part.split.file: part for part in cut.parts}
-    known: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
-
-    def proofs(splits: Sequence[Split]) -> list[Proof]:
-        indexes = run(index_split, [(split, places[split.file].set) for split in splits])
-        found = [index.proof for index in indexes]
-        keys = [(proof.split.file, proof.split.ordinal, proof.start) for proof in found]
-        known.update(zip(keys, indexes, strict=True))
-        return found
-
-    stitched = prove([part.split for part in cut.parts], proofs)
-    packets = Counter[InputFile]()
-    for proof in stitched.proven:
-        packets[proof.split.file] += proof.packets
-    proven = stitched.splits
-    split_indexes = [known[split.file, split.ordinal, split.start] for split in proven]
-    parts = [
-        replace(places[split.file], split=split, packets=packets[split.file]) for split in proven
-    ]
-    ranges = task_ranges(split_indexes, size)
-    total = sum(index.bytes for index in split_indexes)
-    placement = place_connections([split_indexes[start:end] for start, end in ranges], sharing)
-    visited = connection_ids(placement.visits)  # a region with visited connections only is not read
+    rest = [part for part in cut.parts if cut.files[part.file].name not in indexed.rows]
+    stitched, split_indexes = prove_parts(rest, run)
+    parts, places = arranged(cut, indexed, stitched)
+    index = index_columns(indexed.columns, split_indexes, places, [part.set for part in parts])
+    ranges = task_ranges(index.bytes.tolist(), size)
+    placement = place_connections(index, ranges, sharing)
+    left = unvisited(index, placement.visits)  # a region with visited connections only is not read
+    total = int(index.bytes.sum())
     regions = [
         Region((*parts[start:end],), shuffled)
         for (start, end), shuffled in zip(ranges, placement.shuffled, strict=True)
-        if any(
-            index.has_problems or not is_among(visited, index.hashes).all()
-            for index in split_indexes[start:end]
-        )
+        if left[start:end].any()
     ]
     return replace(
         cut,
@@ -244,19 +243,65 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
         ),
         large=placement.large,
         shuffled_bytes=placement.shuffled_bytes,
-        fragments=any(index.fragments for index in split_indexes),
-        has_problems=any(index.has_problems for index in split_indexes),
+        fragments=index.fragments,
+        has_problems=any(one.has_problems for one in split_indexes),
         verdicts=judge_files(cut, stitched, split_indexes),
     )
 
 
-def task_ranges(split_indexes: Sequence[SplitIndex], size: int) -> list[tuple[int, int]]:
-    """Group adjacent splits into ranges of about `size` bytes: what one task reads."""
+def prove_parts(parts: Sequence[Part], run: Run) -> tuple[Stitched, list[SplitIndex]]:
+    """Read the splits of parts until their starts are proven; also returns their indexes."""
+    sets = {part.split.file: part.set for part in parts}
+    known: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
+
+    def proofs(splits: Sequence[Split]) -> list[Proof]:
+        indexes = run(index_split, [(split, sets[split.file]) for split in splits])
+        found = [index.proof for index in indexes]
+        keys = [(proof.split.file, proof.split.ordinal, proof.start) for proof in found]
+        known.update(zip(keys, indexes, strict=True))
+        return found
+
+    stitched = prove([part.split for part in parts], proofs)
+    return stitched, [known[split.file, split.ordinal, split.start] for split in stitched.splits]
+
+
+def arranged(cut: Plan, indexed: IndexedFiles, stitched: Stitched) -> tuple[list[Part], list[int]]:
+    """List the proven parts in the order of the files.
+
+    Also returns the place of each part's index: its row in `indexed`, or behind those.
+    """
+    proven: dict[str, list[tuple[int, Proof]]] = {}
+    for at, proof in enumerate(stitched.proven, len(indexed.rows)):
+        proven.setdefault(proof.split.file.name, []).append((at, proof))
+    parts: list[Part] = []
+    places: list[int] = []
+    packets_of = indexed.columns.packets.tolist()
+    done = -1
+    for part in cut.parts:
+        name = cut.files[part.file].name
+        row = indexed.rows.get(name)
+        if row is not None:
+            parts.append(Part(part.file, part.set, part.split, packets_of[row]))
+            places.append(row)
+        elif part.file != done:  # all splits of the file at once
+            done = part.file
+            proofs = proven.get(name, [])
+            packets = sum(proof.packets for _, proof in proofs)
+            parts += [Part(part.file, part.set, proof.split, packets) for _, proof in proofs]
+            places += [at for at, _ in proofs]
+    return parts, places
+
+
+def task_ranges(volumes: Sequence[int], size: int) -> list[tuple[int, int]]:
+    """Group adjacent splits into ranges of about `size` bytes: what one task reads.
+
+    volumes: the bytes of each split.
+    """
     bounds = [0]
     range_bytes = 0
-    for at, index in enumerate(split_indexes, 1):
-        range_bytes += index.bytes
-        if 4 * range_bytes >= 3 * size or at == len(split_indexes):  # file headers are not counted
+    for at, volume in enumerate(volumes, 1):
+        range_bytes += volume
+        if 4 * range_bytes >= 3 * size or at == len(volumes):  # file headers are not counted
             bounds.append(at)
             range_bytes = 0
     return list(pairwise(bounds))

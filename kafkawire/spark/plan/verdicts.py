@@ -86,6 +86,10 @@ class Verdict(NamedTuple):
         }
 
 
+OK: Final = Verdict()
+"""The verdict of a file that was read as a whole, the same object for all of them."""
+
+
 class SkippedInput(NamedTuple):
     """An input that is not read. file: None if it does not exist or cannot be opened."""
 
@@ -103,7 +107,7 @@ def of_problems(problems: Sequence[CaptureError]) -> Verdict:
         for problem in problems:
             if isinstance(problem, kind):
                 return Verdict(status, problem.reason, problem.offset, len(problems))
-    return Verdict()
+    return OK
 
 
 def of_head(file: InputFile) -> Verdict:
@@ -119,7 +123,7 @@ def of_head(file: InputFile) -> Verdict:
         if file.directory and not CAPTURE_NAME.search(file.name):
             return Verdict(FileStatus.IGNORED, error.reason, None, 1)
         return Verdict(FileStatus.NOT_A_CAPTURE, error.reason, None, 1)
-    return Verdict()
+    return OK
 
 
 def of_error(error: OSError) -> Verdict:

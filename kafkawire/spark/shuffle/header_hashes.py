@@ -39,6 +39,12 @@ MAPPED: Final = np.uint64(0xFFFF << 32)
 
 def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Hashes]:
     """Tell which packets are plain TCP, and return the connection hashes of those."""
+    plain, sums = header_sums(block)
+    return plain, finish_hashes(sums, set)
+
+
+def header_sums(block: PacketBlock) -> tuple[npt.NDArray[np.bool_], Hashes]:
+    """Do the same without the set: the sums of the hashes of both endpoints."""
     plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
     heads = take_rows(block.data, block.start[plain], PLAIN)
     good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
@@ -50,4 +56,4 @@ def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], 
         endpoint_hashes(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
         for at, name in enumerate(("source", "destination"))
     ]
-    return plain, finish_hashes(ends[0] + ends[1], set)
+    return plain, ends[0] + ends[1]

@@ -113,12 +113,16 @@ def endpoint_hashes(high: Any, low: Any, port: Any) -> Hashes:
 
 def hashes(segments: Segments, set: int) -> Hashes:
     """Return a hash for each segment, equal for all segments of a connection."""
+    return finish_hashes(endpoint_sums(segments), set)
+
+
+def endpoint_sums(segments: Segments) -> Hashes:
+    """Return the sums of the hashes of both endpoints, the same in both directions."""
     ports = segments.ports
     found = endpoint_hashes(segments.source_high, segments.source_low, ports >> 16)
-    found = found + endpoint_hashes(
+    return found + endpoint_hashes(
         segments.destination_high, segments.destination_low, ports & 0xFFFF
     )
-    return finish_hashes(found, set)
 
 
 def key_hashes(keys: Sequence[bytes]) -> Hashes:
@@ -131,9 +135,9 @@ def key_hashes(keys: Sequence[bytes]) -> Hashes:
     return finish_hashes(found, 0)
 
 
-def finish_hashes(found: Hashes, set: int) -> Hashes:
+def finish_hashes(found: Hashes, set: int | Hashes) -> Hashes:
     """Mix in the set, which is part of the identity of a connection."""
-    found = (found + np.uint64(set)) * _K3
+    found = (found + np.asarray(set, np.uint64)) * _K3
     return found ^ (found >> _SHIFT)
 
 

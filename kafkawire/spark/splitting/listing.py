@@ -9,12 +9,14 @@ its content, when it is read.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Final
 
 from .stores import InputFile, Store, explained, filesystem, located
@@ -83,16 +85,40 @@ def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
     if not path.is_dir():
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
-        about = path.stat()
-        yield InputFile(str(path), str(path.absolute()), about.st_size, about.st_mtime_ns)
+        yield _local_file(str(path), path.stat(), "")
         return
-    found = sorted(path.rglob("*") if recursive else path.iterdir())
-    files = [each for each in found if each.is_file() and not _hidden(each.relative_to(path).parts)]
+    directory = str(path)
+    files = [
+        _local_file(name, about, directory)
+        for name in _names(path, recursive)
+        if (about := _of_regular_file(name)) is not None
+    ]
     if not files:
         raise FileNotFoundError(f"{path}: a directory without files")
-    for file in files:
-        for each in _local_files(file, recursive):
-            yield replace(each, directory=str(path))
+    yield from files
+
+
+def _names(path: Path, recursive: bool) -> list[str]:
+    """List what is in a directory and not hidden, by name."""
+    if recursive:
+        found = sorted(path.rglob("*"))
+        return [str(each) for each in found if not _hidden(each.relative_to(path).parts)]
+    prefix = "" if str(path) == "." else os.path.join(path, "")
+    return [prefix + name for name in sorted(os.listdir(path)) if not name.startswith(HIDDEN)]
+
+
+def _of_regular_file(name: str) -> os.stat_result | None:
+    """Return what is known of a file; None for what is not one, or a broken link."""
+    try:
+        about = os.stat(name)
+    except OSError:
+        return Path(name).stat() if Path(name).is_file() else None  # ignores what is_file does
+    return about if S_ISREG(about.st_mode) else None
+
+
+def _local_file(name: str, about: os.stat_result, directory: str) -> InputFile:
+    path = os.path.join(os.getcwd(), name)  # the name itself if it is absolute
+    return InputFile(name, path, about.st_size, about.st_mtime_ns, Store(), directory)
 
 
 # -- remote

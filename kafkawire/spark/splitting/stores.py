@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -89,10 +88,10 @@ class Reader(Protocol):
 
 
 class LocalReader:
-    """A local file."""
+    """A local file, by its descriptor."""
 
-    def __init__(self, file: Any) -> None:
-        self._number: int = file.fileno()
+    def __init__(self, number: int) -> None:
+        self._number = number
 
     def read(self, offset: int, size: int) -> bytes:
         return os.pread(self._number, size, offset)
@@ -118,8 +117,11 @@ class RemoteReader:
 def opened(file: InputFile) -> Iterator[Reader]:
     """Open a file for reading at offsets. Raises OSError, naming the file."""
     if file.store.is_local:
-        with Path(file.path).open("rb", buffering=0) as local:
-            yield LocalReader(local)
+        number = os.open(file.path, os.O_RDONLY)
+        try:
+            yield LocalReader(number)
+        finally:
+            os.close(number)
         return
     with explained(file.name):
         remote = filesystem(file.store).open_input_file(file.path)

@@ -4,35 +4,39 @@ Large values are spilled there, and Spark distributes little more than indexes.
 
 Law: rows and steps are those of `reading`; only the transport between two steps differs.
 
-    visits, regions --> facts | spill files | chunks | shuffled packets
-                                                |          |
-                                spill files <---'          `--by bucket, in order--> facts | files
-                                      `--numbers, names--> Parquet
+    visits, regions --> facts | spill files | chunks | group items | shuffled packets, IP fragments
+    IP fragments --whole--> shuffled packets        chunks --> spill files
+    shuffled packets --by bucket, in order--> facts | spill files | chunks | group items
+    group items --by group, in order--> spill files
+    spill files --numbers, names--> Parquet, or a DataFrame
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ...capture.tables import TABLES
 from ..decode.columns import keep, needed
+from ..decode.groups import GroupItem
+from ..decode.item_runs import ItemRun, ItemWriter, merged
 from ..decode.outputs import read_file_batches
-from ..decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Work
+from ..decode.scratch import Scratch
+from ..decode.work import PACKETS, Batches, Work, packets_row
+from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
+from ..plan.parts import reassemble_fragments
 from ..plan.planning import Plan
 from ..shuffle.packets import Kind, Partitioner, row_of
-from ..shuffle.tasks import on_workers
+from ..shuffle.tasks import core_count, number_frame, on_workers, tune
 from .finishing import Finish
 from .writing import TableDirectory
 
@@ -40,6 +44,10 @@ MAX_PAIRS: Final = 1 << 14
 """Regions times buckets, above which Spark's shuffle is used: here the driver knows the place of
 each row of packets.
 """
+
+
+FRAME_TASKS: Final = 12
+"""Tasks for each core that read the rows of a DataFrame, at most."""
 
 
 class StoredPackets(NamedTuple):
@@ -57,7 +65,7 @@ class TaskOutput:
     """The output of a task.
 
     rows: spill files, with the number of rows in each; chunks: a file for each; shuffled: bucket ->
-    rows of packets.
+    rows of packets; items: bucket -> runs of group items.
     """
 
     rows: list[tuple[str, int]] = field(default_factory=list)
@@ -66,6 +74,7 @@ class TaskOutput:
     shuffled: defaultdict[int, list[StoredPackets]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    items: defaultdict[int, list[ItemRun]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, other: TaskOutput) -> None:
         """Add the output of another task."""
@@ -74,27 +83,59 @@ class TaskOutput:
         self.facts += other.facts
         for bucket, stored in other.shuffled.items():
             self.shuffled[bucket] += stored
+        for bucket, runs in other.items.items():
+            self.items[bucket] += runs
+
+    def take_fragments(self) -> list[tuple[int, list[StoredPackets]]]:
+        """Take out the rows of IP fragments, by bucket and in order."""
+        taken = []
+        for bucket, stored in sorted(self.shuffled.items()):
+            found = sorted(each for each in stored if each.kind == Kind.FRAGMENTS)
+            if found:
+                taken.append((bucket, found))
+                self.shuffled[bucket] = [each for each in stored if each.kind != Kind.FRAGMENTS]
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
 class SpilledTable:
     """A decoded table: spill files with the number of rows in each, and what finishes the rows.
 
-    folder: where the files are.
+    scratch: where the files are.
     """
 
     spark: SparkSession
     files: list[tuple[str, int]]
     finish: Finish
     facts: AllFacts
-    folder: str
+    scratch: Scratch
+
+    @property
+    def frame(self) -> DataFrame:
+        """The finished rows; they are read from the files whenever they are needed."""
+        scratch, finish = self.scratch, self.finish
+        names = [name for name, _ in self.files]
+
+        @ascii_safe
+        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
+            tune()
+            for batch in batches:
+                for at in batch.column(0).to_pylist():
+                    yield from finish(read_file_batches(scratch, names[at]))
+
+        numbers = number_frame(self.spark, len(names), FRAME_TASKS * core_count(self.spark))
+        found: DataFrame = numbers.mapInArrow(step, from_arrow_schema(finish.schema))
+        return found
 
     def write(self, folder: TableDirectory, tasks: int) -> list[tuple[str, int]]:
         """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
+        scratch = self.scratch
 
         def step(names: Sequence[str]) -> list[tuple[str, int]]:
             # Several tasks may write what one task decoded, as for a very large connection.
-            made = folder.write(batch for name in names for batch in read_file_batches(name))
+            made = folder.write(
+                batch for name in names for batch in read_file_batches(scratch, name)
+            )
             return [(row["file"], row["rows"]) for batch in made for row in batch.to_pylist()]
 
         found = on_workers(self.spark, step, distribute(self.files, tasks))
@@ -102,44 +143,62 @@ class SpilledTable:
 
     def release(self) -> None:
         """Remove the files."""
-        shutil.rmtree(self.folder)
+        self.scratch.remove()
 
 
-def supports(plan: Plan, options: Options, partitioner: Partitioner) -> bool:
-    """Tell whether a table can be decoded this way: what spans connections needs Spark's sort."""
-    few = len(plan.regions) * partitioner.total <= MAX_PAIRS
-    return few and not plan.fragments and options.table != GROUP_EVENTS_TABLE
+def supports(plan: Plan, partitioner: Partitioner) -> bool:
+    """Tell whether the driver can know the place of each row of packets."""
+    return len(plan.regions) * partitioner.total <= MAX_PAIRS
 
 
 def decode(
-    spark: SparkSession, plan: Plan, options: Options, partitioner: Partitioner, folder: str
+    spark: SparkSession,
+    plan: Plan,
+    options: Options,
+    partitioner: Partitioner,
+    scratch: Scratch,
+    *,
+    groups: int = 1,
+    columns: Sequence[str] | None = None,
 ) -> SpilledTable:
-    """Decode a table of a planned set in a directory that all workers see."""
+    """Decode a table of a planned set in a directory that all workers see.
+
+    groups: number of buckets of consumer groups. columns: the wanted ones, all by default.
+    """
     schema = TABLES[options.table].schema
-    work = Work(plan, needed(options.table, schema.names, options), options, folder)
-    output = decode_packets(spark, work, partitioner)
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
+    work = Work(plan, needed(options.table, schema.names, options), options, scratch)
+    output = decode_packets(spark, work, partitioner, groups)
     facts = sum_up(output.facts)
     if facts.ambiguous and work.columnar:
         # Messages state different names for one id: decode message by message to find the first.
-        output = decode_packets(spark, replace(work, exact=True), partitioner)
+        output = decode_packets(spark, replace(work, exact=True), partitioner, groups)
         facts = sum_up(output.facts)
     decode_chunks = work.decode_chunks()
 
     def decode_chunk(name: str) -> TaskOutput:
-        return collect_output(
-            decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]})]), folder
-        )
+        made = decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]})])
+        return collect_output(made, scratch, groups)
 
     for one in on_workers(spark, decode_chunk, output.chunks):
         output.add(one)
+
+    def decode_groups(runs: Sequence[ItemRun]) -> TaskOutput:
+        return collect_output(work.decode_items(merged(scratch, runs)), scratch, groups)
+
+    for one in on_workers(spark, decode_groups, [runs for _, runs in sorted(output.items.items())]):
+        output.add(one)
     finish = Finish(facts, plan.sets, keep(options.table, options), schema)
-    return SpilledTable(spark, output.rows, finish, facts, folder)
+    return SpilledTable(spark, output.rows, finish, facts, scratch)
 
 
-def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) -> TaskOutput:
+def decode_packets(
+    spark: SparkSession, work: Work, partitioner: Partitioner, groups: int
+) -> TaskOutput:
     """Decode visits and regions, then the buckets with the shuffled packets."""
-    plan, folder = work.plan, work.folder
-    assert folder is not None
+    plan, scratch = work.plan, work.scratch
+    assert scratch is not None
     decode_visits, decode_regions, decode_buckets = (
         work.decode_visits(),
         work.decode_regions(partitioner),
@@ -151,26 +210,80 @@ def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) ->
 
     def decode_in_place(at: int) -> TaskOutput:
         step, number = steps[at]
-        return collect_output(step([pa.RecordBatch.from_pydict({"id": [number]})]), folder)
+        made = step([pa.RecordBatch.from_pydict({"id": [number]})])
+        return collect_output(made, scratch, groups)
 
     output = TaskOutput()
     for one in on_workers(spark, decode_in_place, range(len(steps))):
         output.add(one)
+    join_fragments(spark, output, plan.sets, partitioner, scratch)
     shuffled = [(bucket, sorted(stored)) for bucket, stored in sorted(output.shuffled.items())]
 
     def decode_bucket(bucket: tuple[int, list[StoredPackets]]) -> TaskOutput:
-        return collect_output(decode_buckets(stored_rows(*bucket)), folder)
+        made = decode_buckets(stored_rows(scratch, *bucket))
+        return collect_output(made, scratch, groups)
 
     for one in on_workers(spark, decode_bucket, shuffled):
         output.add(one)
     return output
 
 
-def collect_output(made: Batches, folder: str) -> TaskOutput:
-    """Collect the output of a step; packets are appended to a file."""
+def join_fragments(
+    spark: SparkSession,
+    output: TaskOutput,
+    sets: Sequence[int],
+    partitioner: Partitioner,
+    scratch: Scratch,
+) -> None:
+    """Replace the rows of IP fragments by those of the packets which they are parts of."""
+
+    def join(bucket: tuple[int, list[StoredPackets]]) -> TaskOutput:
+        rows = ((row.packet, scratch.read_range(*row[2:])) for row in bucket[1])
+        return collect_output(
+            map(packets_row, reassemble_fragments(rows, sets, partitioner)), scratch, 1
+        )
+
+    for one in on_workers(spark, join, output.take_fragments()):
+        output.add(one)
+
+
+class TaskFile:
+    """The file of a task with the packets and group items for other tasks, made when needed."""
+
+    def __init__(self, stack: ExitStack, scratch: Scratch, groups: int) -> None:
+        self._stack, self._scratch, self._groups = stack, scratch, groups
+        self._opened: tuple[str, IO[bytes]] | None = None
+        self._items: ItemWriter | None = None
+
+    def packets(self, kind: int, packet: int, body: bytes) -> StoredPackets:
+        """Append a row of packets."""
+        name, out = self._file()
+        return StoredPackets(kind, packet, name, out.tell(), out.write(body))
+
+    def item(self, item: GroupItem) -> None:
+        """Append a group item."""
+        if self._items is None:
+            self._items = ItemWriter(*self._file(), self._groups)
+        self._items.add(item)
+
+    def runs(self) -> dict[int, list[ItemRun]]:
+        """Return the runs of all items."""
+        if self._items is None:
+            return {}
+        self._items.flush()
+        return self._items.runs
+
+    def _file(self) -> tuple[str, IO[bytes]]:
+        if self._opened is None:
+            self._opened = self._stack.enter_context(self._scratch.create())
+        return self._opened
+
+
+def collect_output(made: Batches, scratch: Scratch, groups: int) -> TaskOutput:
+    """Collect the output of a step; packets and group items are appended to a file."""
     output = TaskOutput()
     with ExitStack() as stack:
-        packets: tuple[str, BinaryIO] | None = None
+        file = TaskFile(stack, scratch, groups)
         for batch in made:
             columns = [column.to_pylist() for column in batch.columns]
             for kind, name, at, n, body in zip(*columns, strict=True):
@@ -180,28 +293,21 @@ def collect_output(made: Batches, folder: str) -> TaskOutput:
                     output.chunks.append(name)
                 elif kind == "facts":
                     output.facts.append(body)
+                elif kind == "item":
+                    file.item(GroupItem(name, at, n, body))
                 elif kind == PACKETS:
-                    if packets is None:
-                        number, path = tempfile.mkstemp(dir=folder)
-                        packets = path, stack.enter_context(open(number, "wb"))
-                    path, out = packets
-                    stored = StoredPackets(int(name), at, path, out.tell(), out.write(body))
-                    output.shuffled[n].append(stored)
+                    output.shuffled[n].append(file.packets(int(name), at, body))
+        for bucket, runs in file.runs().items():
+            output.items[bucket] += runs
     return output
 
 
-def stored_rows(bucket: int, rows: Iterable[StoredPackets]) -> Iterator[pa.RecordBatch]:
+def stored_rows(
+    scratch: Scratch, bucket: int, rows: Iterable[StoredPackets]
+) -> Iterator[pa.RecordBatch]:
     """Yield the packets of a bucket."""
     for kind, packet, file, at, size in rows:
-        yield row_of(bucket, Kind(kind), packet, _read_range(file, at, size))
-
-
-def _read_range(file: str, at: int, size: int) -> bytes:
-    number = os.open(file, os.O_RDONLY)
-    try:
-        return os.pread(number, size, at)
-    finally:
-        os.close(number)
+        yield row_of(bucket, Kind(kind), packet, scratch.read_range(file, at, size))
 
 
 def distribute(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:

@@ -1,0 +1,217 @@
+"""Opens and indexes small captures together, with one read of each.
+
+Law: what it finds in a file is what `open_input` and `index_split` find. Files that are not plain
+(compressed, pcapng, truncated, corrupt, without packets, with IP fragments or an unsupported link
+type) are left to them.
+
+    files --one read each--> packets of many files as one block --> hashes, by columns
+        `--not plain--> open_input, index_split                       `--> SmallFiles, as columns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...capture.files.blocks import MAX_PACKETS, Ints, PacketBlock, take_rows
+from ...capture.files.packet_offsets import packets
+from ...capture.files.pcap import FILE_HEADER, PcapHeader, read_header
+from ...capture.files.resynchronisation import looks_wrong
+from ...capture.packets.parser import PacketParser
+from ...magic_numbers import is_pcap
+from ..shuffle.header_hashes import header_sums
+from ..shuffle.packets import Hashes, endpoint_sums
+from ..splitting import InputFile
+from ..splitting.stores import opened
+from .parts import fragment_count, select
+
+SMALL_BYTES: Final = 1 << 20
+"""The size of a small file, at most."""
+
+BATCH_FILES: Final = 256
+BATCH_BYTES: Final = 16 << 20
+"""Files, and bytes of files, that are indexed together."""
+
+REQUESTS: Final = 16
+"""Files of a store that are read at the same time: each read waits for the network."""
+
+
+class SmallFiles(NamedTuple):
+    """Plain small files as columns, a row for each.
+
+    rows: their places in the list of all files. headers: of each. first_ns: time of the first
+    packet; packets: number of them. connections: how many the file has; sums and sizes: of all
+    connections, one file after the other: the sum of their endpoints' hashes, and their bytes.
+    """
+
+    rows: Ints
+    headers: list[PcapHeader]
+    first_ns: Ints
+    packets: Ints
+    connections: Ints
+    sums: Hashes
+    sizes: Ints
+
+
+class Head(NamedTuple):
+    """A plain file that was read: its place in the batch, header, bytes, offsets of packets."""
+
+    row: int
+    header: PcapHeader
+    data: bytes
+    offsets: Ints
+
+
+def batches(files: Sequence[InputFile], limit: int) -> list[list[tuple[int, InputFile]]]:
+    """Batch the files of at most `limit` bytes, with their places."""
+    found: list[list[tuple[int, InputFile]]] = []
+    size = 0
+    for at, file in enumerate(files):
+        if file.size > min(limit, SMALL_BYTES):
+            continue
+        if not found or len(found[-1]) == BATCH_FILES or size + file.size > BATCH_BYTES:
+            found.append([])
+            size = 0
+        found[-1].append((at, file))
+        size += file.size
+    return found
+
+
+def index_small(batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
+    """Index the plain files of a batch."""
+    by_header: dict[PcapHeader, list[Head]] = {}
+    for row, data in enumerate(contents([file for _, file in batch])):
+        head = _walked(row, data, batch[row][1].size)
+        if head is not None:
+            by_header.setdefault(head.header, []).append(head)
+    return joined(
+        _renumbered(_indexed(header, heads), batch) for header, heads in by_header.items()
+    )
+
+
+def joined(several: Iterable[SmallFiles]) -> SmallFiles:
+    """Concatenate the columns of batches."""
+    every = list(several)
+    return SmallFiles(
+        np.concatenate([np.empty(0, np.int64), *(one.rows for one in every)]),
+        [header for one in every for header in one.headers],
+        np.concatenate([np.empty(0, np.int64), *(one.first_ns for one in every)]),
+        np.concatenate([np.empty(0, np.int64), *(one.packets for one in every)]),
+        np.concatenate([np.empty(0, np.int64), *(one.connections for one in every)]),
+        np.concatenate([np.empty(0, np.uint64), *(one.sums for one in every)]),
+        np.concatenate([np.empty(0, np.int64), *(one.sizes for one in every)]),
+    )
+
+
+def contents(files: Sequence[InputFile]) -> Iterator[bytes | None]:
+    """Read whole files; None for one that cannot be read. Files of a store are read together."""
+    if all(file.store.is_local for file in files):
+        return map(_content, files)
+    with ThreadPoolExecutor(REQUESTS) as threads:
+        return iter(list(threads.map(_content, files)))
+
+
+def _content(file: InputFile) -> bytes | None:
+    try:
+        with opened(file) as reader:
+            return reader.read(0, file.size)
+    except OSError:
+        return None
+
+
+def _walked(row: int, data: bytes | None, size: int) -> Head | None:
+    """Find the packets of a file; None if it is not plain."""
+    if data is None or len(data) != size or len(data) < FILE_HEADER or not is_pcap(data):
+        return None
+    header = read_header(data)
+    if len(data) < header.size:
+        return None
+    shape = header.shape
+    found, end = packets(data, header.size, shape.size, shape.order == ">", MAX_PACKETS)
+    offsets = np.frombuffer(found, "<i8")
+    if end != len(data) or not 0 < len(offsets) < MAX_PACKETS:
+        return None
+    return Head(row, header, data, offsets)
+
+
+def _indexed(header: PcapHeader, heads: Sequence[Head]) -> SmallFiles:
+    """Index files with the same header, all packets as one block."""
+    block, file = _block(header, heads)
+    plain, sums = header_sums(block)
+    files, sizes = file[plain], block.captured[plain]
+    wrong = looks_wrong(_headers(block, header), header.shape)
+    left = np.unique(file[wrong])
+    if not plain.all():
+        rest = np.flatnonzero(~plain)
+        parser = PacketParser()
+        found = parser.parse(select(block, rest))
+        if parser.problems or fragment_count(parser):
+            left = np.union1d(left, file[rest])
+        else:
+            files = np.concatenate([files, file[rest[found.packet - block.first]]])
+            sums = np.concatenate([sums, endpoint_sums(found)])
+            sizes = np.concatenate([sizes, found.captured])
+    kept = np.setdiff1d(np.arange(len(heads)), left)
+    among = np.isin(files, kept)
+    connections, sums, sizes = _grouped(files[among], sums[among], sizes[among], len(heads))
+    starts = np.cumsum([0, *(len(head.offsets) for head in heads)])
+    return SmallFiles(
+        np.array([heads[at].row for at in kept.tolist()], np.int64),
+        [header] * len(kept),
+        block.ts[starts[kept]],
+        np.diff(starts)[kept],
+        connections[kept],
+        sums,
+        sizes,
+    )
+
+
+def _block(header: PcapHeader, heads: Sequence[Head]) -> tuple[PacketBlock, Ints]:
+    """Make a block of the packets of files, and the file of each packet."""
+    shape = header.shape
+    data = b"".join([head.data for head in heads])
+    bases = np.cumsum([0, *(len(head.data) for head in heads)])
+    offsets = np.concatenate(
+        [head.offsets + base for head, base in zip(heads, bases, strict=False)]
+    )
+    packet_headers = take_rows(data, offsets, shape.dtype)
+    scale = 10**9 // header.variant.fractions
+    block = PacketBlock(
+        data=data,
+        position=0,
+        first=1,
+        ts=packet_headers["seconds"].astype(np.int64) * 10**9
+        + packet_headers["fraction"].astype(np.int64) * scale,
+        start=offsets + shape.size,
+        captured=packet_headers["captured"].astype(np.int64),
+        original=packet_headers["original"].astype(np.int64),
+        link=np.full(len(offsets), header.link, np.int64),
+    )
+    return block, np.repeat(np.arange(len(heads)), [len(head.offsets) for head in heads])
+
+
+def _headers(block: PacketBlock, header: PcapHeader) -> npt.NDArray[np.void]:
+    shape = header.shape
+    return take_rows(block.data, block.start - shape.size, shape.dtype)
+
+
+def _grouped(files: Ints, sums: Hashes, sizes: Ints, count: int) -> tuple[Ints, Hashes, Ints]:
+    """Sum the sizes of each connection of each file.
+
+    Returns the number of connections of each file, and the connections by file.
+    """
+    order = np.lexsort((sums, files))
+    files, sums, sizes = files[order], sums[order], sizes[order]
+    new = np.ones(len(files), bool)
+    new[1:] = (np.diff(files) != 0) | (sums[1:] != sums[:-1])
+    starts = np.flatnonzero(new)
+    totals = np.add.reduceat(sizes, starts) if len(starts) else sizes
+    return np.bincount(files[starts], minlength=count), sums[starts], totals
+
+
+def _renumbered(found: SmallFiles, batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
+    return found._replace(rows=np.array([batch[row][0] for row in found.rows.tolist()], np.int64))
