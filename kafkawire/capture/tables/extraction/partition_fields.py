@@ -115,6 +115,30 @@ RESPONSES: Final[dict[int, tuple[PartitionPath, ...]]] = {
 """API key -> paths to the partitions of its response."""
 
 
+@final
+class OptionalField:
+    """An attribute that only some structs have.
+
+    Failing to read an attribute of a compiled class takes longer than finding a class here.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        self.known: dict[type, bool] = {}
+
+    def of(self, struct: Structure | Message) -> Any:
+        """Return the value; None for a struct without it."""
+        cls: type = type(struct)
+        has = self.known.get(cls)
+        if has is None:
+            has = self.known[cls] = hasattr(struct, self.name)
+        return getattr(struct, self.name) if has else None
+
+
+GROUP_ID: Final = OptionalField("group_id")
+TOPIC_ID: Final = OptionalField("topic_id")
+
+
 def partition_references(row: Row | None, names: TopicNames) -> list[PartitionReference]:
     """List the partitions in a message, in wire order."""
     made: list[PartitionReference] = []
@@ -124,7 +148,7 @@ def partition_references(row: Row | None, names: TopicNames) -> list[PartitionRe
     for path in paths.get(row.api_key, ()):
         if len(path.attributes) == 1:
             message = row.message
-            group_id = getattr(message, "group_id", None) or None
+            group_id = GROUP_ID.of(message) or None
             for topic in getattr(message, path.attributes[0]) or ():
                 _add_references(made, path, topic, group_id, names)
         else:
@@ -142,7 +166,7 @@ def _add_references(
 ) -> None:
     """Add the partitions of a topic struct."""
     name = getattr(struct, path.name) if path.name else None
-    topic = names.topic(name, getattr(struct, "topic_id", None))
+    topic = names.topic(name, TOPIC_ID.of(struct))
     number = path.number
     for one in getattr(struct, path.partitions) or ():
         if isinstance(one, int):
@@ -154,7 +178,7 @@ def _add_references(
 def _topics(
     struct: Structure | Message, attributes: tuple[str, ...], group_id: str | None
 ) -> Iterator[tuple[Structure, str | None]]:
-    group_id = getattr(struct, "group_id", None) or group_id
+    group_id = GROUP_ID.of(struct) or group_id
     for one in getattr(struct, attributes[0]) or ():
         if len(attributes) == 1:
             yield one, group_id
