@@ -129,16 +129,17 @@ class Topics(Collector):
         ):
             return
         for one in partition_references(row, self._names):
-            code = getattr(one.struct, "error_code", 0)
-            data = b"" if direction is None else getattr(one.struct, "records", None)
+            struct: Any = one.struct
+            code = getattr(struct, "error_code", 0)
+            data = None if direction is None else getattr(struct, "records", None)
             if not code and not data:
                 continue
             topic = self._topic(one)
             topic.partitions.add(one.partition)
             if code:
                 topic.codes[code] += 1
-            if data:
-                self._count(topic, topic.directions[direction or ""], found, one, data)
+            if data and direction is not None:
+                self._count(topic, topic.directions[direction], found, one, data)
 
     def _topic(self, one: PartitionReference) -> Topic:
         """Return the counts of a topic; its name is looked up at the end."""
