@@ -5,14 +5,16 @@ Law: a payload has either a value and the version it was read as, or an error.
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import Any, NamedTuple
 
 from ..primitives import Message, Structure
 from .fields import all_fields
 from .frame import Frame
 from .json_form import Json, to_json
-from .json_text import shown_json
+from .json_text import shown_json, to_json_text
 
 
 class Payload(NamedTuple):
@@ -59,6 +61,22 @@ class Payload(NamedTuple):
         if self.value.bent is not None:
             made["bent"] = str(self.value.bent)
         return made
+
+    def to_json_text(self, *, secrets: bool = True) -> str:
+        """Write what `to_json` makes as text without blanks, several times as fast."""
+        value, read_as = self.value, self.read_as
+        if value is None or read_as is None or self.error is not None or isinstance(value, Frame):
+            return json.dumps(self.to_json(secrets=secrets), separators=(",", ":"), allow_nan=False)
+        doubtful = not secrets and value.bent is not None
+        text = to_json_text(value, read_as, secrets=secrets, doubtful=doubtful)
+        if self.inner is not None:
+            key = decoded_name(value, self.inner.path.rpartition(".")[2])
+            text = f'{text[:-1]},"{key}":{self.inner.to_json_text(secrets=secrets)}}}'
+        version = "null" if self.version is None else self.version
+        also = "" if read_as == self.version else f',"readAs":{read_as}'
+        bent = "" if value.bent is None else f',"bent":{encode_basestring_ascii(str(value.bent))}'
+        kind = encode_basestring_ascii(self.kind)
+        return f'{{"kind":{kind},"version":{version}{also},"value":{text}{bent}}}'
 
 
 @lru_cache(1 << 10)

@@ -16,6 +16,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent
+from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
 from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
@@ -42,6 +43,8 @@ class Groups(Collector):
 
     clients, watermarks: collectors that handle each exchange before this one.
     """
+
+    apis = GROUP_APIS | HEARTBEATS.keys()
 
     def __init__(self, reading: Reading, clients: Clients, watermarks: Watermarks) -> None:
         self._events = GroupEvents(reading.context)

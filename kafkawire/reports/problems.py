@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended
-from kafkawire.capture.rows import Located, Row, Status
+from kafkawire.capture.rows import MESSAGES, Located, Row, Status
 
 from .reading import Collector, Reading
 
@@ -101,10 +101,13 @@ class Payload(Collector):
     def row(self, found: Located) -> None:
         """Count the next row."""
         row = found.row
-        if row.status is Status.GAP:
+        if row.status in MESSAGES:
+            kind, size = "messages", row.length + SIZE
+        elif row.status is Status.GAP:
             self.missing += row.length
             return
-        kind, size = _captured(row)
+        else:
+            kind, size = _captured(row)
         if not size:
             return
         self.bytes[kind] += size
@@ -143,9 +146,7 @@ class Payload(Collector):
 
 
 def _captured(row: Row) -> tuple[str, int]:
-    """Return the kind and the number of the captured bytes of a row; 0 for none."""
-    if row.is_message:
-        return "messages", row.length + SIZE
+    """Return the kind and the captured bytes of a row that is no message; 0 bytes for none."""
     if row.status is Status.TRUNCATED:
         return "truncated", truncated(row)
     kind = KINDS.get(row.status)

@@ -9,8 +9,8 @@ Law: each row, exchange and end of a connection is passed once to each collector
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final, Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.exchanges.topic_ids import TopicNames
@@ -35,7 +35,12 @@ class Watch(Protocol):
 
 
 class Collector:
-    """Collects data while a capture is read; subclasses override the methods they need."""
+    """Collects data while a capture is read; subclasses override the methods they need.
+
+    apis: the API keys of the rows and exchanges that it needs; None: those of all.
+    """
+
+    apis: ClassVar[frozenset[int] | None] = None
 
     def row(self, found: Located) -> None:
         """Handle the next row."""
@@ -45,6 +50,38 @@ class Collector:
 
     def ended(self, connection: Ended) -> None:
         """Handle the end of a connection, after its last row and exchange."""
+
+
+ROW: Final = "row"
+EXCHANGE: Final = "exchange"
+ENDED: Final = "ended"
+
+
+class Handlers:
+    """The methods of that name of the collectors that override it."""
+
+    def __init__(self, collectors: Sequence[Collector], name: str) -> None:
+        own = [each for each in collectors if getattr(type(each), name) is not _none(name)]
+        known = {api_key for each in own for api_key in each.apis or ()}
+        self._by_api = {
+            api_key: [getattr(each, name) for each in own if _wants(each, api_key)]
+            for api_key in known
+        }
+        self.all: list[Callable[..., None]] = [
+            getattr(each, name) for each in own if each.apis is None
+        ]
+
+    def of(self, api_key: int | None) -> list[Callable[..., None]]:
+        """List those that need an API."""
+        return self._by_api.get(api_key, self.all)
+
+
+def _none(name: str) -> Any:
+    return getattr(Collector, name)
+
+
+def _wants(collector: Collector, api_key: int) -> bool:
+    return collector.apis is None or api_key in collector.apis
 
 
 class Reading:
@@ -66,18 +103,18 @@ class Reading:
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
-        rows = [each.row for each in collectors if type(each).row is not Collector.row]
-        ends = [each.ended for each in collectors if type(each).ended is not Collector.ended]
+        rows, exchanges = Handlers(collectors, ROW), Handlers(collectors, EXCHANGE)
+        ends = Handlers(collectors, ENDED)
         pairs = Exchanges()
         for item in self._items():
-            if isinstance(item, Located):
-                for row in rows:
-                    row(item)
-                self._report(collectors, pairs.take(item))
-            else:
-                self._report(collectors, pairs.end(item.connection))
-                for ended in ends:
+            if isinstance(item, Ended):
+                self._report(exchanges, pairs.end(item.connection))
+                for ended in ends.all:
                     ended(item)
+                continue
+            for row in rows.of(item.row.api_key):
+                row(item)
+            self._report(exchanges, pairs.take(item))
 
     def name_topics(self) -> None:
         """Look up names of unnamed topics in the rest of the capture."""
@@ -86,11 +123,22 @@ class Reading:
         self.watch.again = False
 
     def _items(self) -> Iterator[Located | Ended]:
+        found = self._decoded()
         if self.where is None:
-            yield from self.context.located()
-            return
-        selection = Selection[Located](self.where, self.traffic, self, whole=True)
-        for item in self.context.located():
+            return found
+        return self._selected(found, self.where)
+
+    def _decoded(self) -> Iterator[Located | Ended]:
+        decode = self.context.decode
+        for batch in self.traffic.batches():
+            for item in batch:
+                yield item if isinstance(item, Ended) else decode(item)
+
+    def _selected(
+        self, items: Iterable[Located | Ended], where: Filter
+    ) -> Iterator[Located | Ended]:
+        selection = Selection[Located](where, self.traffic, self, whole=True)
+        for item in items:
             yield from selection.handle([item])
         yield from selection.finish()
 
@@ -102,10 +150,13 @@ class Reading:
     def learn(self, row: Row) -> None:
         """Do nothing: the context has learned the names in a row before it yields it."""
 
-    def _report(self, collectors: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
+    def _report(self, handlers: Handlers, exchanges: Iterable[Exchange]) -> None:
         for exchange in exchanges:
+            handle = handlers.of(exchange.main_row.api_key)
+            if not handle:
+                continue
             entities = Entities(self.context.names)
             entities.add(exchange.request)
             entities.add(exchange.response)
-            for collector in collectors:
-                collector.exchange(exchange, entities)
+            for each in handle:
+                each(exchange, entities)

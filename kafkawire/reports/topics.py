@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Located, Row
+from kafkawire.capture.tables.arrow.record_fields import batch_names
 from kafkawire.capture.tables.extraction.partition_fields import (
     PartitionReference,
     partition_references,
@@ -34,6 +35,8 @@ DIRECTIONS: Final[dict[tuple[int | None, str], str]] = {
 
 WITH_ERRORS: Final = frozenset({(ApiKey.PRODUCE, "response"), *DIRECTIONS})
 """Messages with records or error codes of partitions."""
+
+APIS: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH})
 
 
 class Amount:
@@ -110,6 +113,8 @@ class Topic:
 class Topics(Collector):
     """Collects the topics of a capture. on_corrupt: called for each corrupt batch."""
 
+    apis = APIS
+
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
         self._on_corrupt = on_corrupt
@@ -124,16 +129,17 @@ class Topics(Collector):
         ):
             return
         for one in partition_references(row, self._names):
-            code = getattr(one.struct, "error_code", 0)
-            data = b"" if direction is None else getattr(one.struct, "records", None)
+            struct: Any = one.struct
+            code = getattr(struct, "error_code", 0)
+            data = None if direction is None else getattr(struct, "records", None)
             if not code and not data:
                 continue
             topic = self._topic(one)
             topic.partitions.add(one.partition)
             if code:
                 topic.codes[code] += 1
-            if data:
-                self._count(topic, topic.directions[direction or ""], found, one, data)
+            if data and direction is not None:
+                self._count(topic, topic.directions[direction], found, one, data)
 
     def _topic(self, one: PartitionReference) -> Topic:
         """Return the counts of a topic; its name is looked up at the end."""
@@ -156,7 +162,7 @@ class Topics(Collector):
         for batch in batches.batches(errors):
             direction.batches += 1
             try:
-                topic.codecs[batch.compression.name.lower()] += 1
+                topic.codecs[batch_names(batch)[1]] += 1
             except WireError as error:
                 errors.append(error)
                 continue

@@ -30,6 +30,8 @@ class Watermarks(Collector):
     Topics are stored by name, or by id while the name is unknown.
     """
 
+    apis = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})
+
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._ends: dict[object, dict[int, int]] = {}

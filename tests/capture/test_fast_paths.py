@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,52 @@ def test_a_frame_that_is_a_packet(path: Path) -> None:
 def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float) -> None:
     fast = rows(path, random.Random(seed), share, fast=True)
     assert fast == rows(path, random.Random(seed), share, fast=False)
+
+
+def rows_of_pieces(path: Path, rng: random.Random | None) -> list[Row]:
+    """Decode a capture as the engine does; rng: runs are cut into pieces of the same packet."""
+    conversations: dict[Connection, Conversation] = {}
+    found_rows: list[Row] = []
+    for event in events(path):
+        conversation = conversations.get(event.connection)
+        if conversation is None:
+            conversation = conversations[event.connection] = new_conversation(event.connection)
+        if isinstance(event, Gap):
+            found_rows += gap(conversation, event.side, event.length, event.packet, event.time_ns)
+        elif isinstance(event, Closed):
+            found_rows += finish(conversation)
+        else:
+            size = len(event.data)
+            cuts: list[int] = []
+            if rng is not None and conversation.detected:  # few bytes may be of any protocol
+                cuts = rng.choices(range(size), k=rng.randrange(4))
+            ends = sorted({0, size, *cuts})
+            for start, end in pairwise(ends):
+                piece, packet, time_ns = event.data[start:end], event.packet, event.time_ns
+                raw_frame = conversation.take_single_frame(event.side, piece, packet, time_ns)
+                if raw_frame is not None:
+                    found_rows.append(raw_frame.decode())
+                elif not conversation.take_part(event.side, piece, packet, time_ns):
+                    found_rows += feed(conversation, event.side, piece, packet, time_ns)
+    return found_rows
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_frames_in_pieces(path: Path) -> None:
+    assert rows_of_pieces(path, random.Random(5)) == rows(path, None, 0, fast=False)
+    assert rows_of_pieces(path, None) == rows(path, None, 0, fast=False)
+
+
+def test_a_piece_of_a_frame_is_buffered_without_looking_at_it() -> None:
+    frame = bytes.fromhex("0000000f0003000c0000000700026162000100")
+    conversation = Conversation(client=0, in_sync=(True, True))
+    assert not conversation.take_part(0, frame[:8], 1, 1)  # nothing is known of it yet
+    assert feed(conversation, 0, frame, 1, 1)[0].correlation_id == 7
+    assert feed(conversation, 0, frame[:8], 2, 2) == []
+    assert conversation.take_part(0, frame[8:10], 3, 3)
+    assert not conversation.take_part(0, frame[10:], 4, 4)
+    (row,) = feed(conversation, 0, frame[10:], 4, 4)
+    assert (row.packet, row.correlation_id) == (4, 7)
 
 
 def values(raw_frame: RawFrame) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ import typer
 
 from kafkawire.display import printable
 
+from .. import pipes
 from . import inputs
 from .filters import parse_filter
 from .inputs import InputError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @contextmanager
 def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Reading]:
     """Open the captures; unreadable input ends the verb with exit code 2."""
+    pipes.keep_memory()
     try:
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading

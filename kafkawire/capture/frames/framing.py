@@ -38,10 +38,10 @@ MIN_HEADER: Final = 10
 class Mark:
     """The packet of the bytes up to `end` (a stream position), and its time."""
 
-    def __init__(self, end: int, packet: int, time_ns: int) -> None:
-        self.end: int = end
-        self.packet: int = packet
-        self.time_ns: int = time_ns
+    def __init__(self, end: i64, packet: i64, time_ns: i64) -> None:
+        self.end: i64 = end
+        self.packet: i64 = packet
+        self.time_ns: i64 = time_ns
 
 
 @final
@@ -56,18 +56,18 @@ class Stream:
 
     def __init__(self, in_sync: bool) -> None:
         self.in_sync: bool = in_sync
-        self.position: int = 0
-        self.skip: int = 0
-        self.skipped: int = 0
+        self.position: i64 = 0
+        self.skip: i64 = 0
+        self.skipped: i64 = 0
         self.last: Mark | None = None
-        self.need: int = 1
-        self.held: int = 0
+        self.need: i64 = 1
+        self.held: i64 = 0
         self._data: bytes = b""
-        self._at: int = 0
+        self._at: i64 = 0
         self._more: list[bytes] = []
         self._marks: list[Mark] = []
 
-    def add(self, data: bytes, packet: int, time_ns: int) -> None:
+    def add(self, data: bytes, packet: i64, time_ns: i64) -> None:
         """Append bytes."""
         if self.held:
             self._more.append(data)
@@ -108,12 +108,20 @@ class Stream:
             self.peek()
         return int(read_i32_be(self._data, self._at))
 
-    def take(self, size: int) -> bytes:
+    def take(self, size: i64) -> bytes:
         """Consume the first `size` held bytes; `size` is at most `held`."""
+        return self._take(size, 0)
+
+    def take_frame(self, size: i64) -> bytes:
+        """Consume a frame of `size` bytes and its size, which must be held; return the frame."""
+        return self._take(SIZE + size, SIZE)
+
+    def _take(self, size: i64, skipped: i64) -> bytes:
+        """Consume bytes, and return them without the first ones."""
         if self._more and len(self._data) - self._at < size:
             self.peek()
         start = self._at
-        taken = self._data[start : start + size]
+        taken = self._data[start + skipped : start + size]
         self.held -= size
         self.position += size
         self.need = 1
@@ -129,7 +137,7 @@ class Stream:
 
     def skip_held(self) -> None:
         """Consume the held bytes of the frame that is being skipped."""
-        size = min(self.skip, self.held)
+        size = self.skip if self.skip < self.held else self.held
         self.last = self.mark(size)
         self.take(size)
         self.skip -= size
@@ -142,12 +150,12 @@ class Stream:
         size = self.size()
         return size, SIZE + size - self.held
 
-    def mark(self, size: int) -> Mark:
+    def mark(self, size: i64) -> Mark:
         """Return the packet of the held byte at `size - 1`; drop the packets before it."""
         marks = self._marks
         wanted = self.position + size
-        at = 0
-        last = len(marks) - 1
+        at: i64 = 0
+        last: i64 = len(marks) - 1
         while at < last and marks[at].end < wanted:
             at += 1
         if at:

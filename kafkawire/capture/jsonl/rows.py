@@ -288,8 +288,7 @@ class Lines:
         payload = payload_of(carried)
         text = None
         if payload is not None:
-            shown = payload.to_json(secrets=self.secrets)
-            text = json.dumps(shown, separators=(",", ":"), allow_nan=False)
+            text = payload.to_json_text(secrets=self.secrets)
         if len(carried.value) <= MAX_CACHED_BYTES:
             if len(self.payload_texts) == MAX_CACHED:
                 self.payload_texts.clear()

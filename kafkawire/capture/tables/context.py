@@ -11,7 +11,7 @@ from typing import Any
 
 from mypy_extensions import mypyc_attr
 
-from ...primitives import DEFAULT_LIMITS, Limits
+from ...primitives import DEFAULT_LIMITS, Limits, Message
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
 from ..frames.bodies import api
@@ -47,6 +47,7 @@ class Context:
         self.limits = limits
         self.names = TopicNames()
         self._looked_ahead = False
+        self._may_name: dict[tuple[type[Message], int], bool] = {}
 
     def located(self) -> Iterator[Located | Ended]:
         """Read the capture, and learn topic names."""
@@ -104,8 +105,15 @@ class Context:
         """Learn the topic names in a message."""
         if row.status is Status.GUESSED:
             return  # a guess may be wrong
-        if row.message is not None and row.body_version is not None:
-            self.names.learn(row.message, row.body_version)
+        message, version = row.message, row.body_version
+        if message is None or version is None:
+            return
+        cls: type[Message] = type(message)
+        names = self._may_name.get((cls, version))
+        if names is None:
+            names = self._may_name[cls, version] = may_name(cls, version)
+        if names:
+            self.names.learn(message, version)
 
 
 def _may_name(request: InFlightRequest, is_request: bool) -> bool:

@@ -25,8 +25,8 @@ from .columns import (
 from .context import WHERE, Context
 from .extraction.group_event import EventType, GroupEvent
 from .extraction.partition_fields import partition_references
-from .groups.classic import ClassicGroups
-from .groups.heartbeat import HeartbeatGroups
+from .groups.classic import HANDLERS, ClassicGroups
+from .groups.heartbeat import PROTOCOLS, HeartbeatGroups
 
 OFFSETS: Final = list_of(
     struct_of(topic=TEXT, topic_id=TEXT, partition=INT32, offset=INT64, error_code=INT16)
@@ -93,6 +93,9 @@ COLUMNS: Final[Columns] = (
 )
 
 COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
+
+APIS: Final = COMMITS | HANDLERS.keys() | PROTOCOLS.keys()
+"""The APIs whose messages show group events."""
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:

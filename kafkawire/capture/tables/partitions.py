@@ -15,7 +15,7 @@ from ..rows import Row
 from .columns import BOOL, INT16, INT32, INT64, TEXT, Column, Columns, topic_name
 from .context import Context
 from .exchanges import EXCHANGE, exchange_columns
-from .extraction.partition_fields import partition_columns, partition_references
+from .extraction.partition_fields import GROUP_ID, partition_columns, partition_references
 from .extraction.record_batches import RECORDS_MESSAGES, RecordsField, count
 
 COLUMNS: Final[Columns] = (
@@ -211,7 +211,7 @@ def _add(found: dict[Key, _Partition], row: Row, exchange: Exchange, context: Co
 def _group_of(exchange: Exchange) -> str | None:
     """Return the group of the request, if it names one for all its partitions."""
     message = None if exchange.request is None else exchange.request.message
-    return getattr(message, "group_id", None) or None
+    return None if message is None else GROUP_ID.of(message) or None
 
 
 def _add_records(here: _Partition, data: bytes | None) -> None:

@@ -37,8 +37,8 @@ class Retransmission(NamedTuple):
 class DeliveredBytes:
     """The last delivered bytes of one direction, and its last gaps.
 
-    stored: bytes stored, up to twice the limit, because chunks are joined and cut only now and
-    then.
+    stored: bytes stored, up to twice the limit, because chunks are dropped only now and then, and
+    whole.
     """
 
     __slots__ = ("_chunks", "_gaps", "_limit", "position", "stored")
@@ -64,8 +64,20 @@ class DeliveredBytes:
         else:
             chunks.append(data)
             self.stored += size
-            if self.stored > 2 * self._limit or len(chunks) > MAX_CHUNKS:
+            if len(chunks) > MAX_CHUNKS:
                 self.recent()
+            elif self.stored > 2 * self._limit:
+                self._drop_oldest(chunks)
+
+    def _drop_oldest(self, chunks: list[bytes]) -> None:
+        """Drop the chunks that are not needed, without copying the others."""
+        dropped: i64 = 0
+        oldest: i64 = len(chunks[0])
+        while self.stored - oldest >= self._limit:
+            self.stored -= oldest
+            dropped += 1
+            oldest = len(chunks[dropped])
+        del chunks[:dropped]
 
     def recent(self) -> bytes:
         """Join and return the stored bytes."""
