@@ -73,7 +73,7 @@ class Handlers:
 
     def of(self, api_key: int | None) -> list[Callable[..., None]]:
         """List those that need an API."""
-        return self._by_api.get(api_key, self.all)
+        return self.all if api_key is None else self._by_api.get(api_key, self.all)
 
 
 def _none(name: str) -> Any:
