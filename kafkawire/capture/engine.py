@@ -27,7 +27,7 @@ from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
 from .tls.keylog import KeyLog
 from .tls.layer import TlsLayer, may_begin_tls
-from .tls.outputs import Unsynchronised
+from .tls.outputs import Negotiated, Unsynchronised
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
@@ -236,7 +236,7 @@ class LocatedConversation:
         assert tls is not None
         fed = tls.handle(event)
         if tls.is_tls and conversation.is_fresh and tls.client is not None:
-            conversation.begin(tls.client)
+            conversation.handle(Negotiated(tls.client))
         if tls.is_tls is False:
             self.tls = None
         self._pass(fed, event.known if isinstance(event, Run) else event.packet, batch)
@@ -257,12 +257,7 @@ class LocatedConversation:
                 if frame is not None:
                     batch.append(self.locate(frame, known))
                     continue
-            items = (
-                conversation.lose_sync(each.side)
-                if isinstance(each, Unsynchronised)
-                else conversation.handle(each)
-            )
-            for item in items:
+            for item in conversation.handle(each):
                 batch.append(self.locate(item, known))
 
     def locate(self, item: Item, known_at: i64) -> LocatedItem:

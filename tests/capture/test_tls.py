@@ -20,8 +20,10 @@ from kafkawire.capture.packets.parser import PacketParser, Segments
 from kafkawire.capture.rows import Located, Status
 from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tls.connection import MAX_WAITING, TlsConnection
+from kafkawire.capture.tls.decryption import MAX_TRIES
 from kafkawire.capture.tls.key_schedule import traffic_keys
 from kafkawire.capture.tls.keylog import KeyLog, KeyLogError, read_key_log
+from kafkawire.capture.tls.records import Opener
 from kafkawire.capture.tls.suites import SUITES
 from kafkawire.protocol.json_form import to_json
 from tests.conftest import FIXTURES
@@ -511,3 +513,30 @@ def test_early_data_is_said(tmp_path: Path) -> None:
     for number, (side, data) in enumerate([(0, record + early), (1, answer)]):
         out += machine.handle(Run(connection, side, 0, data, number, number, number))
     assert "0-RTT data is not decrypted" in str(out)
+
+
+def test_what_looks_like_records_behind_gaps_is_not_tried_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = 0
+    original = Opener.open
+
+    def counting(self: Opener, record: Any, sequence: int) -> Any:
+        nonlocal tried
+        tried += 1
+        return original(self, record, sequence)
+
+    monkeypatch.setattr(Opener, "open", counting)
+    scenario, pair, keys = pair_of(tmp_path)
+    pair.send(CLIENT, request("Heartbeat", 4, 1))
+    fake = b"\x17\x03\x03\x00\x11" + bytes(17)
+    for _ in range(50):
+        scenario.send(CLIENT, bytes(40_000))
+        scenario.packets.pop()
+        scenario.send(CLIENT, fake * 20)
+    capture = scenario.save(tmp_path / "a.pcap")
+    rows = decoded(capture, keys)
+    assert MAX_TRIES <= tried < MAX_TRIES + 100
+    assert sum(each.row.is_message for each in rows) == 1
+    assert row_bytes(rows) == captured_bytes(capture)
+    assert any("too many records are missing" in each.row.error for each in rows)

@@ -141,7 +141,7 @@ def test_an_option(spark: SparkSession, tmp_path: Path, name: str) -> None:
 def test_every_option_is_tested() -> None:
     """The others are tested elsewhere: rows of each table and split size, failing files."""
     tried = {option for case in CASES.values() for option in case.options}
-    others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError"}
+    others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError", "keylog"}
     assert tried | others == set(SETTERS)
 
 

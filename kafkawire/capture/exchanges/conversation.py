@@ -40,6 +40,7 @@ from ..frames.framing import (
 from ..rows import Row, Status
 from ..tcp.connection import Run
 from ..tcp.events import Closed, Conflict, Event, Gap
+from ..tls.outputs import Negotiated, Unsynchronised
 from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
 from .inference import Inference
 from .pairing import HANDSHAKE, Pairing, is_handshake_0
@@ -81,30 +82,9 @@ class Conversation:
         """Whether no bytes were handled so far."""
         return all(not (each.position or each.held or each.skip) for each in self._streams)
 
-    def begin(self, client: int | None) -> None:
-        """Begin at the first bytes of both streams: the plaintext of TLS.
-
-        client: the side that began the connection, if known.
-        """
-        if self.client is None:
-            self.client = client
-        for stream in self._streams:
-            stream.in_sync = True
-
-    def lose_sync(self, side: int) -> list[Item]:
-        """Handle an unknown number of missing bytes of a side."""
-        rows: list[Item] = []
-        if not self.detected and self.other is None:
-            rows += self._detect(last=True)
-        rows += self._flush(side)
-        stream = self._streams[side]
-        stream.skip = 0
-        stream.in_sync = False
-        return rows
-
     # -- events in, items out: bodies stay undecoded
 
-    def handle(self, event: Event) -> list[Item]:
+    def handle(self, event: Event | Negotiated | Unsynchronised) -> list[Item]:
         """Handle an event of the connection. Most runs take the fast path: `take_single_frame`."""
         if isinstance(event, Run):
             return self._take(event.side, event.data, event.packet, event.time_ns)
@@ -112,6 +92,11 @@ class Conversation:
             return self._take_gap(event)
         if isinstance(event, Closed):
             return self._end()
+        if isinstance(event, Unsynchronised):
+            return self._lose_sync(event.side)
+        if isinstance(event, Negotiated):
+            self._begin(event.client)
+            return []
         if isinstance(event, Conflict):
             reason = "retransmission with different bytes; the first ones are kept"
             status = Status.CONFLICT
@@ -224,6 +209,13 @@ class Conversation:
         return rows + self._inference.infer_unpaired(self._pairing.finish())
 
     # -- protocol detection
+
+    def _begin(self, client: int) -> None:
+        """Begin with the first bytes of both streams; client: the side that is it if not known."""
+        if self.client is None:
+            self.client = client
+        for stream in self._streams:
+            stream.in_sync = True
 
     def _direction(self, side: int) -> str:
         return DIRECTIONS[0 if self.client is None or side == self.client else 1]
@@ -397,6 +389,17 @@ class Conversation:
         else:
             stream.skip = 0
             stream.in_sync = False
+        return rows
+
+    def _lose_sync(self, side: int) -> list[Item]:
+        """Handle an unknown number of missing bytes of a side."""
+        rows: list[Item] = []
+        if not self.detected and self.other is None:
+            rows += self._detect(last=True)
+        rows += self._flush(side)
+        stream = self._streams[side]
+        stream.skip = 0
+        stream.in_sync = False
         return rows
 
     def _flush(self, side: int) -> list[Item]:

@@ -26,7 +26,8 @@ from .session import Session
 from .side import Side, Waiting
 
 MAX_WAITING: Final = 1 << 18
-"""Bytes of encrypted records of a side that wait for the ServerHello."""
+MAX_WAITING_RECORDS: Final = 256
+"""Bytes and number of encrypted records of a side that wait for the ServerHello."""
 
 MAX_UNREADABLE: Final = 1 << 18
 """Bytes of 0-RTT data and of a handshake without keys that are passed over."""
@@ -157,7 +158,7 @@ class TlsConnection:
         side = self._sides[run.side]
         side.waiting.append(Waiting(record, run.packet, run.time_ns))
         side.waiting_bytes += record.size
-        if side.waiting_bytes > MAX_WAITING:
+        if side.waiting_bytes > MAX_WAITING or len(side.waiting) > MAX_WAITING_RECORDS:
             self._give_up_both(Problem.NO_SERVER_HELLO)
 
     # -- encrypted records

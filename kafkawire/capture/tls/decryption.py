@@ -20,7 +20,9 @@ MAX_LOST: Final = 1024
 """Records that may be lost in a gap; the next one behind more of them is not found."""
 
 MAX_TRIES: Final = 1 << 13
-"""Decryptions tried behind a gap: data that looks like records is not tried for ever."""
+"""Decryptions tried until a record authenticates: data that looks like records, behind any number
+of gaps, is not tried for ever.
+"""
 
 LEAST_RECORD: Final = HEADER + TAG + 1
 
@@ -39,12 +41,11 @@ class Decryption:
         self.sequence = 0
         self.authenticated = False
         self.lost = 0
-        self.tries = 0
+        self.tries = MAX_TRIES
 
     def lose(self, size: int) -> None:
         """Handle a gap of that many bytes."""
         self.lost = min(self.lost + size // LEAST_RECORD + 2, MAX_LOST)
-        self.tries = MAX_TRIES
 
     def open(self, session: Session, key_log: KeyLog, record: Record) -> tuple[int, bytes] | None:
         """Decrypt the next record: content type and content; None if it does not authenticate."""
@@ -62,7 +63,7 @@ class Decryption:
                     self.epoch, self.generation = epoch, generation
                     self.sequence = sequence + 1
                     self.authenticated = True
-                    self.lost = 0
+                    self.lost, self.tries = 0, MAX_TRIES
                     return opened
         return None
 

@@ -13,6 +13,15 @@ from ..rows import Row
 from ..tcp.connection import Run
 
 
+class Negotiated(NamedTuple):
+    """TLS begins: the plaintext of both sides begins with their first bytes.
+
+    client: the side that sent the ClientHello.
+    """
+
+    client: int
+
+
 class Unsynchronised(NamedTuple):
     """Plaintext of a side is missing: what follows is not known to begin at a frame."""
 
