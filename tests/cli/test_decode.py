@@ -211,9 +211,10 @@ def test_strict_exits_1_when_anything_was_bent() -> None:
 
 def test_the_table_has_a_line_a_message() -> None:
     lines = run(KCAT, "--format", "table").stdout.splitlines()
-    assert len(lines) == 1 + 114
-    assert lines[0].split()[:5] == ["packet", "time", "conn", "api", "ver"]
-    assert " Metadata " in lines[3]
+    assert len(lines) == 1 + 1 + 114  # the heading, the date
+    assert lines[0].split()[:6] == ["packet", "time", "(UTC)", "conn", "api", "ver"]
+    assert lines[1].strip() == "2026-11-21"
+    assert " Metadata " in lines[4]
 
 
 def test_the_tree_shows_fields_and_embedded_payloads() -> None:
