@@ -30,23 +30,6 @@ def _error_code(_: type[Structure], field: Field) -> bool | None:
     return True if is_error_code(field) else None
 
 
-def add_error_codes(struct: Structure, steps: ErrorSteps, codes: dict[int, None]) -> None:
-    """Add the error codes other than 0 in a message, in its order."""
-    for step in steps:
-        value = getattr(struct, step.attribute)
-        if not value:
-            continue
-        if step.use is not None:
-            for code in value if isinstance(value, list) else [value]:
-                if code:
-                    codes[code] = None
-        elif isinstance(value, list):
-            for one in value:
-                add_error_codes(one, step.inner, codes)
-        else:
-            add_error_codes(value, step.inner, codes)
-
-
 @final
 class Form:
     """How a message class is written at a version, and what it may contain."""

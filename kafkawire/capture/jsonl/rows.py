@@ -14,13 +14,13 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
 from ...primitives.limits import DEFAULT_LIMITS, Limits, elements_within
-from ...primitives.structure import Message
+from ...primitives.structure import Message, Structure
 from ...protocol.embedded import Carried, carried_bytes, payload_of
 from ...protocol.error_code import ErrorCode
 from ...protocol.json_text import to_json_text
 from ..frames.decoding import API_VERSIONS, InFlightRequest, LocatedItem, RawFrame
 from ..rows import Row, Status
-from .formats import Form, Head, add_error_codes, raw_text
+from .formats import ErrorSteps, Form, Head, raw_text
 from .records import batch_body, counts_of, records_json, records_of, shown_value
 from .records_fields import (
     RecordsField,
@@ -325,6 +325,23 @@ class Lines:
 def _is_cacheable(raw_frame: RawFrame, request: InFlightRequest) -> bool:
     """Whether it is a valid ApiVersions response, whose row is then cached."""
     return request.api_key == API_VERSIONS and not raw_frame.is_request and not raw_frame.error
+
+
+def add_error_codes(struct: Structure, steps: ErrorSteps, codes: dict[int, None]) -> None:
+    """Add the error codes other than 0 in a message, in its order."""
+    for step in steps:
+        value = getattr(struct, step.attribute)
+        if not value:
+            continue
+        if step.use is not None:
+            for code in value if isinstance(value, list) else [value]:
+                if code:
+                    codes[code] = None
+        elif isinstance(value, list):
+            for one in value:
+                add_error_codes(one, step.inner, codes)
+        else:
+            add_error_codes(value, step.inner, codes)
 
 
 def or_null(value: int | None) -> str:
