@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import kafkawire
+from kafkawire.protocol.error_code import ErrorCode
 from kafkawire_cli.main import app
 from tests.capture import truth
 from tests.conftest import FIXTURES
 
 CAPTURES = FIXTURES / "captures"
 KCAT = str(CAPTURES / "kcat-kf.pcap")
+OPTIONAL = ("errors", "embedded", "records")
 COLUMNS = [
     "capture", "packet", "time", "connection", "client", "broker", "direction", "api_key",
     "api_name", "api_version", "correlation_id", "client_id", "length", "status", "error", "body",
@@ -55,7 +58,7 @@ def test_a_capture_is_a_row_a_message_in_the_documented_columns() -> None:
     wanted = truth.lines(CAPTURES / "kcat-kf.truth.jsonl.gz")
     assert len(made) == len(wanted)
     for row, true in zip(made, wanted, strict=True):
-        assert [key for key in row if key not in ("embedded", "records")] == COLUMNS
+        assert [key for key in row if key not in OPTIONAL] == COLUMNS
         assert (row["packet"], row["connection"]) == (true["frame"], true["stream"])
         assert (row["api_key"], row["api_version"]) == (true["api_key"], true["api_version"])
         assert (row["correlation_id"], row["length"]) == (true["correlation_id"], true["len"])
@@ -298,6 +301,34 @@ def test_filter_by_error() -> None:
     made = rows(path, "--filter", "error ~ 'UNSUPPORTED*'")
     assert {row["api_name"] for row in made} == {"Produce"}
     assert rows(path, "--filter", "error == 35") == made
+
+
+def codes(value: Any) -> Iterator[int]:
+    """The error codes in a body."""
+    if isinstance(value, list):
+        for one in value:
+            yield from codes(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key.endswith(("errorCode", "ErrorCode")) and isinstance(one, int):
+                yield one
+            else:
+                yield from codes(one)
+
+
+@pytest.mark.parametrize("name", ["kcat-kf.pcap", "ck-group-range.pcap", "kp22-old-0.9.pcap"])
+@pytest.mark.parametrize("options", [(), ("--records",), ("--redact",)])
+def test_errors_are_the_names_of_error_codes(name: str, options: tuple[str, ...]) -> None:
+    """Apart from `error`, which is about decoding; of a filter, the same rows."""
+    path = str(CAPTURES / name)
+    made = rows(path, *options)
+    for row in made:
+        names = [ErrorCode.name_of(code) for code in dict.fromkeys(codes(row["body"])) if code]
+        assert row.get("errors", []) == names
+    failed = [row for row in made if "errors" in row]
+    assert failed
+    assert failed == rows(path, *options, "--filter", "error != NONE and direction == response")
+    assert list(failed[0])[14:17] == ["error", "errors", "body"]
 
 
 def test_filter_by_unknown_keys_and_codes() -> None:

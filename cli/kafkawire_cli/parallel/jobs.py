@@ -278,7 +278,9 @@ def _batches(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterato
                 keylog=brokers.keylog,
             )
             previous_ns = 0
-            for items in item_batches(traffic, options.where):
+            where = options.where
+            read = traffic.item_batches() if where is None else item_batches(traffic, where)
+            for items in read:
                 for at in range(0, len(items), BATCH_ROWS):
                     batch = Batch(items[at : at + BATCH_ROWS], traffic.first_ns, previous_ns)
                     yield batch

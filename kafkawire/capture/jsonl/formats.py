@@ -7,10 +7,11 @@ API, version, direction ---------> Head: the text before the ids, and the progra
 from __future__ import annotations
 
 from json.encoder import encode_basestring_ascii
-from typing import final
+from typing import TypeAlias, final
 
-from ...primitives.structure import Message
+from ...primitives.structure import Message, Structure
 from ...protocol.embedded import PLACES
+from ...protocol.fields import Field, Step, steps_to
 from ...protocol.header import response_header_version
 from ...protocol.json_text import Template, template
 from ...protocol.secrets import may_hold_secret, placeholder
@@ -18,8 +19,15 @@ from ..frames.bodies import api
 from ..frames.decoding import API_VERSIONS, InFlightRequest
 from ..rows import Row
 from .records_fields import plan
-from .wire_layouts import program_of
+from .wire_layouts import is_error_code, program_of
 from .writer import Program
+
+ErrorSteps: TypeAlias = tuple[Step[bool], ...]
+"""The way to the error codes in a message; () if it has none."""
+
+
+def _error_code(_: type[Structure], field: Field) -> bool | None:
+    return True if is_error_code(field) else None
 
 
 @final
@@ -31,6 +39,7 @@ class Form:
         self.template: Template = template(cls, version, secrets, doubtful)
         self.carries: bool = len(plan(cls, version)) > 0
         self.embeds: bool = cls.__name__ in PLACES
+        self.errors: ErrorSteps = steps_to(cls, version, _error_code)
 
 
 @final

@@ -3,7 +3,7 @@
 Law: a row is one line of ASCII; JSON lines omit nothing except what they are asked to hide.
 
     capture, packet, time, connection, client, broker | direction, API, ids, length, status, error |
-    body | embedded, if any | records, if any
+    errors, if any | body | embedded, if any | records, if any
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
 from ...primitives.limits import DEFAULT_LIMITS, Limits, elements_within
-from ...primitives.structure import Message
+from ...primitives.structure import Message, Structure
 from ...protocol.embedded import Carried, carried_bytes, payload_of
+from ...protocol.error_code import ErrorCode
 from ...protocol.json_text import to_json_text
 from ..frames.decoding import API_VERSIONS, InFlightRequest, LocatedItem, RawFrame
 from ..rows import CLEAN, Row, Status
-from .formats import Form, Head, raw_text
+from .formats import ErrorSteps, Form, Head, raw_text
 from .records import batch_body, counts_of, records_json, records_of, shown_value
 from .records_fields import (
     RecordsField,
@@ -76,6 +77,7 @@ class Lines:
         self.endpoint_texts: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
         self.payload_texts: dict[tuple[Any, ...], str | None] = {}
+        self.error_texts: dict[tuple[int, ...], str] = {}
         self.cached_responses: dict[tuple[int, bytes], CachedResponse] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
@@ -263,6 +265,11 @@ class Lines:
             text = f'"body":{self.redacted_text(message, version, fields, doubtful)}'
         else:
             text = f'"body":{form.template.write(message)}'
+        if form.errors:
+            codes: dict[int, None] = {}
+            add_error_codes(message, form.errors, codes)
+            if codes:
+                text = f'"errors":{self.errors_text(tuple(codes))},{text}'
         if form.embeds:
             parts = [
                 f'"{carried.path}":{inner}'
@@ -278,6 +285,16 @@ class Lines:
                 shown = [counts_json(field) for field in fields]
             text += f',"records":[{",".join(shown)}]'
         return text
+
+    def errors_text(self, codes: tuple[int, ...]) -> str:
+        """Write the names of error codes as a list; cached."""
+        known = self.error_texts.get(codes)
+        if known is None:
+            known = json.dumps([ErrorCode.name_of(code) for code in codes], separators=(",", ":"))
+            if len(self.error_texts) == MAX_CACHED:
+                self.error_texts.clear()
+            self.error_texts[codes] = known
+        return known
 
     def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
         """Write the payload embedded in a field; cached, since members of a group send the same."""
@@ -307,6 +324,23 @@ class Lines:
 def _is_cacheable(raw_frame: RawFrame, request: InFlightRequest) -> bool:
     """Whether it is a valid ApiVersions response, whose row is then cached."""
     return request.api_key == API_VERSIONS and not raw_frame.is_request and not raw_frame.error
+
+
+def add_error_codes(struct: Structure, steps: ErrorSteps, codes: dict[int, None]) -> None:
+    """Add the error codes other than 0 in a message, in its order."""
+    for step in steps:
+        value = getattr(struct, step.attribute)
+        if not value:
+            continue
+        if step.use is not None:
+            for code in value if isinstance(value, list) else [value]:
+                if code:
+                    codes[code] = None
+        elif isinstance(value, list):
+            for one in value:
+                add_error_codes(one, step.inner, codes)
+        else:
+            add_error_codes(value, step.inner, codes)
 
 
 def or_null(value: int | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...primitives.structure import Structure
-from ...protocol.fields import fields_at
+from ...protocol.fields import Field, fields_at
 from ...protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
 from .records_fields import NO_ROLE, plan
 from .writer import Program
@@ -31,6 +31,8 @@ UUID: Final = 10
 FLOAT64: Final = 11
 RECORDS: Final = 12
 STRUCT: Final = 13
+ERROR_CODE: Final = 14
+"""An int16 that is 0, or else the message has to be created: its row lists its errors."""
 
 KINDS: Final = {
     "int8": INT8,
@@ -46,6 +48,12 @@ KINDS: Final = {
     "float64": FLOAT64,
     "records": RECORDS,
 }
+
+
+def is_error_code(field: Field) -> bool:
+    """Whether the values of a field are error codes, as for `tables.extraction.entities`."""
+    return field.element == "int16" and field.attribute.endswith("error_code")
+
 
 _programs: Final[dict[tuple[type[Structure], int, bool], Program | None]] = {}
 
@@ -82,6 +90,8 @@ def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) 
             return None
         lead = f'{"," if steps else "{"}"{field.json_name}":'.encode()
         name, kind = field.attribute.encode(), KINDS.get(field.element, STRUCT)
+        if is_error_code(field):
+            kind = ERROR_CODE
         role = roles.get(field.attribute, NO_ROLE)
         steps.append((lead, name, kind, field.is_array, role, inner))
     return Program(flexible, tuple(steps))

@@ -22,7 +22,7 @@
 
 typedef const uint8_t *Bytes;
 
-enum { INT8 = 1, INT16, UINT16, INT32, UINT32, INT64, BOOL, STRING, BYTES, UUID, FLOAT64, RECORDS, STRUCT };
+enum { INT8 = 1, INT16, UINT16, INT32, UINT32, INT64, BOOL, STRING, BYTES, UUID, FLOAT64, RECORDS, STRUCT, ERROR_CODE };
 enum { NO_ROLE = -1, ROLE_RECORDS, ROLE_TOPIC, ROLE_TOPIC_ID, ROLE_PARTITION, ROLE_WITHIN };
 enum { FAILED = -1, DECLINED = 0, WRITTEN = 1 }; /* an exception is set | left to Python | written */
 
@@ -72,7 +72,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
             PyErr_SetString(PyExc_TypeError, "expected a Program or None");
             goto failed;
         }
-        if ((kind == STRUCT) != (inner != Py_None) || kind < INT8 || kind > STRUCT || (kind == STRUCT && !is_array)) {
+        if ((kind == STRUCT) != (inner != Py_None) || kind < INT8 || kind > ERROR_CODE || (kind == STRUCT && !is_array)) {
             PyErr_Format(PyExc_ValueError, "invalid kind %d", kind);
             goto failed;
         }
@@ -416,7 +416,7 @@ static int put_float(Text *to, double value)
 
 static int put_scalar(Body *body, int kind)
 {
-    static const uint8_t sizes[] = {[INT8] = 1, [INT16] = 2, [UINT16] = 2, [INT32] = 4, [UINT32] = 4, [INT64] = 8, [BOOL] = 1, [UUID] = 16, [FLOAT64] = 8};
+    static const uint8_t sizes[] = {[INT8] = 1, [INT16] = 2, [UINT16] = 2, [INT32] = 4, [UINT32] = 4, [INT64] = 8, [BOOL] = 1, [UUID] = 16, [FLOAT64] = 8, [ERROR_CODE] = 2};
     Text *to = body->to;
     Bytes p = body->at;
     int size = sizes[kind];
@@ -440,6 +440,11 @@ static int put_scalar(Body *body, int kind)
         memcpy(&value, &bits, 8);
         return put_float(to, value);
     }
+    case ERROR_CODE: /* a row with errors lists them (see `rows.py`) */
+        if (p[0] || p[1])
+            return DECLINED;
+        put_one(to, '0');
+        return WRITTEN;
     case UINT16:
         put_number(to, big_endian(p, 2) & 0xffff);
         return WRITTEN;
