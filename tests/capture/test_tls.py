@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import padding
 
 from kafkawire.capture import Engine, decode_capture
+from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.multifile import Traffic
@@ -50,8 +51,12 @@ def recording(name: str) -> tuple[Path, Path]:
 
 
 def captured_bytes(capture: Path) -> int:
+    """The captured bytes, without those of retransmissions."""
     parser = PacketParser()
-    return sum(int(parser.parse(block).captured.sum()) for block in read_capture(capture))
+    captured = sum(int(parser.parse(block).captured.sum()) for block in read_capture(capture))
+    return captured - sum(
+        each.repeated_bytes for each in Traffic([capture]) if isinstance(each, Ended)
+    )
 
 
 def row_bytes(rows: Iterable[Located]) -> int:
