@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import ssl
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import padding
 
 from kafkawire.capture import Engine, decode_capture
+from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.multifile import Traffic
@@ -49,8 +51,12 @@ def recording(name: str) -> tuple[Path, Path]:
 
 
 def captured_bytes(capture: Path) -> int:
+    """The captured bytes, without those of retransmissions."""
     parser = PacketParser()
-    return sum(int(parser.parse(block).captured.sum()) for block in read_capture(capture))
+    captured = sum(int(parser.parse(block).captured.sum()) for block in read_capture(capture))
+    return captured - sum(
+        each.repeated_bytes for each in Traffic([capture]) if isinstance(each, Ended)
+    )
 
 
 def row_bytes(rows: Iterable[Located]) -> int:
@@ -540,3 +546,21 @@ def test_what_looks_like_records_behind_gaps_is_not_tried_for_ever(
     assert sum(each.row.is_message for each in rows) == 1
     assert row_bytes(rows) == captured_bytes(capture)
     assert any("too many records are missing" in each.row.error for each in rows)
+
+
+def test_master_secrets_by_session_id(tmp_path: Path) -> None:
+    """As the key logs of Java agents have them for TLS 1.2."""
+    keys = tmp_path / "keys"
+    server = server_context(keys, V12)
+    server.options |= ssl.OP_NO_TICKET
+    scenario = Scenario()
+    pair = TlsPair(scenario, 0, (client_context(), server))
+    pair.send(CLIENT, request("Heartbeat", 4, 1))
+    pair.send(BROKER, response("Heartbeat", 4, 1))
+    capture = scenario.save(tmp_path / "a.pcap")
+    session = pair.ends[CLIENT].session
+    assert session is not None
+    line = f"RSA Session-ID:{session.id.hex()} Master-Key:{keys.read_text().split()[-1]}".encode()
+    rows = decoded(capture, KeyLog(line))
+    assert [each.row.api_name for each in rows if each.row.is_message] == ["Heartbeat"] * 2
+    assert KeyLog(line[:-1]).invalid == 1

@@ -53,6 +53,7 @@ class ServerHello(NamedTuple):
     version: int
     suite: int
     extended_master_secret: bool
+    session_id: bytes = b""
 
     @property
     def retry(self) -> bool:
@@ -125,7 +126,7 @@ def parse_server_hello(body: bytes) -> ServerHello | None:
     try:
         version = fields.number(2)
         random = fields.take(RANDOM)
-        fields.vector(1)
+        session_id = fields.vector(1)
         suite = fields.number(2)
         fields.take(1)
         extensions = fields.extensions()
@@ -133,7 +134,8 @@ def parse_server_hello(body: bytes) -> ServerHello | None:
             version = _Fields(extensions[SUPPORTED_VERSIONS]).number(2)
     except _Short:
         return None
-    return ServerHello(random, version, suite, EXTENDED_MASTER_SECRET in extensions)
+    extended = EXTENDED_MASTER_SECRET in extensions
+    return ServerHello(random, version, suite, extended, session_id)
 
 
 def version_name(version: int) -> str:

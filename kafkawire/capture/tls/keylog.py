@@ -4,6 +4,7 @@ Law: secrets are returned by `KeyLog.secret` only; they are in no message, `repr
 that is not valid (a log that is still being written ends in one) is skipped and counted.
 
     CLIENT_RANDOM <client random> <master secret>                     TLS 1.2
+    RSA Session-ID:<session id> Master-Key:<master secret>            TLS 1.2, of older programs
     SERVER_TRAFFIC_SECRET_0 <client random> <secret>, ...             TLS 1.3
 
 Source: RFC 9850 (SSLKEYLOGFILE).
@@ -20,6 +21,10 @@ from ...errors import KafkaWireError
 MASTER: Final = b"CLIENT_RANDOM"
 PREMASTER: Final = b"PMS_CLIENT_RANDOM"
 """Wireshark's label of a pre-master secret."""
+
+SESSION: Final = b"RSA Session-ID"
+"""The label of a master secret by the session id, as Java agents log them.
+"""
 
 CLIENT_EARLY: Final = b"CLIENT_EARLY_TRAFFIC_SECRET"
 CLIENT_HANDSHAKE: Final = b"CLIENT_HANDSHAKE_TRAFFIC_SECRET"
@@ -44,6 +49,9 @@ LENGTHS: Final = frozenset({32, 48})
 """Bytes of a secret; of a pre-master secret any number."""
 
 _LINE: Final = re.compile(rb"([A-Z][A-Z0-9_]{0,63}) ([0-9A-Fa-f]{64}) ((?:[0-9A-Fa-f]{2}){1,512})")
+_SESSION: Final = re.compile(
+    rb"RSA Session-ID:((?:[0-9A-Fa-f]{2}){1,32}) Master-Key:([0-9A-Fa-f]{96})"
+)
 _SKIPPED: Final = re.compile(rb"\s*(?:#.*)?|([A-Z][A-Z0-9_]*) \S+ \S+")
 """Empty lines, comments, and lines with other labels."""
 
@@ -81,9 +89,13 @@ class KeyLog:
         """Add the lines of a key log, such as that of a pcapng Decryption Secrets Block."""
         for line in text.splitlines():
             found = _LINE.fullmatch(line.strip())
+            if found is None and (of_session := _SESSION.fullmatch(line.strip())):
+                session, secret = (bytes.fromhex(each.decode()) for each in of_session.groups())
+                self._secrets[SESSION, session] = secret
+                continue
             if found is None:
                 skipped = _SKIPPED.fullmatch(line.strip())
-                self.invalid += skipped is None or skipped[1] in LABELS
+                self.invalid += skipped is None or skipped[1] in (*LABELS, b"RSA")
                 continue
             label, random, secret = found[1], found[2], bytes.fromhex(found[3].decode())
             if label not in LABELS:
@@ -94,7 +106,7 @@ class KeyLog:
             self._secrets[label, bytes.fromhex(random.decode())] = secret
 
     def secret(self, label: bytes, client_random: bytes) -> bytes | None:
-        """Return the secret of a connection."""
+        """Return the secret of a connection; of SESSION, by the session id instead."""
         return self._secrets.get((label, client_random))
 
 

@@ -27,6 +27,7 @@ from .keylog import (
     PREMASTER,
     SERVER_HANDSHAKE,
     SERVER_TRAFFIC,
+    SESSION,
     KeyLog,
 )
 from .records import Opener
@@ -96,7 +97,7 @@ class Session:
             found = key_log.secret(label, random)
         else:
             label = MASTER
-            found = key_log.secret(MASTER, random) or key_log.secret(PREMASTER, random)
+            found = self._known_master(key_log) or key_log.secret(PREMASTER, random)
         if not len(key_log):
             return "no keys were given"
         return "" if found else f"the key log has no {label.decode()} of this connection"
@@ -145,9 +146,13 @@ class Session:
         ours, theirs = key_block(master, self.client.random, self.server.random, aead)
         return ours if from_client else theirs
 
+    def _known_master(self, key_log: KeyLog) -> bytes | None:
+        by_random = key_log.secret(MASTER, self.client.random)
+        return by_random or key_log.secret(SESSION, self.server.session_id)
+
     def _master(self, key_log: KeyLog) -> bytes | None:
         random = self.client.random
-        found = key_log.secret(MASTER, random)
+        found = self._known_master(key_log)
         if found is not None:
             return found
         premaster = key_log.secret(PREMASTER, random)
