@@ -100,8 +100,9 @@ def read(
     inputs: paths, directories, patterns, URIs. columns: the wanted ones; others are not made.
     options: as in docs/spark.md (`ports`, `startTs`, `splitBytes` ...).
 
-    The set is decoded by this call; the rows are kept on disk until the session ends. Raises BadOption, FileNotFoundError, OSError; NoCaptures for a directory without
-    captures; Unreadable if `failOnError` is set.
+    The set is decoded by this call; the rows are kept on disk until the session ends. Raises
+    BadOption, FileNotFoundError, OSError; NoCaptures for a directory without captures; Unreadable
+    if `failOnError` is set.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     parsed = parse({**options, "table": table})
