@@ -12,8 +12,9 @@ distributed.
                                                       numbers, names <------------'
                                                                           `--> DataFrame
 
-Rows are decoded once. They are persisted on the disks of the workers until all facts are known, as
-Arrow record batches, which Spark does not look into.
+Rows are decoded once. If all workers see a directory, everything goes through its files
+(`write.shared_directory`). Otherwise rows are persisted on the disks of the workers until all facts
+are known, as Arrow record batches, which Spark does not look into.
 """
 
 from __future__ import annotations
@@ -99,9 +100,9 @@ def read(
     inputs: paths, directories, patterns, URIs. columns: the wanted ones; others are not made.
     options: as in docs/spark.md (`ports`, `startTs`, `splitBytes` ...).
 
-    The set is decoded by this call; the rows are persisted on the disks of the workers until the
-    session ends. Raises BadOption, FileNotFoundError, OSError; NoCaptures for a directory without
-    captures; Unreadable if `failOnError` is set.
+    The set is decoded by this call; the rows are kept on disk until the session ends. Raises
+    BadOption, FileNotFoundError, OSError; NoCaptures for a directory without captures; Unreadable
+    if `failOnError` is set.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     parsed = parse({**options, "table": table})

@@ -17,6 +17,7 @@ from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
 from kafkawire.spark.decode.outputs import deserialise
+from kafkawire.spark.decode.scratch import Scratch
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Step, Work
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
@@ -155,7 +156,9 @@ def test_visits_can_be_repeated(half_on_one: list[str], tmp_path: Path) -> None:
     """Spark repeats them when a worker is lost, whose spill files stay unused."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     plan = make_plan(None, half_on_one, options)
-    step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).decode_visits()
+    step = Work(
+        plan, TABLES["exchanges"].schema.names, options, Scratch(str(tmp_path))
+    ).decode_visits()
     lost = step([numbered(len(plan.visits))])
     next(lost)
     again, other = (ran(step, numbered(len(plan.visits))) for _ in range(2))

@@ -13,11 +13,9 @@ Law: rows and steps are those of `reading`; only the transport between two steps
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from typing import IO, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -25,19 +23,19 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ...capture.tables import TABLES
 from ..decode.columns import keep, needed
-from ..decode.groups import GroupItem
-from ..decode.item_runs import ItemRun, ItemWriter, merged
+from ..decode.item_runs import ItemRun, merged
 from ..decode.outputs import read_file_batches
 from ..decode.scratch import Scratch
-from ..decode.work import PACKETS, Batches, Work, packets_row
+from ..decode.work import Batches, Work, packets_row
 from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.parts import reassemble_fragments
 from ..plan.planning import Plan
-from ..shuffle.packets import Kind, Partitioner, row_of
+from ..shuffle.packets import Partitioner
 from ..shuffle.tasks import core_count, number_frame, on_workers, tune
 from .finishing import Finish
+from .task_output import StoredPackets, TaskOutput, collect_output, stored_rows
 from .writing import TableDirectory
 
 MAX_PAIRS: Final = 1 << 14
@@ -48,53 +46,6 @@ each row of packets.
 
 FRAME_TASKS: Final = 12
 """Tasks for each core that read the rows of a DataFrame, at most."""
-
-
-class StoredPackets(NamedTuple):
-    """A row of packets, and where its body is stored. kind, packet: sort keys within a bucket."""
-
-    kind: int
-    packet: int
-    file: str
-    at: int
-    size: int
-
-
-@dataclass(slots=True)
-class TaskOutput:
-    """The output of a task.
-
-    rows: spill files, with the number of rows in each; chunks: a file for each; shuffled: bucket ->
-    rows of packets; items: bucket -> runs of group items.
-    """
-
-    rows: list[tuple[str, int]] = field(default_factory=list)
-    chunks: list[str] = field(default_factory=list)
-    facts: list[bytes] = field(default_factory=list)
-    shuffled: defaultdict[int, list[StoredPackets]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    items: defaultdict[int, list[ItemRun]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, other: TaskOutput) -> None:
-        """Add the output of another task."""
-        self.rows += other.rows
-        self.chunks += other.chunks
-        self.facts += other.facts
-        for bucket, stored in other.shuffled.items():
-            self.shuffled[bucket] += stored
-        for bucket, runs in other.items.items():
-            self.items[bucket] += runs
-
-    def take_fragments(self) -> list[tuple[int, list[StoredPackets]]]:
-        """Take out the rows of IP fragments, by bucket and in order."""
-        taken = []
-        for bucket, stored in sorted(self.shuffled.items()):
-            found = sorted(each for each in stored if each.kind == Kind.FRAGMENTS)
-            if found:
-                taken.append((bucket, found))
-                self.shuffled[bucket] = [each for each in stored if each.kind != Kind.FRAGMENTS]
-        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,69 +196,6 @@ def join_fragments(
 
     for one in on_workers(spark, join, output.take_fragments()):
         output.add(one)
-
-
-class TaskFile:
-    """The file of a task with the packets and group items for other tasks, made when needed."""
-
-    def __init__(self, stack: ExitStack, scratch: Scratch, groups: int) -> None:
-        self._stack, self._scratch, self._groups = stack, scratch, groups
-        self._opened: tuple[str, IO[bytes]] | None = None
-        self._items: ItemWriter | None = None
-
-    def packets(self, kind: int, packet: int, body: bytes) -> StoredPackets:
-        """Append a row of packets."""
-        name, out = self._file()
-        return StoredPackets(kind, packet, name, out.tell(), out.write(body))
-
-    def item(self, item: GroupItem) -> None:
-        """Append a group item."""
-        if self._items is None:
-            self._items = ItemWriter(*self._file(), self._groups)
-        self._items.add(item)
-
-    def runs(self) -> dict[int, list[ItemRun]]:
-        """Return the runs of all items."""
-        if self._items is None:
-            return {}
-        self._items.flush()
-        return self._items.runs
-
-    def _file(self) -> tuple[str, IO[bytes]]:
-        if self._opened is None:
-            self._opened = self._stack.enter_context(self._scratch.create())
-        return self._opened
-
-
-def collect_output(made: Batches, scratch: Scratch, groups: int) -> TaskOutput:
-    """Collect the output of a step; packets and group items are appended to a file."""
-    output = TaskOutput()
-    with ExitStack() as stack:
-        file = TaskFile(stack, scratch, groups)
-        for batch in made:
-            columns = [column.to_pylist() for column in batch.columns]
-            for kind, name, at, n, body in zip(*columns, strict=True):
-                if kind == "rows":
-                    output.rows.append((name, n))
-                elif kind == "chunk":
-                    output.chunks.append(name)
-                elif kind == "facts":
-                    output.facts.append(body)
-                elif kind == "item":
-                    file.item(GroupItem(name, at, n, body))
-                elif kind == PACKETS:
-                    output.shuffled[n].append(file.packets(int(name), at, body))
-        for bucket, runs in file.runs().items():
-            output.items[bucket] += runs
-    return output
-
-
-def stored_rows(
-    scratch: Scratch, bucket: int, rows: Iterable[StoredPackets]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the packets of a bucket."""
-    for kind, packet, file, at, size in rows:
-        yield row_of(bucket, Kind(kind), packet, scratch.read_range(file, at, size))
 
 
 def distribute(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
