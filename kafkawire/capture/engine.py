@@ -192,8 +192,6 @@ class LocatedConversation:
         if raw_frame is not None:
             batch.append(self.locate(raw_frame, known))
             return
-        if conversation.take_part(side, data, packet, time_ns):
-            return
         for item in conversation.handle(run):
             batch.append(self.locate(item, known))
 
