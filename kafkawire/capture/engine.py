@@ -209,8 +209,6 @@ class LocatedConversation:
         if raw_frame is not None:
             batch.append(self.locate(raw_frame, known))
             return
-        if conversation.take_part(side, data, packet, time_ns):
-            return
         if run.position == 0 and may_begin_tls(data) and conversation.is_fresh:
             self.tls = TlsLayer(self._key_log)
             self._through_tls(run, batch)

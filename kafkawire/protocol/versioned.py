@@ -12,6 +12,7 @@ rejects it; here it is read as the older version if every byte fits.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from ..errors import DecodeError, Truncated, UnknownApiKey, UnsupportedVersion
@@ -146,6 +147,7 @@ def _version(data: bytes) -> int:
     return int.from_bytes(data[:PREFIX], "big", signed=True)
 
 
+@cache
 def _layouts(name: str) -> _Layouts:
     append_only = APPEND_ONLY.get(name)
     if append_only is None:

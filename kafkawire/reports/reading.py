@@ -63,7 +63,7 @@ class Handlers:
     def __init__(self, collectors: Sequence[Collector], name: str) -> None:
         own = [each for each in collectors if getattr(type(each), name) is not _none(name)]
         known = {api_key for each in own for api_key in each.apis or ()}
-        self._by_api = {
+        self._by_api: dict[int | None, list[Callable[..., None]]] = {
             api_key: [getattr(each, name) for each in own if _wants(each, api_key)]
             for api_key in known
         }

@@ -109,7 +109,7 @@ def rows_of_pieces(path: Path, rng: random.Random | None) -> list[Row]:
                 raw_frame = conversation.take_single_frame(event.side, piece, packet, time_ns)
                 if raw_frame is not None:
                     found_rows.append(raw_frame.decode())
-                elif not conversation.take_part(event.side, piece, packet, time_ns):
+                else:
                     found_rows += feed(conversation, event.side, piece, packet, time_ns)
     return found_rows
 
@@ -120,16 +120,14 @@ def test_frames_in_pieces(path: Path) -> None:
     assert rows_of_pieces(path, None) == rows(path, None, 0, fast=False)
 
 
-def test_a_piece_of_a_frame_is_buffered_without_looking_at_it() -> None:
+def test_a_frame_in_pieces_is_of_the_packet_of_its_last_byte() -> None:
     frame = bytes.fromhex("0000000f0003000c0000000700026162000100")
     conversation = Conversation(client=0, in_sync=(True, True))
-    assert not conversation.take_part(0, frame[:8], 1, 1)  # nothing is known of it yet
     assert feed(conversation, 0, frame, 1, 1)[0].correlation_id == 7
     assert feed(conversation, 0, frame[:8], 2, 2) == []
-    assert conversation.take_part(0, frame[8:10], 3, 3)
-    assert not conversation.take_part(0, frame[10:], 4, 4)
-    (row,) = feed(conversation, 0, frame[10:], 4, 4)
-    assert (row.packet, row.correlation_id) == (4, 7)
+    assert feed(conversation, 0, frame[8:10], 3, 3) == []
+    rows_of_two = feed(conversation, 0, frame[10:] + frame, 4, 4)
+    assert [(row.packet, row.correlation_id) for row in rows_of_two] == [(4, 7), (4, 7)]
 
 
 def values(raw_frame: RawFrame) -> tuple[object, ...]:

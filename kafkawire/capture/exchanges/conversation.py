@@ -127,17 +127,6 @@ class Conversation:
             stream.position += size + SIZE
         return raw_frame
 
-    def take_part(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> bool:
-        """Buffer the bytes of a run if they are known to complete no frame.
-
-        Otherwise returns False, and does nothing.
-        """
-        stream = self._stream(side)
-        if not self.detected or self.other is not None or stream.held + len(data) >= stream.need:
-            return False
-        stream.add(data, packet, time_ns)
-        return True
-
     def _stream(self, side: i64) -> Stream:
         """Return the stream of a side."""
         return self._streams[0] if side == 0 else self._streams[1]

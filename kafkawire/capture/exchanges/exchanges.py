@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ..rows import Located, Row, Status
+from ..rows import MESSAGES, Located, Row, Status
 
 MAX_OPEN: Final = 1 << 12
 """Requests of a connection that wait for their response, at most."""
@@ -145,7 +145,7 @@ def _is_paired(row: Row) -> bool:
     """Whether a row is a request or a response, complete or truncated."""
     if row.status is Status.TRUNCATED:
         return row.correlation_id is not None
-    return row.is_message and row.status not in NO_HEADER
+    return row.status in MESSAGES and row.status not in NO_HEADER
 
 
 def exchanges(traffic: Iterable[Located | Ended]) -> Iterator[Exchange]:

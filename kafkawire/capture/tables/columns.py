@@ -78,7 +78,7 @@ def batches(
         before()
         values = zip(*chunk, strict=True)
         yield pa.RecordBatch.from_arrays(
-            [array_of(column, list(v)) for column, v in zip(columns, values, strict=True)],
+            [array_of(column, v) for column, v in zip(columns, values, strict=True)],
             schema=schema,
         )
 
@@ -106,7 +106,7 @@ class Sink:
             del values[:rows]
 
 
-def array_of(column: Column, values: list[Any]) -> pa.Array:
+def array_of(column: Column, values: Sequence[Any]) -> pa.Array:
     """Build the array of a column."""
     if column.resolve is not None:
         values = [None if value is None else column.resolve(value) for value in values]

@@ -137,19 +137,16 @@ def rows_of(exchange: Exchange, sessions: FetchSessions, context: Context) -> li
         if columns[_ERROR_CODE]:
             columns[_ERROR] = ErrorCode.name_of(columns[_ERROR_CODE])
         topic = one.topic
-        made.append(
-            (
-                *head,
-                one.group_id,
-                topic,
-                topic.id_text,
-                one.partition,
-                one.requested,
-                one.answered,
-                one.in_session,
-                *columns,
-            )
+        here = (
+            one.group_id,
+            topic,
+            None if topic.id is None else topic.id_text,
+            one.partition,
+            one.requested,
+            one.answered,
+            one.in_session,
         )
+        made.append(head + here + tuple(columns))
     return made
 
 
