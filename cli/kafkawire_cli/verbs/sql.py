@@ -159,11 +159,11 @@ def _database(
 
     from kafkawire.capture.tables import read_tables
     from kafkawire.capture.tables.redaction import redacted
-    from kafkawire.sql import Database
+    from kafkawire.sql import Database, Names
 
     found, refused = sources("sql", files)
 
-    def read(names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def read(names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
         with progress(found, drawn=not sys.stdout.isatty()) as watch:
             for name, batch in read_tables(
                 found,
@@ -172,6 +172,7 @@ def _database(
                 brokers=brokers.addresses,
                 secrets=shown.secrets,
                 watch=watch,
+                bodies=columns is None or "body" in columns,
             ):
                 yield name, redacted(name, batch) if shown.redact else batch
 
