@@ -51,6 +51,10 @@ NEEDS: list[tuple[str, tuple[str, ...], set[str] | None]] = [
     ("SELECT list_filter(topics, lambda t: t = client_id) FROM exchanges", ("exchanges",),
      {"topics", "t", "client_id"}),
     ("SELECT count(*) FROM query_table('records')", ("records",), ALL),
+    ("SELECT sum(n) FROM (SELECT count(*) n FROM main.records)", ("records",), {"n"}),
+    ("SELECT count FROM histogram('exchanges', api_key)", ("exchanges",), ALL),
+    ("SELECT count(u) FROM exchanges, unnest(topics) AS t(u)", ("exchanges",), ALL),
+    ("SELECT count(*) FROM exchanges, range(2)", ("exchanges",), set()),
     ("SUMMARIZE connections", ("connections",), ALL),
     ("PIVOT exchanges ON api_name USING count(*)", ("exchanges",), ALL),
     ("CREATE VIEW v AS SELECT packet FROM problems", ("problems",), ALL),
@@ -78,6 +82,14 @@ def test_rows_are_the_same_with_and_without_all_columns(statement: str) -> None:
             found.append(sorted(map(str, rows)))
     assert found[0] == found[1]
     assert found[0] or "VIEW" in statement or "NATURAL" in statement
+
+
+def test_a_qualified_table_is_not_empty() -> None:
+    for name in ("main.records", "capture.records", "capture.main.records", "RECORDS", '"records"'):
+        with Database(Reads(), keep=False) as database:
+            result = database.run(f"SELECT count(*) n FROM {name}")
+            assert result is not None
+            assert result.read_all().to_pylist() == [{"n": 10}]
 
 
 def test_a_stream_has_only_the_columns_that_a_query_needs() -> None:

@@ -211,7 +211,14 @@ def _statements(asked: bool) -> Iterator[str]:
 
     held = ""
     while True:
-        line = _line(asked, "sql> " if is_blank(held) else "...> ")
+        try:
+            line = _line(asked, "sql> " if is_blank(held) else "...> ")
+        except KeyboardInterrupt:
+            if not asked:
+                raise
+            print()
+            held = ""
+            continue
         if line is None:
             break
         if is_blank(held) and line.strip().rstrip(";").lower() in QUIT:
