@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,7 @@ def sql(
     try:
         with (
             pipes.stop_at_closed_pipe(),
+            _ended_by_sigterm(),
             _database(files, known(port, broker), shown, keep=query is None) as (database, refused),
             readable(files, to),
         ):
@@ -113,6 +115,20 @@ def sql(
         raise typer.Exit(2) from None
     if refused:
         raise typer.Exit(2)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command as an exit does, so that the temporary folder is removed."""
+
+    def end(*_: object) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _query(given: list[str]) -> tuple[str | None, list[str]]:
@@ -241,4 +257,4 @@ def _line(asked: bool, prompt: str) -> str | None:
 
 
 def _say(error: Exception) -> None:
-    typer.echo(f"kafkawire sql: {printable_lines(str(error))}", err=True)
+    typer.echo(f"kafkawire sql: {printable_lines(str(error).expandtabs(4))}", err=True)
