@@ -49,6 +49,9 @@ ONCE: Final = "standard input can be read only once"
 HOME: Final = "capture.main"
 """The schema of the tables."""
 
+INTERRUPTED: Final = "Query interrupted"
+"""DuckDB's RuntimeError after a signal."""
+
 BATCH: Final = "kafkawire_batch"
 """Name of the batch that is being inserted."""
 
@@ -205,6 +208,9 @@ class Database:
         except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as error:
             if self._stream is not None and self._stream.failure is not None:
                 raise self._stream.failure from None
+            if str(error) == INTERRUPTED:
+                cause = error.__cause__ or error.__context__
+                raise cause if isinstance(cause, SystemExit) else KeyboardInterrupt from None
             if isinstance(error, duckdb.Error):
                 raise QueryError(str(error).strip()) from None
             raise
