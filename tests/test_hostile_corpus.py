@@ -20,7 +20,7 @@ CORPUS: Final = FIXTURES / "hostile"
 SECRETS: Final = ("hunter2", "68756e74657232", "aHVudGVyMg")
 """The secret of the corpus as text, hex and base64."""
 CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-REPORTS: Final = ("summary", "latency", "topics", "clients", "groups")
+REPORTS: Final = ("summary", "latency", "topics", "clients", "groups", "transactions")
 FORMATS: Final = ("table", "tree", "jsonl")
 TABLES: Final = ("exchanges", "messages", "records", "partitions", "connections", "problems")
 

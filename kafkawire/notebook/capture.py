@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..capture.multifile import Traffic
 from ..capture.tables import TABLES, read_tables
 from ..capture.tables.redaction import redacted
-from ..sql import Database
+from ..sql import Database, Names
 from .html import MAX_ROWS, table_html
 from .messages import Messages, Options
 from .rows import Rows, Table
@@ -111,7 +111,9 @@ class Capture:
         result = self._database.run(query)
         return Rows(pa.table({}) if result is None else result.read_all())
 
-    def _read_tables(self, names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def _read_tables(
+        self, names: Sequence[str], columns: Names = None
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
         options = self.options
         for name, batch in read_tables(
             list(self._files),
@@ -119,6 +121,7 @@ class Capture:
             ports=options.ports,
             brokers=options.brokers,
             secrets=options.secrets,
+            bodies=columns is None or "body" in columns,
         ):
             yield name, redacted(name, batch) if options.redact else batch
 

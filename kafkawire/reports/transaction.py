@@ -145,6 +145,12 @@ class IdHistory:
             self.producer = producer
             self.producers.append(producer)
 
+    def is_stale(self, producer: Producer) -> bool:
+        """Whether a request is of an earlier epoch than the current one: of a fenced producer."""
+        known = self.producer
+        same = producer.producer_id == known.producer_id >= 0
+        return same and producer.producer_epoch < known.producer_epoch
+
     def end(self, state: State, reason: str, end_ns: int) -> None:
         """End the current transaction."""
         ended = self.current

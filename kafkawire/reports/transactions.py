@@ -14,6 +14,7 @@ InitProducerId of a new producer; memory grows with transactional ids, not with 
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
@@ -36,6 +37,12 @@ FENCED: Final = frozenset(
 
 IMPLICIT_VERSION: Final = 12
 """From this version on, Produce adds its partitions to the transaction (KIP-890)."""
+
+
+MAGIC_AT: Final = 16
+PRODUCER_AT: Final = 43
+PRODUCER: Final = Struct(">qh")
+"""Magic, and producer id and epoch, in the header of a record batch."""
 
 
 class Transactions(Collector):
@@ -120,7 +127,18 @@ class Transactions(Collector):
 
     def _produce(self, history: IdHistory, exchange: Exchange, entities: Entities) -> None:
         request, _ = _messages(exchange)
-        open_one = self._open(history, exchange, entities, history.producer)
+        producer = next(
+            filter(
+                None,
+                (
+                    _of_batch(data.records)
+                    for one in request.topic_data
+                    for data in one.partition_data
+                ),
+            ),
+            history.producer,
+        )
+        open_one = self._open(history, exchange, entities, producer)
         if open_one is None:
             return
         implicit = (exchange.main_row.api_version or 0) >= IMPLICIT_VERSION
@@ -135,6 +153,9 @@ class Transactions(Collector):
         request, response = _messages(exchange)
         row = exchange.main_row
         codes = set(entities.error_codes)
+        if history.is_stale(_producer(request)):
+            history.errors.update(codes)
+            return
         if history.current is None:
             if history.last is not None and history.last.state is not State.UNKNOWN:
                 history.errors.update(codes)
@@ -174,6 +195,9 @@ class Transactions(Collector):
         if last is not None and last.end_ns != NO_TIME and row.time_ns <= last.end_ns:
             last.errors.update(codes)  # its response came late, or never
             return last
+        if history.is_stale(producer):
+            history.errors.update(codes)
+            return None
         if history.current is None:
             if codes:
                 history.errors.update(codes)
@@ -226,6 +250,13 @@ def _messages(exchange: Exchange) -> tuple[Any, Any]:
     request, response = exchange.request, exchange.response
     assert request is not None
     return request.message, None if response is None else response.message
+
+
+def _of_batch(records: bytes | None) -> Producer | None:
+    """Return the producer in the header of the first record batch, which is not compressed."""
+    if records is None or len(records) < PRODUCER_AT + PRODUCER.size or records[MAGIC_AT] != 2:
+        return None
+    return Producer(*PRODUCER.unpack_from(records, PRODUCER_AT))
 
 
 def _producer(request: Any) -> Producer:

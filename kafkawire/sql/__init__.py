@@ -8,8 +8,8 @@ columns that it needs; a statement can neither read nor write files.
 Of kafkawire, this package alone imports duckdb (the extra `sql`).
 """
 
-from .database import Database, Read
+from .database import Database, Names, Read
 from .needs import Needs
 from .statements import is_blank, split_statements
 
-__all__ = ["Database", "Needs", "Read", "is_blank", "split_statements"]
+__all__ = ["Database", "Names", "Needs", "Read", "is_blank", "split_statements"]

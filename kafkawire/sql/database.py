@@ -22,11 +22,20 @@ from .needs import Needs, needs_of
 if TYPE_CHECKING:
     import duckdb
 
-Read = Callable[[Sequence[str]], Iterator[tuple[str, pa.RecordBatch]]]
-"""Reads tables of captures in one pass; each batch comes with its table's name."""
+Names = frozenset[str] | None
+"""Names of columns that are needed; None for all."""
+
+Read = Callable[[Sequence[str], Names], Iterator[tuple[str, pa.RecordBatch]]]
+"""Reads tables of captures in one pass; each batch comes with its table's name. Columns that are
+not needed may be null.
+"""
+
+MEMORY: Final = "1GB"
+"""Memory of DuckDB, beyond which it writes to the temporary folder."""
 
 SETTINGS: Final = (
     "SET TimeZone = 'UTC'",
+    f"SET memory_limit = '{MEMORY}'",
     "SET python_enable_replacements = false",  # variables of Python as tables
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
@@ -36,6 +45,12 @@ SETTINGS: Final = (
 """Settings of a database; the last ones can no longer be changed."""
 
 ONCE: Final = "standard input can be read only once"
+
+HOME: Final = "capture.main"
+"""The schema of the tables."""
+
+INTERRUPTED: Final = "Query interrupted"
+"""DuckDB's RuntimeError after a signal."""
 
 BATCH: Final = "kafkawire_batch"
 """Name of the batch that is being inserted."""
@@ -54,7 +69,7 @@ class Database:
         self._repeatable = repeatable
         self._keep = keep
         self._folder = TemporaryDirectory(prefix="kafkawire-sql-")
-        self._made: set[str] = set()
+        self._made: dict[str, Names] = {}
         self._stream: _Stream | None = None
         self._result: pa.RecordBatchReader | None = None
         try:
@@ -96,14 +111,15 @@ class Database:
 
         statement = parsed.query
         needs = self.needs(statement)
-        missing = [name for name in needs.tables if name not in self._made]
+        columns = None if self._keep else needs.columns
+        missing = [name for name in needs.tables if not self._has(name, columns)]
         with self._failures():
             if parsed.type == duckdb.StatementType.SELECT:
                 self._check(statement)  # before captures are read
             if missing and last and needs.once and not self._keep:
                 self._open_stream(needs)
             elif missing:
-                self._make(missing)
+                self._make(missing, columns)
             relation = self._connection.sql(statement)
             is_query = duckdb.ExpectedResultType.QUERY_RESULT in parsed.expected_result_type
             if relation is None or not is_query or not last:
@@ -147,24 +163,40 @@ class Database:
         self._stream = _Stream(self._read, name, needs.columns, self._repeatable)
         self._connection.register(name, self._stream)
 
-    def _make(self, names: list[str]) -> None:
+    def _has(self, table: str, columns: Names) -> bool:
+        """Whether a table was made with all of these columns."""
+        if table not in self._made:
+            return False
+        made = self._made[table]
+        return made is None or (columns is not None and columns <= made)
+
+    def _make(self, names: list[str], columns: Names) -> None:
         """Make tables, in one pass over the captures."""
         if not self._repeatable:
             if self._made:
                 raise QueryError(ONCE)
             names = list(TABLES) if self._keep else names
         connection = self._connection
+        lists = {
+            name: ", ".join(f'"{one}"' for one in _columns(name, columns).names) for name in names
+        }
         connection.begin()
         try:
-            for name, batch in self._read(names):
-                connection.register(BATCH, batch)
-                connection.execute(f"INSERT INTO capture.main.{name} SELECT * FROM {BATCH}")
+            for name in names:
+                if name in self._made:
+                    connection.execute(f"DELETE FROM {HOME}.{name}")
+            for name, batch in self._read(names, columns):
+                connection.register(BATCH, batch.select(_columns(name, columns).names))
+                listed = lists[name]
+                connection.execute(
+                    f"INSERT INTO {HOME}.{name} ({listed}) SELECT {listed} FROM {BATCH}"
+                )
                 connection.unregister(BATCH)
         except BaseException:
             connection.rollback()
             raise
         connection.commit()
-        self._made.update(names)
+        self._made |= dict.fromkeys(names, columns)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -176,6 +208,9 @@ class Database:
         except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as error:
             if self._stream is not None and self._stream.failure is not None:
                 raise self._stream.failure from None
+            if str(error) == INTERRUPTED:
+                cause = error.__cause__ or error.__context__
+                raise cause if isinstance(cause, SystemExit) else KeyboardInterrupt from None
             if isinstance(error, duckdb.Error):
                 raise QueryError(str(error).strip()) from None
             raise
@@ -187,14 +222,9 @@ class _Stream:
     failure: the exception that reading raised.
     """
 
-    def __init__(
-        self, read: Read, name: str, columns: frozenset[str] | None, repeatable: bool
-    ) -> None:
-        schema = TABLES[name].schema
-        if columns is not None:
-            fields = [field for field in schema if field.name in columns]
-            schema = pa.schema(fields or [schema.field(0)])  # count(*) needs rows
-        self._schema = schema
+    def __init__(self, read: Read, name: str, columns: Names, repeatable: bool) -> None:
+        self._schema = _columns(name, columns)
+        self._columns = columns
         self._read = read
         self.name = name
         self._repeatable = repeatable
@@ -211,13 +241,22 @@ class _Stream:
         try:
             if self._reads > 1 and not self._repeatable:
                 raise QueryError(ONCE)
-            for _, batch in self._read([self.name]):
+            for _, batch in self._read([self.name], self._columns):
                 yield batch.select(self._schema.names)
         except GeneratorExit:
             raise
         except BaseException as error:
             self.failure = error
             raise
+
+
+def _columns(table: str, columns: Names) -> pa.Schema:
+    """Return the columns of a table that are needed, and at least one: count(*) needs rows."""
+    schema: pa.Schema = TABLES[table].schema
+    if columns is None:
+        return schema
+    fields = [field for field in schema if field.name in columns]
+    return pa.schema(fields or [schema.field(0)])
 
 
 def _connect(folder: Path) -> duckdb.DuckDBPyConnection:

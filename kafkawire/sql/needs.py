@@ -18,7 +18,7 @@ class Needs(NamedTuple):
 
     tables: names of tables, in the order of the first reference. columns: names of columns in lower
     case, maybe of other things, too; None for all columns. once: whether there is one reference to
-    one table, so that its rows can pass through the query without being kept.
+    one table, by its name alone, so that its rows can pass through the query without being kept.
     """
 
     tables: tuple[str, ...]
@@ -37,8 +37,8 @@ EXPRESSIONS: Final = frozenset(
 FROM: Final = frozenset({"BASE_TABLE", "EMPTY", "JOIN", "SUBQUERY", "TABLE_FUNCTION"})
 """Parts of a FROM clause of which the same is true."""
 
-DYNAMIC: Final = frozenset({"query", "query_table"})
-"""Functions whose arguments name tables."""
+PLAIN: Final = frozenset({"generate_series", "json_each", "json_tree", "range", "unnest"})
+"""Functions in FROM whose arguments name no tables; those of any other may (`histogram`)."""
 
 
 def needs_of(text: str, tree: str, known: Collection[str]) -> Needs:
@@ -61,7 +61,7 @@ def needs_of(text: str, tree: str, known: Collection[str]) -> Needs:
     return Needs(
         tables,
         None if whole else frozenset(found.columns),
-        len(references) == 1 and not found.has_ctes,
+        len(references) == 1 and not found.has_ctes and not found.qualified,
     )
 
 
@@ -82,7 +82,7 @@ class _Found:
         self.aliases: set[str] = set()
         self.columns: set[str] = set()
         self.single: set[str] = set()
-        self.all_columns = self.dynamic = self.has_ctes = False
+        self.all_columns = self.dynamic = self.has_ctes = self.qualified = False
 
     def add(self, tree: Any) -> None:
         """Add a tree; without recursion, because a statement may be nested deeply."""
@@ -113,15 +113,17 @@ class _Found:
         self.columns.update(names)
         if len(names) == 1:
             self.single.update(names)
-        if str(node.get("function_name")).lower() in DYNAMIC:
-            self.dynamic = True
 
     def _from(self, node: dict[str, Any], kind: str) -> None:
         if kind not in FROM or node.get("ref_type") == "NATURAL":
             self.all_columns = True
         if node.get("column_name_alias"):
             self.all_columns = True  # names by position
+        if kind == "TABLE_FUNCTION":
+            name = str((node.get("function") or {}).get("function_name")).lower()
+            self.dynamic = self.dynamic or name not in PLAIN
         self.columns.update(name.lower() for name in node.get("using_columns", ()))
         self.aliases.add(node["alias"].lower())
         if kind == "BASE_TABLE":
             self.references.append(node["table_name"].lower())
+            self.qualified = self.qualified or bool(node.get("schema_name"))

@@ -27,6 +27,7 @@ VERBS = [
     ["topics"],
     ["clients"],
     ["groups"],
+    ["transactions"],
     ["readiness", "--target", "4.0"],
     ["decode", "--table", "exchanges"],
     ["decode"],

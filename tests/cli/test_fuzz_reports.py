@@ -30,6 +30,7 @@ REPORTS = [
     ["topics", "--sort", "records"],
     ["clients"],
     ["groups"],
+    ["transactions"],
     ["readiness", "--target", "4.0"],
     ["decode", "--format", "table"],
     ["decode", "--table", "group_events"],

@@ -159,6 +159,26 @@ def test_the_prompt() -> None:
     assert "nanobind" not in shown
 
 
+def test_a_termination_removes_the_temporary_folder(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "sql", str(CAPTURE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"SELECT count(*) n FROM records r, exchanges e;\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == b'{"n":250}\n'
+    (folder,) = tmp_path.glob("kafkawire-sql-*")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 143
+    assert not folder.exists()
+
+
 def test_without_duckdb_the_extra_is_named() -> None:
     code = "import sys; sys.modules['duckdb'] = None\nfrom kafkawire_cli.main import main\nmain()"
     found = subprocess.run(

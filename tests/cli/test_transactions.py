@@ -172,6 +172,21 @@ def test_a_transaction_that_began_before_the_capture(tmp_path: Path) -> None:
     assert "before the capture" in text("transactions", tmp_path / "txn.pcap")
 
 
+def test_a_fenced_producer_says_nothing_of_the_next(tmp_path: Path) -> None:
+    story = Story().init().add([0]).init(1).add([1], epoch=1, at=1)
+    story.produce(0, error=BAD_EPOCH).end(error=FENCED)  # with epoch 0
+    found = the_id(story, tmp_path)
+    first, second = found["transactions"]
+    assert (first["state"], second["state"], second["reason"]) == ("aborted", "hanging", None)
+    assert second["errors"] == {}
+    assert found["errors"] == {"INVALID_PRODUCER_EPOCH": 1, "PRODUCER_FENCED": 1}
+
+
+def test_the_producer_is_known_by_its_batches(tmp_path: Path) -> None:
+    (one,) = the_id(Story().produce(0, 12), tmp_path)["transactions"]
+    assert (one["producer_id"], one["producer_epoch"]) == (7, 0)
+
+
 def test_errors_outside_of_transactions(tmp_path: Path) -> None:
     found = the_id(Story().init(error=CONCURRENT).add([0], error=FENCED), tmp_path)
     assert found["transactions"] == []

@@ -10,7 +10,7 @@ import pytest
 
 from kafkawire.capture import tables
 from kafkawire.errors import QueryError
-from kafkawire.sql import Database, split_statements
+from kafkawire.sql import Database, Names, split_statements
 from tests.conftest import FIXTURES
 
 CAPTURE = FIXTURES / "captures" / "ck-txn.pcap"
@@ -22,9 +22,12 @@ class Reads:
     def __init__(self) -> None:
         self.passes: list[list[str]] = []
 
-    def __call__(self, names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def __call__(
+        self, names: Sequence[str], columns: Names
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
         self.passes.append(list(names))
-        return tables.read_tables(CAPTURE, names)
+        bodies = columns is None or "body" in columns
+        return tables.read_tables(CAPTURE, names, bodies=bodies)
 
 
 ALL = None
@@ -48,6 +51,10 @@ NEEDS: list[tuple[str, tuple[str, ...], set[str] | None]] = [
     ("SELECT list_filter(topics, lambda t: t = client_id) FROM exchanges", ("exchanges",),
      {"topics", "t", "client_id"}),
     ("SELECT count(*) FROM query_table('records')", ("records",), ALL),
+    ("SELECT sum(n) FROM (SELECT count(*) n FROM main.records)", ("records",), {"n"}),
+    ("SELECT count FROM histogram('exchanges', api_key)", ("exchanges",), ALL),
+    ("SELECT count(u) FROM exchanges, unnest(topics) AS t(u)", ("exchanges",), ALL),
+    ("SELECT count(*) FROM exchanges, range(2)", ("exchanges",), set()),
     ("SUMMARIZE connections", ("connections",), ALL),
     ("PIVOT exchanges ON api_name USING count(*)", ("exchanges",), ALL),
     ("CREATE VIEW v AS SELECT packet FROM problems", ("problems",), ALL),
@@ -77,6 +84,14 @@ def test_rows_are_the_same_with_and_without_all_columns(statement: str) -> None:
     assert found[0] or "VIEW" in statement or "NATURAL" in statement
 
 
+def test_a_qualified_table_is_not_empty() -> None:
+    for name in ("main.records", "capture.records", "capture.main.records", "RECORDS", '"records"'):
+        with Database(Reads(), keep=False) as database:
+            result = database.run(f"SELECT count(*) n FROM {name}")
+            assert result is not None
+            assert result.read_all().to_pylist() == [{"n": 10}]
+
+
 def test_a_stream_has_only_the_columns_that_a_query_needs() -> None:
     reads = Reads()
     with Database(reads, keep=False) as database:
@@ -86,6 +101,44 @@ def test_a_stream_has_only_the_columns_that_a_query_needs() -> None:
         assert database._stream._schema.names == ["packet", "client"]
         assert result.read_all().num_rows == 25
     assert reads.passes == [["exchanges"]]
+
+
+def test_other_tables_are_made_with_the_columns_that_a_query_needs() -> None:
+    reads = Reads()
+    both = "SELECT count(e.client_id), count({}) FROM exchanges e JOIN messages m USING (packet)"
+    with Database(reads, keep=False) as database:
+        for column in ("m.length", "m.packet", "m.body"):
+            database.run(both.format(column))
+        database._finish()
+        filled = database._connection.execute(
+            "SELECT count(packet), count(api_name), count(client_id), count(request_bytes) "
+            "FROM exchanges"
+        ).fetchall()
+    assert filled == [(25, 0, 25, 0)]
+    assert (
+        reads.passes == [["exchanges", "messages"]] * 2
+    )  # the second has the columns of the first
+
+
+def test_bodies_are_made_only_if_they_are_needed() -> None:
+    without = "SELECT count(DISTINCT packet) n, min(length) l, max(status) s FROM messages"
+    with Database(Reads(), keep=False) as database:
+        found = database.run(without)
+        assert found is not None
+        rows = found.read_all().to_pylist()
+    whole = [row for batch in tables.read(CAPTURE, "messages") for row in batch.to_pylist()]
+    assert rows == [
+        {
+            "n": len({row["packet"] for row in whole}),
+            "l": min(row["length"] for row in whole),
+            "s": max(row["status"] for row in whole),
+        }
+    ]
+    for name, batch in tables.read_tables(CAPTURE, ["messages"], bodies=False):
+        assert name == "messages"
+        assert batch.column("body").null_count == len(batch)
+    (first, *_) = tables.read_tables(CAPTURE, ["messages", "problems"], bodies=False)
+    assert first[1].column("body").null_count < len(first[1])
 
 
 def test_kept_tables_are_read_once_and_only_when_needed() -> None:
@@ -122,7 +175,10 @@ def test_a_stream_that_can_be_read_once_is_read_once() -> None:
 class BrokenReads:
     """Fails after the first batch."""
 
-    def __call__(self, names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def __call__(
+        self, names: Sequence[str], columns: Names
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        assert columns in (None, {"packet"})
         yield next(tables.read_tables(CAPTURE, names, batch_rows=1))
         raise OSError(5, "Input/output error", "trace.pcap")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,7 @@ def sql(
     try:
         with (
             pipes.stop_at_closed_pipe(),
+            _ended_by_sigterm(),
             _database(files, known(port, broker), shown, keep=query is None) as (database, refused),
             readable(files, to),
         ):
@@ -113,6 +115,20 @@ def sql(
         raise typer.Exit(2) from None
     if refused:
         raise typer.Exit(2)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command as an exit does, so that the temporary folder is removed."""
+
+    def end(*_: object) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _query(given: list[str]) -> tuple[str | None, list[str]]:
@@ -159,11 +175,11 @@ def _database(
 
     from kafkawire.capture.tables import read_tables
     from kafkawire.capture.tables.redaction import redacted
-    from kafkawire.sql import Database
+    from kafkawire.sql import Database, Names
 
     found, refused = sources("sql", files)
 
-    def read(names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def read(names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
         with progress(found, drawn=not sys.stdout.isatty()) as watch:
             for name, batch in read_tables(
                 found,
@@ -172,6 +188,7 @@ def _database(
                 brokers=brokers.addresses,
                 secrets=shown.secrets,
                 watch=watch,
+                bodies=columns is None or "body" in columns,
             ):
                 yield name, redacted(name, batch) if shown.redact else batch
 
@@ -210,7 +227,14 @@ def _statements(asked: bool) -> Iterator[str]:
 
     held = ""
     while True:
-        line = _line(asked, "sql> " if is_blank(held) else "...> ")
+        try:
+            line = _line(asked, "sql> " if is_blank(held) else "...> ")
+        except KeyboardInterrupt:
+            if not asked:
+                raise
+            print()
+            held = ""
+            continue
         if line is None:
             break
         if is_blank(held) and line.strip().rstrip(";").lower() in QUIT:
@@ -233,4 +257,4 @@ def _line(asked: bool, prompt: str) -> str | None:
 
 
 def _say(error: Exception) -> None:
-    typer.echo(f"kafkawire sql: {printable_lines(str(error))}", err=True)
+    typer.echo(f"kafkawire sql: {printable_lines(str(error).expandtabs(4))}", err=True)
