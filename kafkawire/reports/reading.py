@@ -48,7 +48,7 @@ class Reading:
     """A capture to read.
 
     context: topic names and packet positions. watch: progress of reading. refused: number of given
-    files that are not captures.
+    files that are not captures. interrupted: whether it was not read to its end.
     """
 
     def __init__(self, traffic: Traffic, watch: Watch, refused: int = 0) -> None:
@@ -56,6 +56,7 @@ class Reading:
         self.context = Context(traffic)
         self.watch = watch
         self.refused = refused
+        self.interrupted = False
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import typer
 
@@ -24,22 +24,36 @@ if TYPE_CHECKING:
     from kafkawire.reports.reading import Reading
 
 
+INTERRUPTED: Final = 130
+"""Exit code after an interrupt: 128 and the number of SIGINT, as shells have it."""
+
+
 @contextmanager
 def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Reading]:
-    """Open the captures; unreadable input ends the verb with exit code 2."""
+    """Open the captures; unreadable input ends the verb with exit code 2.
+
+    An interrupt ends the captures: the report covers what was read.
+    """
     try:
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
+
+        from .interrupts import InterruptibleTraffic, interrupts
 
         endpoints, found = known(options.port, options.broker), sources(verb, given)
         with progress(found.captures) as watch, readable(given):
             traffic = Traffic(
                 found.captures, endpoints.ports, brokers=endpoints.addresses, watch=watch
             )
-            yield Reading(traffic, watch, found.refused)
+            with interrupts() as noted:
+                captures = Reading(InterruptibleTraffic.of(traffic, noted), watch, found.refused)
+                yield captures
+        captures.interrupted = noted.requested
     except InputError as error:
         refuse(verb, error)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:  # before the first packet, or the second one
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def refuse(verb: str, error: InputError) -> None:
