@@ -21,7 +21,6 @@ from tests.fuzzing import SOAK
 
 from .java import options
 
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing that talks to a JVM may hang."""
     here = Path(__file__).parent
