@@ -1,0 +1,95 @@
+"""Makes the JSON form of a consumer group for the page: assignments, rebalances, lag."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkawire.display import printable
+from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.reports.assignments import assignments
+
+from ..group_timeline import assigned_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkawire.reports.assignments import Assignment, Partitions
+    from kafkawire.reports.group import GroupHistory, Member, Rebalance
+
+MAX_ENTRIES: Final = 400
+"""Assignments, rebalances and members of a group."""
+
+MAX_PARTITIONS: Final = 64
+"""Partitions of an assignment that have rows of their own."""
+
+MAX_TEXT: Final = 300
+
+
+def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
+    """Return the JSON form of a group. until_ns: the end of the capture."""
+    held = assignments(group, until_ns)
+    members = {one: at for at, one in enumerate(islice(group.members, MAX_ENTRIES))}
+    shown = [one for one in held if one.member_id in members][:MAX_ENTRIES]
+    return {
+        "group": _text(group.group_id),
+        "protocol": "commits only" if group.protocol is None else group.protocol.value,
+        "assignors": [_text(one) for one in islice(group.assignors, 8)],
+        "members": [_member(group.members[one]) for one in members],
+        "assignments": [_assignment(one, members) for one in shown],
+        "rebalances": [_rebalance(one) for one in group.rebalances[:MAX_ENTRIES]],
+        "lags": [(ns / 1e6, lag) for ns, lag in group.lags.points],
+        "commits": group.commits,
+        "stopped_ns": group.stopped_ns,
+        "errors": {ErrorCode.name_of(code): n for code, n in group.failures.most_common(8)},
+        "left_out": {
+            "members": len(group.members) - len(members),
+            "assignments": len(held) - len(shown),
+            "rebalances": max(0, len(group.rebalances) - MAX_ENTRIES),
+            "events": group.omitted,
+        },
+    }
+
+
+def _member(member: Member) -> dict[str, Any]:
+    return {
+        "member": _text(member.member_id),
+        "client": _text(member.client_id or member.address),
+        "software": _text(str(member.software or "")),
+        "commits": member.commits,
+    }
+
+
+def _assignment(one: Assignment, members: dict[str, int]) -> dict[str, Any]:
+    return {
+        "member": members[one.member_id],
+        "from_ms": one.from_ns / 1e6,
+        "until_ms": one.until_ns / 1e6,
+        "text": _text(assigned_text(one.partitions)),
+        "partitions": list(islice(_names(one.partitions), MAX_PARTITIONS)),
+    }
+
+
+def _names(partitions: Partitions) -> Iterator[str]:
+    for topic, numbers in partitions:
+        name = _text(topic.name or topic.id_text or "")
+        yield from (f"{name}-{number}" for number in numbers)
+
+
+def _rebalance(one: Rebalance) -> dict[str, Any]:
+    return {
+        "from_ms": one.noticed_ns / 1e6,
+        "until_ms": None if one.ended_ns is None else one.ended_ns / 1e6,
+        "reason": _text(one.reason or "unknown cause"),
+        "client": _text(one.client_id or ""),
+        "duration_ns": one.duration_ns,
+        "stops": one.stops_consumption,
+        "stopped_ns": one.stopped_ns,
+        "generation": one.generation,
+        "members": one.members,
+    }
+
+
+def _text(text: str) -> str:
+    shown = printable(text[: MAX_TEXT + 1])
+    return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
