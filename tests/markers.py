@@ -60,6 +60,7 @@ SLOW: Final = (
     "cli/test_jobs.py",
     "cli/test_ordered_output.py",
     "cli/test_progress.py",
+    "cli/test_report_in_browser.py",
     "cli/test_schema_verbs.py::test_coverage_of_one_release_and_of_all",
     "cli/test_schema_verbs.py::test_diff_of_releases",
     "cli/test_summary.py::test_lines_fit_the_terminal",

@@ -43,7 +43,9 @@ VERBS: Final = {
     "readiness": Verb(
         "readiness", "readiness", "Find clients that are incompatible with a Kafka release."
     ),
-    "report": Verb("report", "report", "Write a page with charts: traffic, latency, errors, groups."),
+    "report": Verb(
+        "report", "report", "Write a page with charts: traffic, latency, errors, groups."
+    ),
     "encode": Verb(
         "encode",
         "encode",

@@ -6,8 +6,9 @@ in which consumption stops; what the kept timeline does not contain is not inven
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType
@@ -15,6 +16,10 @@ from kafkawire.capture.tables.extraction.group_event import EventType
 from .group import GroupHistory, Rebalance, TimelineEvent
 
 Partitions = list[tuple[Topic, list[int]]]
+
+
+ENDS: Final = frozenset({EventType.ASSIGNED, EventType.LEFT, EventType.REMOVED})
+"""Events after which a member no longer has its earlier assignment."""
 
 
 class Assignment(NamedTuple):
@@ -32,13 +37,18 @@ def assignments(history: GroupHistory, until_ns: int) -> list[Assignment]:
 
 
 def _assignments(history: GroupHistory, until_ns: int) -> Iterator[Assignment]:
-    stops = [one for one in history.rebalances if one.stops_consumption]
+    stops = deque(
+        sorted(
+            (one for one in history.rebalances if one.stops_consumption),
+            key=lambda one: one.noticed_ns,
+        )
+    )
     open_: dict[str, tuple[int, Partitions]] = {}
     for event in history.timeline:
         if not isinstance(event, TimelineEvent):
             continue
         while stops and stops[0].noticed_ns <= event.time_ns:
-            yield from _ended(open_, stops.pop(0))
+            yield from _ended(open_, stops.popleft())
         member = event.member_id
         if member is None or event.event not in ENDS:
             continue
@@ -51,10 +61,6 @@ def _assignments(history: GroupHistory, until_ns: int) -> Iterator[Assignment]:
         yield from _ended(open_, stop)
     for member, (from_ns, partitions) in open_.items():
         yield Assignment(member, partitions, from_ns, max(from_ns, until_ns))
-
-
-ENDS = frozenset({EventType.ASSIGNED, EventType.LEFT, EventType.REMOVED})
-"""Events after which a member no longer has its earlier assignment."""
 
 
 def _ended(open_: dict[str, tuple[int, Partitions]], stop: Rebalance) -> Iterator[Assignment]:

@@ -185,9 +185,7 @@ class Buckets(Collector):
     def _widen(self, wide: int) -> None:
         factor = WIDTHS[wide] // WIDTHS[self._width]
         self._width = wide
-        self._cells = _merged(
-            self._cells, lambda key: key._replace(bucket=key.bucket // factor)
-        )
+        self._cells = _merged(self._cells, lambda key: key._replace(bucket=key.bucket // factor))
 
     # -- names
 

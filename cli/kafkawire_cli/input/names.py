@@ -110,6 +110,11 @@ def releases_of_kafka() -> Releases:
     return read(schemas_dir() / RELEASES)
 
 
+def latest_release(releases: Releases) -> str:
+    """Return the latest release; `trunk` is none."""
+    return [name for name in releases.ranges if name[:1].isdecimal()][-1]
+
+
 def known_release(target: str, releases: Releases) -> str:
     """Find a release; a patch release has the protocol of its minor release."""
     for text in (target, re.sub(r"^v?(\d+\.\d+)(\.\d+)?$", r"\1", target)):

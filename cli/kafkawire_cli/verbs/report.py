@@ -10,7 +10,7 @@ import typer
 from kafkawire.display import printable
 
 from ..input.inputs import InputError
-from ..input.names import known_release, releases_of_kafka
+from ..input.names import known_release, latest_release, releases_of_kafka
 from ..input.options import BrokerOption, Files, PortOption, ReportOptions
 from ..input.sources import readable, reading, refuse
 from ..render.report import exit_if_incomplete
@@ -49,7 +49,7 @@ def report(
     pip install 'kafkawire[report]'.
     """
     releases = releases_of_kafka()
-    release = known_release(target or list(releases.ranges)[-1], releases)
+    release = known_release(target or latest_release(releases), releases)
     charts = _library()
     options = ReportOptions(port=port, broker=broker)
     with reading("report", given, options) as captures:

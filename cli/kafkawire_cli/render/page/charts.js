@@ -7,8 +7,8 @@ const SCALES = {
   dark: [[0, "#191f28"], [0.01, "#1f3450"], [0.5, "#3f86d8"], [1, "#dcecff"]],
 };
 const CONFIG = {
-  displaylogo: false, responsive: true,
-  modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+  displaylogo: false, responsive: true, displayModeBar: window.innerWidth < 640 ? false : "hover",
+  modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 };
 const OVER_TIME = ["chart-requests", "chart-bytes", "chart-latency", "chart-errors"];
 
@@ -35,7 +35,7 @@ function layout(more = {}) {
     font: { color: style("--text"), size: 12, family: getComputedStyle(document.body).fontFamily },
     margin: { l: 55, r: 12, t: 30, b: 32 }, barmode: "stack", bargap: 0,
     hoverlabel: { bgcolor: style("--back"), bordercolor: style("--line"), font: { color: style("--text") }, namelength: 40 },
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
+    legend: { orientation: "h", traceorder: "normal", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
     xaxis: axis({ type: "date", ...rangeOfTimes() }), yaxis: axis(), showlegend: true, ...more,
   };
 }
@@ -144,7 +144,7 @@ function drawLatency(cells) {
   };
   const line = (name, portion, color, dash) => ({
     type: "scatter", mode: "lines+markers", name, x: TIMES.map((ms) => ms + SERIES.width_ms / 2),
-    y: percentiles(counts, portion), line: { color, width: 1.5, dash }, marker: { size: 3 },
+    y: percentiles(counts, portion), line: { color, width: 1.5, dash }, marker: { size: 4 },
     hovertemplate: "%{y:.3~g} ms",
   });
   const edges = [Math.log10(latencyMs(low - 2)), Math.log10(latencyMs(high + 1))];

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafkawire.capture.tables.extraction.entities import Entities
     from kafkawire.reports.client import Client
     from kafkawire.reports.reading import Reading
+    from kafkawire.reports.topics import Topic
     from kafkawire_codegen.releases import Releases
 
 MAX_SERIES: Final = 12
@@ -115,19 +116,7 @@ class PageData:
             "errors": sum(api.errors for api in apis),
             "without_response": sum(api.without_response for api in apis),
             "payload": summary.payload.json(),
-            "topics": [
-                {
-                    "topic": shown_text(topic.label),
-                    "partitions": len(topic.partitions),
-                    **{
-                        f"{way}_{what}": getattr(amount, what)
-                        for way, amount in topic.directions.items()
-                        for what in ("records", "bytes")
-                    },
-                    "codecs": list(topic.codecs),
-                }
-                for topic in summary.topics.all[:MAX_ROWS]
-            ],
+            "topics": listed(summary.topics.all, _topic_json),
         }
 
     def _series(self) -> dict[str, Any]:
@@ -168,7 +157,11 @@ class PageData:
                 "count": one.count,
                 "bytes": one.bytes,
                 "places": [
-                    {"file": shown_text(at.file), "packet": at.packet, "error": shown_text(at.error)}
+                    {
+                        "file": shown_text(at.file),
+                        "packet": at.packet,
+                        "error": shown_text(at.error),
+                    }
                     for at in one.examples
                 ],
             }
@@ -214,7 +207,9 @@ class PageData:
             return f"(bodies above {MAX_FRAME:,} bytes are not shown)"
         text = json.dumps(body(entry, self._view), indent=1, ensure_ascii=False)
         text = "\n".join(map(printable, text.split("\n")))
-        return text if len(text) <= MAX_BODY else f"{text[:MAX_BODY]}\n... ({len(text):,} characters)"
+        if len(text) <= MAX_BODY:
+            return text
+        return f"{text[:MAX_BODY]}\n... ({len(text):,} characters)"
 
 
 def shown_text(text: str) -> str:
@@ -280,6 +275,20 @@ def _renumbered(used: set[int]) -> dict[int, int]:
 
 def _distribution_json(one: Distribution) -> dict[str, Any]:
     return {"name": None if one.name is None else shown_text(one.name), **one.json()}
+
+
+def _topic_json(topic: Topic) -> dict[str, Any]:
+    amounts = {
+        f"{way}_{what}": getattr(amount, what)
+        for way, amount in topic.directions.items()
+        for what in ("records", "bytes")
+    }
+    return {
+        "topic": shown_text(topic.label),
+        "partitions": len(topic.partitions),
+        **amounts,
+        "codecs": list(topic.codecs),
+    }
 
 
 def _client_json(client: Client) -> dict[str, Any]:

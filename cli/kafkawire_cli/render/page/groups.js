@@ -14,7 +14,7 @@ function drawGroups() {
   byId("group-facts").textContent = factsOf(group);
   drawGantt(group, byId("rows").value);
   table("table-rebalances", [
-    { title: "rebalance", value: (row) => row.from_ms, text: (row) => timeOfMs(row.from_ms) },
+    { title: "rebalance", value: (row) => row.from_ms, text: (row) => timeOfMs(row.from_ms), short: true },
     plainColumn("cause", "reason", { wide: true }), plainColumn("client", "client"),
     durationColumn("duration", "duration_ns"),
     { title: "unavailable", number: true, value: (row) => row.stopped_ns ?? -1,
@@ -81,7 +81,8 @@ function drawGantt(group, rows) {
       range: [-0.5, listed.length - 0.5],
       tickmode: "array", tickvals: listed, ticktext: listed.map((key) => key === REBALANCES ? "rebalances" : text.get(key)),
     }),
-    yaxis2: axis({ domain: [0, Math.max(split - 0.04, 0.01)], rangemode: "tozero", title: { text: withLag ? "lag at commit" : "" }, visible: withLag, tickformat: "~s" }),
+    yaxis2: axis({ domain: [0, Math.max(split - 0.04, 0.01)], rangemode: "tozero", title: { text: withLag ? "lag at commit" : "" }, visible: withLag, nticks: 4,
+      ...(Math.max(0, ...group.lags.map(([, lag]) => lag)) < 5 ? { dtick: 1, range: [-0.2, 5] } : { tickformat: "~s" }) }),
     shapes: group.rebalances.filter((one) => one.stops).map((one) => ({
       type: "rect", xref: "x", yref: "paper", y0: withLag ? split + 0.03 : 0, y1: 1, layer: "below", line: { width: 0 },
       x0: one.from_ms, x1: one.until_ms ?? end, fillcolor: COLOURS[3], opacity: 0.12,

@@ -29,6 +29,7 @@ MAX_TEXT: Final = 300
 def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
     """Return the JSON form of a group. until_ns: the end of the capture."""
     held = assignments(group, until_ns)
+    rebalances = sorted(group.rebalances, key=lambda one: one.noticed_ns)
     members = {one: at for at, one in enumerate(islice(group.members, MAX_ENTRIES))}
     shown = [one for one in held if one.member_id in members][:MAX_ENTRIES]
     return {
@@ -37,7 +38,7 @@ def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
         "assignors": [_text(one) for one in islice(group.assignors, 8)],
         "members": [_member(group.members[one]) for one in members],
         "assignments": [_assignment(one, members) for one in shown],
-        "rebalances": [_rebalance(one) for one in group.rebalances[:MAX_ENTRIES]],
+        "rebalances": [_rebalance(one) for one in rebalances[:MAX_ENTRIES]],
         "lags": [(ns / 1e6, lag) for ns, lag in group.lags.points],
         "commits": group.commits,
         "stopped_ns": group.stopped_ns,

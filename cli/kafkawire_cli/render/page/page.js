@@ -81,13 +81,13 @@ function drawOverview() {
   const responses = filtered ? sum(RESPONSES) : all.responses;
   byId("tiles").replaceChildren(
     tile(count(filtered ? sum(REQUESTS) : all.requests), "requests"), tile(count(responses), "responses"),
-    tile(errors ? `${count(errors)} (${share(errors, responses)})` : "0", "responses with errors"),
+    tile(count(errors), `responses with errors${errors ? ` (${share(errors, responses)})` : ""}`),
     ...(filtered ? [tile(bytes(sum(REQUEST_BYTES) + sum(RESPONSE_BYTES)), "requests and responses")] : [
       tile(count(all.without_response), "requests without response"),
       tile(Object.entries(all.connections).map(([kind, number]) => `${count(number)} ${kind}`).join(", ") || "0",
         all.reset ? `connections; ${count(all.reset)} reset` : "connections"),
       tile(count(all.brokers), "brokers"), tile(count(DATA.clients.rows.length + DATA.clients.left_out), "clients"),
-      tile(count(all.topics.length), "topics"), tile(count(DATA.groups.rows.length + DATA.groups.left_out), "consumer groups"),
+      tile(count(all.topics.rows.length + all.topics.left_out), "topics"), tile(count(DATA.groups.rows.length + DATA.groups.left_out), "consumer groups"),
       tile(count(all.packets), "packets"), tile(count(DATA.problems.reduce((total, one) => total + one.count, 0)), "problems")]));
   drawPayload(all.payload);
   const wantedTopic = chosenName("topic");
@@ -95,7 +95,7 @@ function drawOverview() {
     countColumn("records produced", "produced_records"), bytesColumn("bytes produced", "produced_bytes"),
     countColumn("records fetched", "fetched_records"), bytesColumn("bytes fetched", "fetched_bytes"),
     { title: "codecs", value: (row) => row.codecs.join(", ") }],
-  all.topics.filter((one) => wantedTopic === null || one.topic === wantedTopic), { noun: "topics", none: "No records produced or fetched." });
+  all.topics.rows.filter((one) => wantedTopic === null || one.topic === wantedTopic), { noun: "topics", left_out: all.topics.left_out, none: "No records produced or fetched." });
 }
 
 function drawPayload(payload) {
@@ -123,10 +123,10 @@ function drawSlowest() {
     (api === null || one.api === api) && (client === null || one.client === client) && (topic === null || one.topics.includes(topic)));
   table("table-slowest", [
     { title: "latency", number: true, value: (row) => row.latency_ns, text: (row) => duration(row.latency_ns) },
-    { title: "API", value: (row) => row.api, text: (row) => row.api, node: (row) =>
+    { title: "API", value: (row) => row.api, text: (row) => row.api, short: true, node: (row) =>
       element("a", { href: `#${row.id}`, textContent: `${row.api}${row.version === null ? "" : ` v${row.version}`}` }) },
-    { title: "time", value: (row) => row.time, text: (row) => time(row.time) }, plainColumn("client", "client"),
-    plainColumn("broker", "broker"), { title: "topics", value: (row) => row.topics.join(", "), wide: true },
+    { title: "time", value: (row) => row.time, text: (row) => time(row.time), short: true },
+    plainColumn("client", "client"), plainColumn("broker", "broker", { short: true }), { title: "topics", value: (row) => row.topics.join(", "), wide: true },
     { title: "errors", value: (row) => row.errors.join(", "), mark: () => "bad" },
     { title: "request", value: (row) => row.request ? `${row.request.file}:${row.request.packet}` : "" },
   ], found, { noun: "exchanges", none: "No exchanges with a latency pass the filters." });
@@ -163,12 +163,11 @@ function drawClients() {
   const wantedClient = chosenName("client");
   const marks = { ready: "good", "not ready": "bad" };
   table("table-clients", [
-    { title: "client", value: (row) => row.client || "(no client id)", wide: true }, plainColumn("address", "address"), plainColumn("software", "software"),
+    { title: "client", value: (row) => row.client || "(no client id)", wide: true }, plainColumn("address", "address", { short: true }),
+    plainColumn("software", "software", { short: true }),
     { title: `ready for Kafka ${DATA.clients.target}`, value: (row) => row.ready, mark: (row) => marks[row.ready] ?? "" },
     plainColumn("reason", "reason"), countColumn("connections", "connections"), countColumn("requests", "requests"),
-    countColumn("errors", "errors"), bytesColumn("bytes", "bytes"), { title: "groups", value: (row) => row.groups.join(", ") },
-    { title: "versions", value: (row) => row.versions.join(" "), text: (row) => row.versions.join(", "), node: (row) =>
-      element("span", { textContent: row.versions.slice(0, 3).join(", ") + (row.versions.length > 3 ? `, +${row.versions.length - 3}` : ""), title: row.versions.join("\n") }) },
+    countColumn("errors", "errors"), bytesColumn("bytes", "bytes"), listColumn("groups", "groups"), listColumn("versions", "versions"),
   ], DATA.clients.rows.filter((one) => wantedClient === null || one.client === wantedClient),
   { noun: "clients", left_out: DATA.clients.left_out, none: "No clients." });
 }
@@ -176,9 +175,9 @@ function drawClients() {
 function drawProblems() {
   const rows = DATA.problems.flatMap((one) => one.places.map((place, at) => ({ ...one, ...place, first: at === 0 })));
   table("table-problems", [
-    plainColumn("kind", "kind"), { title: "count", number: true, value: (row) => row.count, text: (row) => row.first ? count(row.count) : "" },
+    plainColumn("kind", "kind", { short: true }), { title: "count", number: true, value: (row) => row.count, text: (row) => row.first ? count(row.count) : "" },
     { title: "bytes", number: true, value: (row) => row.bytes, text: (row) => row.first ? bytes(row.bytes) : "" },
-    { title: "place", value: (row) => `${row.file}:${row.packet}` }, plainColumn("error", "error", { wide: true }),
+    { title: "place", value: (row) => `${row.file}:${row.packet}`, wide: true }, plainColumn("error", "error", { wide: true }),
   ], rows, { noun: "places", none: "Every captured byte was decoded, or belongs to another protocol." });
 }
 

@@ -18,7 +18,7 @@ function empty(text) {
 const SHOWN_ROWS = 15;
 const tableStates = {};
 
-// Draw a sortable table. columns: {title, value, text, number, wide, node}; noun: what rows are.
+// Draw a sortable table. columns: {title, value, text, number, wide, short, mark, node}; noun: what rows are.
 function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." } = {}) {
   const state = tableStates[id] ??= { column: null, down: true, all: false, search: "" };
   const redraw = () => table(id, columns, rows, { noun, left_out, none });
@@ -54,7 +54,7 @@ function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." 
   }));
   const body = shown.map((row) => element("tr", {}, ...columns.map((column) => {
     const cell = element("td", {
-      className: [column.number ? "number" : "", column.wide ? "wide" : "",
+      className: [column.number ? "number" : "", column.wide ? "wide" : "", column.short ? "short" : "",
         column.mark ? column.mark(row) : ""].join(" ").trim(),
     });
     cell.append(column.node ? column.node(row) : textOf(column, row));
@@ -92,4 +92,11 @@ const bytesColumn = (title, key) => ({
 });
 const durationColumn = (title, key) => ({
   title, number: true, value: (row) => row[key], text: (row) => duration(row[key]),
+});
+// The first entries of a list; the others are in the tooltip.
+const listColumn = (title, key) => ({
+  title, value: (row) => row[key].join(", "), short: true, node: (row) => element("span", {
+    textContent: row[key].slice(0, 2).join(", ") + (row[key].length > 2 ? `, +${row[key].length - 2}` : ""),
+    title: row[key].join("\n"),
+  }),
 });
