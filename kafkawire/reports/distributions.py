@@ -60,9 +60,11 @@ class Distributions(Collector):
         row, response = exchange.main_row, exchange.response
         latency = None if response is None else since(response.request_time_ns, response.time_ns)
         size = sum(each.length + 4 for each in (exchange.request, response) if each is not None)
+        api = row.api_name or "unknown"
+        client = row.client_id or exchange.client.rpartition(":")[0]
         names: dict[str, Iterable[tuple[object, str | Topic]]] = {
-            "api": [(name := row.api_name or "unknown", name)],
-            "client": [(name := row.client_id or exchange.client.rpartition(":")[0], name)],
+            "api": [(api, api)],
+            "client": [(client, client)],
             "broker": [(exchange.broker, exchange.broker)],
             "topic": entities.topics.items(),
         }

@@ -10,8 +10,8 @@ import sys
 from base64 import b64decode
 from collections import Counter
 from gzip import decompress
-from itertools import pairwise
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 

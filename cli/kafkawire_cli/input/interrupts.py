@@ -16,7 +16,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from kafkawire.capture.files.source import Capture
 from kafkawire.capture.multifile import Blocks, Source, Traffic
 from kafkawire.errors import CaptureError, TruncatedCapture
 
@@ -116,18 +115,11 @@ class _Stream(RawIOBase):
 class _Blocks:
     """The packet blocks of a capture up to an interrupt."""
 
-    def __init__(self, capture: Capture, noted: Interrupts, *, stream: bool) -> None:
+    def __init__(self, capture: Blocks, noted: Interrupts, *, stream: bool) -> None:
+        self.problems: list[CaptureError] = []
         self._capture = capture
         self._noted = noted
         self._stream = stream
-
-    @property
-    def problems(self) -> list[CaptureError]:
-        """Problems of the capture; that it was not read to its end is none."""
-        found = self._capture.problems
-        if not self._noted.requested:
-            return found
-        return [one for one in found if not isinstance(one, TruncatedCapture)]
 
     def __iter__(self) -> Iterator[PacketBlock]:
         if self._noted.requested:
@@ -135,7 +127,10 @@ class _Blocks:
         for block in self._capture:
             yield block
             if self._noted.requested and not self._stream:
-                return
+                break
+        self.problems = self._capture.problems
+        if self._noted.requested:  # that it was not read to its end is no problem of the capture
+            self.problems = [one for one in self.problems if not isinstance(one, TruncatedCapture)]
 
 
 class InterruptibleTraffic(Traffic):
@@ -160,15 +155,10 @@ class InterruptibleTraffic(Traffic):
     def open(self, source: Source) -> Blocks:
         """Open a file."""
         if isinstance(source, str | Path):
-            return _Blocks(_opened(super().open(source)), self.noted, stream=False)
+            return _Blocks(super().open(source), self.noted, stream=False)
         stream = BufferedReader(_Stream(source, self.noted))
-        return _Blocks(_opened(super().open(stream)), self.noted, stream=True)
+        return _Blocks(super().open(stream), self.noted, stream=True)
 
     def again(self) -> Traffic:
         """Return another reader of the same captures, which the same interrupt ends."""
         return self.of(super().again(), self.noted)
-
-
-def _opened(blocks: Blocks) -> Capture:
-    assert isinstance(blocks, Capture)
-    return blocks
