@@ -6,28 +6,24 @@ were left out. Untrusted text is escaped as for a terminal; secrets are hidden a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.display import printable, time_text
+from kafkawire.display import time_text
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.reports.buckets import LATENCIES_PER_DOUBLING, Buckets, Counts
 from kafkawire.reports.distributions import KINDS, Distribution, Distributions
 from kafkawire.reports.readiness import judge
 from kafkawire.reports.slowest import Slowest
 
-from ...input.inputs import Entry
-from ..messages import View, body
+from ..messages import View
 from ..report import duration_text, top
 from ..summary_report import Summary
+from .bodies import Bodies, shown_text
 from .groups import group_json
 
 if TYPE_CHECKING:
-    from kafkawire.capture.exchanges.exchanges import Exchange
-    from kafkawire.capture.rows import Row
-    from kafkawire.capture.tables.extraction.entities import Entities
     from kafkawire.reports.client import Client
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.topics import Topic
@@ -43,15 +39,6 @@ MAX_ROWS: Final = 200
 MAX_GROUPS: Final = 50
 SLOWEST: Final = 30
 SLOWEST_OF_API: Final = 3
-MAX_FRAME: Final = 1 << 20
-"""Bytes of a message whose body is shown."""
-
-MAX_BODY: Final = 8_000
-"""Characters of a body that are shown."""
-
-MAX_TEXT: Final = 200
-"""Characters of a name or an error that are shown."""
-
 T = TypeVar("T")
 
 
@@ -67,12 +54,11 @@ class PageData:
 
     def __init__(self, captures: Reading, view: View, target: Target) -> None:
         self._captures = captures
-        self._view = view
         self._target = target
         self._summary = Summary(captures)
         self._buckets = Buckets()
         self._distributions = Distributions()
-        self._slowest = Slowest(SLOWEST, SLOWEST_OF_API, self._exchange)
+        self._slowest = Slowest(SLOWEST, SLOWEST_OF_API, Bodies(captures, view).exchange)
 
     def read(self) -> None:
         """Read the captures in one pass."""
@@ -167,55 +153,6 @@ class PageData:
             }
             for one in self._summary.problems.all
         ]
-
-    # -- the slowest exchanges
-
-    def _exchange(self, exchange: Exchange, entities: Entities, latency: int) -> dict[str, Any]:
-        row = exchange.main_row
-        return {
-            "time": time_text(row.time_ns),
-            "latency_ns": latency,
-            "api": row.api_name or "unknown",
-            "version": row.api_version,
-            "client": shown_text(row.client_id or exchange.client.rpartition(":")[0]),
-            "address": exchange.client,
-            "broker": exchange.broker,
-            "topics": [
-                shown_text(topic.name or topic.id_text or "")
-                for topic in list(entities.topics.values())[:MAX_SERIES]
-            ],
-            "errors": [ErrorCode.name_of(code) for code in list(entities.error_codes)[:MAX_SERIES]],
-            "request": self._message(exchange, exchange.request),
-            "response": self._message(exchange, exchange.response),
-        }
-
-    def _message(self, exchange: Exchange, row: Row | None) -> dict[str, Any] | None:
-        if row is None:
-            return None
-        file, packet = self._captures.context.traffic.place(row.packet)
-        return {
-            "file": shown_text(file),
-            "packet": packet,
-            "bytes": row.length + 4,
-            "status": row.status.value,
-            "error": shown_text(row.error),
-            "body": self._body(Entry(file, None, exchange.client, exchange.broker, row)),
-        }
-
-    def _body(self, entry: Entry) -> str:
-        if entry.row.length > MAX_FRAME:
-            return f"(bodies above {MAX_FRAME:,} bytes are not shown)"
-        text = json.dumps(body(entry, self._view), indent=1, ensure_ascii=False)
-        text = "\n".join(map(printable, text.split("\n")))
-        if len(text) <= MAX_BODY:
-            return text
-        return f"{text[:MAX_BODY]}\n... ({len(text):,} characters)"
-
-
-def shown_text(text: str) -> str:
-    """Escape untrusted text, and shorten it."""
-    shown = printable(text[: MAX_TEXT + 1])
-    return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
 
 
 def listed(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkawire.display import printable
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.reports.assignments import assignments
 
 from ..group_timeline import assigned_text
+from .bodies import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,6 @@ MAX_ENTRIES: Final = 400
 MAX_PARTITIONS: Final = 64
 """Partitions of an assignment that have rows of their own."""
 
-MAX_TEXT: Final = 300
-
 
 def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
     """Return the JSON form of a group. until_ns: the end of the capture."""
@@ -33,9 +31,9 @@ def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
     members = {one: at for at, one in enumerate(islice(group.members, MAX_ENTRIES))}
     shown = [one for one in held if one.member_id in members][:MAX_ENTRIES]
     return {
-        "group": _text(group.group_id),
+        "group": shown_text(group.group_id),
         "protocol": "commits only" if group.protocol is None else group.protocol.value,
-        "assignors": [_text(one) for one in islice(group.assignors, 8)],
+        "assignors": [shown_text(one) for one in islice(group.assignors, 8)],
         "members": [_member(group.members[one]) for one in members],
         "assignments": [_assignment(one, members) for one in shown],
         "rebalances": [_rebalance(one) for one in rebalances[:MAX_ENTRIES]],
@@ -54,9 +52,9 @@ def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
 
 def _member(member: Member) -> dict[str, Any]:
     return {
-        "member": _text(member.member_id),
-        "client": _text(member.client_id or member.address),
-        "software": _text(str(member.software or "")),
+        "member": shown_text(member.member_id),
+        "client": shown_text(member.client_id or member.address),
+        "software": shown_text(str(member.software or "")),
         "commits": member.commits,
     }
 
@@ -66,14 +64,14 @@ def _assignment(one: Assignment, members: dict[str, int]) -> dict[str, Any]:
         "member": members[one.member_id],
         "from_ms": one.from_ns / 1e6,
         "until_ms": one.until_ns / 1e6,
-        "text": _text(assigned_text(one.partitions)),
+        "text": shown_text(assigned_text(one.partitions)),
         "partitions": list(islice(_names(one.partitions), MAX_PARTITIONS)),
     }
 
 
 def _names(partitions: Partitions) -> Iterator[str]:
     for topic, numbers in partitions:
-        name = _text(topic.name or topic.id_text or "")
+        name = shown_text(topic.name or topic.id_text or "")
         yield from (f"{name}-{number}" for number in numbers)
 
 
@@ -81,16 +79,11 @@ def _rebalance(one: Rebalance) -> dict[str, Any]:
     return {
         "from_ms": one.noticed_ns / 1e6,
         "until_ms": None if one.ended_ns is None else one.ended_ns / 1e6,
-        "reason": _text(one.reason or "unknown cause"),
-        "client": _text(one.client_id or ""),
+        "reason": shown_text(one.reason or "unknown cause"),
+        "client": shown_text(one.client_id or ""),
         "duration_ns": one.duration_ns,
         "stops": one.stops_consumption,
         "stopped_ns": one.stopped_ns,
         "generation": one.generation,
         "members": one.members,
     }
-
-
-def _text(text: str) -> str:
-    shown = printable(text[: MAX_TEXT + 1])
-    return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
