@@ -46,6 +46,7 @@ VERBS: Final = {
     "report": Verb(
         "report", "report", "Write a page with charts: traffic, latency, errors, groups."
     ),
+    "top": Verb("top", "top", "Show live rates: requests, bytes, latency, errors."),
     "encode": Verb(
         "encode",
         "encode",
