@@ -9,7 +9,7 @@ request in flight is counted until its exchange is complete, whatever its age.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
@@ -109,7 +109,7 @@ class Windows(Collector):
         second = last.time_ns // SECOND
         slot = self._slots.get(second)
         if slot is None:
-            if second <= self.last_ns // SECOND - self._seconds:
+            if second < self._oldest(self.last_ns):
                 return
             slot = self._slots[second] = {kind: {} for kind in (TOTAL, *KINDS)}
             self._forget(self.last_ns)
@@ -131,9 +131,13 @@ class Windows(Collector):
                 del flying[name]
 
     def _forget(self, now_ns: int) -> None:
-        oldest = now_ns // SECOND - self._seconds
-        for second in [one for one in self._slots if one <= oldest]:
+        oldest = self._oldest(now_ns)
+        for second in [one for one in self._slots if one < oldest]:
             del self._slots[second]
+
+    def _oldest(self, now_ns: int) -> int:
+        """Return the oldest slot that counts: so many whole seconds, and the present one."""
+        return now_ns // SECOND - self._seconds
 
     # -- results
 
@@ -156,7 +160,7 @@ class Windows(Collector):
 
     def _elapsed(self, now_ns: int) -> float:
         """Return the seconds that the slots cover."""
-        start = max(self._first_ns, (now_ns // SECOND - self._seconds + 1) * SECOND)
+        start = max(self._first_ns, self._oldest(now_ns) * SECOND)
         return max(1.0, (now_ns - start) / SECOND)
 
 
@@ -204,16 +208,18 @@ def _rate(name: str, count: Count | None, in_flight: int, seconds: float) -> Rat
     )
 
 
-SORTS: Final = ("requests", "bytes", "latency", "errors", "in flight")
+_ORDERS: Final[dict[str, Callable[[Rate], float]]] = {
+    "requests": lambda one: one.requests,
+    "bytes": lambda one: one.bytes,
+    "latency": lambda one: one.p99_ns or 0,
+    "errors": lambda one: one.errors,
+    "in flight": lambda one: one.in_flight,
+}
+
+SORTS: Final = tuple(_ORDERS)
 
 
 def busiest(rates: Iterable[Rate], by: str) -> list[Rate]:
-    """Sort rates, the highest first. by: one of SORTS."""
-    key = {
-        "requests": lambda one: one.requests,
-        "bytes": lambda one: one.bytes,
-        "latency": lambda one: one.p99_ns or 0,
-        "errors": lambda one: one.errors,
-        "in flight": lambda one: one.in_flight,
-    }[by]
-    return sorted(rates, key=lambda one: (-key(one), -one.requests, one.name))
+    """Sort rates, the highest first, and the others last. by: one of SORTS."""
+    order = _ORDERS[by]
+    return sorted(rates, key=lambda one: (one.name == OTHERS, -order(one), -one.requests, one.name))

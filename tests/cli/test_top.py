@@ -20,6 +20,7 @@ import pytest
 from rich.cells import cell_len
 
 from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.rows import Located
 from kafkawire.reports import windows
 from kafkawire.reports.quantiles import Quantiles
 from kafkawire.reports.reading import Reading
@@ -81,7 +82,7 @@ def test_requests_are_in_flight_until_their_response(tmp_path: Path) -> None:
     captures = Reading(Traffic([scenario.save(tmp_path / "c.pcap")]), Progress(1))
     found = Windows(captures, 10)
     for item in captures.context.located():
-        if hasattr(item, "row"):
+        if isinstance(item, Located):
             found.row(item)
     flying = {kind: dict(counts) for kind, counts in found._flying.items()}
     assert flying["api"] == {"Metadata": 1, "Heartbeat": 1}, "no exchange was complete yet"

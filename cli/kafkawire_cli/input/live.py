@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader, RawIOBase
+from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -61,7 +62,6 @@ class Ticker:
             if self._keys in ready:
                 self._take_keys()
             if stream in ready:
-                self.data_at = monotonic()
                 return not self.quit
         return False
 
@@ -90,6 +90,8 @@ class LiveStream(RawIOBase):
             return 0
         view = memoryview(buffer).cast("B")
         data = self._stream.read1(len(view))
+        if data:
+            self._ticker.data_at = monotonic()
         view[: len(data)] = data
         return len(data)
 
@@ -151,20 +153,37 @@ def captured(command: list[str]) -> Iterator[BinaryIO]:
     """Capture packets; InputError with the program's message if it fails."""
     with tempfile.TemporaryFile() as messages, _started(command, messages) as running:
         assert running.stdout is not None
-        stopped = False
+        error: InputError | None = None
         try:
-            yield running.stdout  # type: ignore[misc]  # buffered, as bufsize says
+            yield BufferedReader(running.stdout)  # type: ignore[type-var]  # IO[bytes] is raw
+        except InputError as caught:  # such as no packets at all
+            error = caught
         finally:
-            stopped = running.poll() is None
-            running.terminate()
-            code = running.wait()
-        messages.seek(0)
-        lines = messages.read().decode(errors="replace").strip().splitlines()
-        if code and not stopped:
-            raise InputError(f"{command[0]}: {lines[-1] if lines else f'exit code {code}'}")
+            code = _ended(running)
+        if code:
+            messages.seek(0)
+            lines = messages.read().decode(errors="replace").strip().splitlines()
+            message = " ".join(lines[-2:]) or f"exit code {code}"
+            raise InputError(f"{Path(command[0]).name}: {message}")
+        if error is not None:
+            raise error
+
+
+EXIT_SECONDS: Final = 0.3
+"""How long a program that has closed its output may take to exit."""
+
+
+def _ended(running: subprocess.Popen[bytes]) -> int:
+    """End a program; return its exit code, 0 if it was still running."""
+    try:
+        return running.wait(EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.terminate()
+        running.wait()
+        return 0
 
 
 def _started(command: list[str], messages: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages, bufsize=0
     )

@@ -126,9 +126,8 @@ def _summary(total: Rate) -> str:
 
 
 def _choices(keys: dict[str, str], chosen: str) -> str:
-    return "  ".join(
-        f"{key}:{f'[{name}]' if name == chosen else name}" for key, name in keys.items()
-    )
+    shown = {name: f"[{name}]" if name == chosen else name for name in keys.values()}
+    return "  ".join(f"{key}:{shown[name]}" for key, name in keys.items())
 
 
 def _number(value: float) -> str:

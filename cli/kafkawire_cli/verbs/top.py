@@ -6,12 +6,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
-
-from kafkawire.display import printable
 
 from ..input.inputs import InputError
 from ..input.live import Ticker, capture_command, captured, keyboard, live
@@ -58,7 +57,8 @@ def top(
     brokers = known(port, broker)
     try:
         if interface is None:
-            _watch(_opened(given or "-"), brokers, interval)
+            with _opened(given or "-") as stream:
+                _watch(stream, brokers, interval)
         else:
             with captured(capture_command(interface, port)) as stream:
                 _watch(stream, brokers, interval)
@@ -69,9 +69,14 @@ def top(
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _opened(name: str) -> BinaryIO:
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
     (source,) = sources("top", [name]).captures
-    return source if not hasattr(source, "open") else source.open("rb")
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            yield file
+    else:
+        yield source
 
 
 def _watch(stream: BinaryIO, brokers: Known, interval: float) -> None:
@@ -117,12 +122,14 @@ class _Shown:
             quiet = monotonic() - self.ticker.data_at
             return windows.last_ns + round(quiet * 1e9)
 
+        heading = [f"{render.HEADING}\n"]
+
         def print_line() -> None:
-            print(render.line(windows, now()), flush=True)
+            print("".join(heading) + render.line(windows, now()), flush=True)
+            heading.clear()
 
         if self._keys is None:
             self._draw = print_line
-            print(render.HEADING, flush=True)
             yield
             print_line()
             return
@@ -141,5 +148,4 @@ class _Shown:
         finally:
             sys.stdout.write(render.LEAVE)
             sys.stdout.flush()
-        print(printable(render.HEADING))
         print_line()
