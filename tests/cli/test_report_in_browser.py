@@ -21,6 +21,7 @@ MARKUP: Final = (
     "<a href='javascript:alert(1)'>$x$ %{y} {{script}} &lt;\u2028"
 )
 SHOWN: Final = MARKUP.replace("\u2028", r"\u2028")
+PHONE: Final = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": False}
 CHARTS: Final = (
     "requests",
     "bytes",
@@ -212,6 +213,10 @@ def test_groups(page: Page, group_range: str) -> None:
 def test_nothing_is_wider_than_a_phone(page: Page, group_range: str) -> None:
     page.open(group_range, width=380)
     assert page.do("document.documentElement.scrollWidth") <= 380
+    widths = "[...document.querySelectorAll('.main-svg')].map((one) => one.clientWidth)"
+    assert max(page.do(widths)) <= 380
+    page.call("Emulation.setDeviceMetricsOverride", **{**PHONE, "width": 330})
+    page.wait(f"Math.max(...{widths}) <= 330")
 
 
 def test_hostile_names_stay_text(page: Page, hostile: str) -> None:

@@ -27,9 +27,9 @@ function drawGroups() {
 function factsOf(group) {
   const facts = [
     `${group.protocol}${group.assignors.length ? ` (${group.assignors.join(", ")})` : ""}`,
-    `${count(group.members.length)} members`, `${count(group.rebalances.length)} rebalances`,
+    several(group.members.length, "member"), several(group.rebalances.length, "rebalance"),
     group.stopped_ns ? `unavailable for ${duration(group.stopped_ns)}` : "",
-    `${count(group.commits)} commits`,
+    several(group.commits, "commit"),
     ...Object.entries(group.errors).map(([code, number]) => `${code} ${count(number)}`),
     ...Object.entries(group.left_out).filter(([, number]) => number).map(([what, number]) => `${count(number)} ${what} left out`),
   ];
@@ -41,6 +41,16 @@ function factsOf(group) {
 function ganttBars(group, rows) {
   if (rows === "members") return group.assignments.map((one) => [`m${one.member}`, one]);
   return group.assignments.flatMap((one) => one.partitions.map((name) => [name, one]));
+}
+
+// The time that a group's chart shows: of the group, or what the user zoomed to.
+function rangeOfGroup(group) {
+  if (zoom) return zoom;
+  const times = [...group.assignments, ...group.rebalances].flatMap((one) => [one.from_ms, one.until_ms ?? one.from_ms]);
+  times.push(...group.lags.map(([ms]) => ms));
+  if (!times.length) return rangeOfTimes().range;
+  const from = Math.min(...times), to = Math.max(...times), space = Math.max((to - from) / 50, 1);
+  return [from - space, to + space];
 }
 
 function drawGantt(group, rows) {
@@ -75,7 +85,7 @@ function drawGantt(group, rows) {
   const split = lagPixels / (pixels + lagPixels);
   draw("chart-group", traces, layout({
     height, barmode: "overlay", bargap: 0.25, hovermode: "closest",
-    xaxis: axis({ type: "date", anchor: withLag ? "y2" : "y", ...rangeOfTimes() }),
+    xaxis: axis({ type: "date", anchor: withLag ? "y2" : "y", range: rangeOfGroup(group) }),
     yaxis: axis({
       type: "category", domain: [withLag ? split + 0.03 : 0, 1], categoryorder: "array", categoryarray: listed,
       range: [-0.5, listed.length - 0.5],

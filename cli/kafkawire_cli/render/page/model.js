@@ -109,6 +109,10 @@ function count(number) {
   return number.toLocaleString("en-US");
 }
 
+function several(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 function scaled(amount, units, digits = 3) {
   let size = Math.abs(amount), at = 0;
   while (size >= 1000 && at + 1 < units.length) { size /= 1000; at += 1; }

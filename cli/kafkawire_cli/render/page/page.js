@@ -67,7 +67,6 @@ function tile(value, name) {
 
 function drawOverview() {
   const all = DATA.overview;
-  const several = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
   byId("captures").textContent = `${DATA.captures.join(", ")} \u00b7 ${several(all.files, "file")}, ${bytes(all.bytes)}`
     + (all.first ? ` \u00b7 ${time(all.first).slice(0, 19)} UTC for ${all.duration}` : "");
   if (DATA.interrupted) {

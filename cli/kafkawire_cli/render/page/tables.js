@@ -25,11 +25,12 @@ function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." 
   const place = byId(id);
   if (!rows.length) return place.replaceChildren(empty(none));
   const textOf = (column, row) => column.text ? column.text(row) : String(column.value(row) ?? "");
+  const used = columns.filter((column) => rows.some((row) => textOf(column, row) !== ""));
   const wantedText = state.search.toLowerCase();
   let found = rows.filter((row) =>
-    !wantedText || columns.some((one) => textOf(one, row).toLowerCase().includes(wantedText)));
-  if (state.column !== null) {
-    const column = columns[state.column];
+    !wantedText || used.some((one) => textOf(one, row).toLowerCase().includes(wantedText)));
+  const column = used.find((one) => one.title === state.column);
+  if (column) {
     const order = (one, two) => {
       const [left, right] = [column.value(one), column.value(two)];
       if (left === null || left === undefined || right === null || right === undefined) {
@@ -41,18 +42,18 @@ function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." 
     found = [...found].sort(order);
   }
   const shown = state.all ? found : found.slice(0, SHOWN_ROWS);
-  const head = element("tr", {}, ...columns.map((column, at) => {
-    const mark = state.column === at ? (state.down ? " \u2193" : " \u2191") : "";
+  const head = element("tr", {}, ...used.map((column) => {
+    const mark = state.column === column.title ? (state.down ? " \u2193" : " \u2191") : "";
     return element("th", {
       textContent: column.title + mark, className: column.number ? "number" : "", scope: "col",
       onclick: () => {
-        state.down = state.column === at ? !state.down : Boolean(column.number);
-        state.column = at;
+        state.down = state.column === column.title ? !state.down : Boolean(column.number);
+        state.column = column.title;
         redraw();
       },
     });
   }));
-  const body = shown.map((row) => element("tr", {}, ...columns.map((column) => {
+  const body = shown.map((row) => element("tr", {}, ...used.map((column) => {
     const cell = element("td", {
       className: [column.number ? "number" : "", column.wide ? "wide" : "", column.short ? "short" : "",
         column.mark ? column.mark(row) : ""].join(" ").trim(),
