@@ -33,6 +33,7 @@ from kafkawire.reports.reading import Reading
 from kafkawire.reports.slowest import Slowest
 from kafkawire.reports.watermarks import Watermarks
 from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.render.page import data as data_of_page
 from kafkawire_cli.render.page import document
 from tests.capture import truth
 from tests.capture.written import Scenario
@@ -186,6 +187,20 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     missing = run("report", CAPTURE, "-o", tmp_path / "none" / "report.html")
     assert missing.exit_code == 2
     assert "No such file" in missing.stderr
+
+
+def test_large_groups_and_bodies_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = FIXTURES / "captures" / "ck-848.pcap"
+    _, whole = written(tmp_path, CAPTURE, many)
+    assert (len(whole["groups"]["rows"]), whole["groups"]["left_out"]) == (2, 0)
+    monkeypatch.setattr(data_of_page, "MAX_BYTES", 1000)
+    _, data = written(tmp_path, CAPTURE, many)
+    assert (len(data["groups"]["rows"]), data["groups"]["left_out"]) == (1, 1)
+    assert len(data["slowest"]) == len(whole["slowest"])
+    assert data["slowest"][0] == whole["slowest"][0]
+    assert data["slowest"][-1]["request"]["body"].startswith("(left out")
 
 
 # -- exchanges over time

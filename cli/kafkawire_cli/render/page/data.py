@@ -6,7 +6,8 @@ were left out. Untrusted text is escaped as for a terminal; secrets are hidden a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafkawire.capture.files.blocks import NO_TIME
@@ -32,11 +33,17 @@ if TYPE_CHECKING:
 MAX_SERIES: Final = 12
 """Clients, and topics, that charts can be filtered by."""
 
-MAX_CELLS: Final = 20_000
+MAX_CELLS: Final = 12_000
 MAX_ROWS: Final = 200
 """Rows of a table."""
 
 MAX_GROUPS: Final = 50
+MAX_VERSIONS: Final = 40
+"""APIs of a client whose versions are listed."""
+
+MAX_BYTES: Final = 1_500_000
+"""Size of all groups together, and of all bodies of the slowest exchanges."""
+
 SLOWEST: Final = 30
 SLOWEST_OF_API: Final = 3
 T = TypeVar("T")
@@ -75,7 +82,7 @@ class PageData:
             "series": self._series(),
             "distributions": {kind: self._distribution(kind) for kind in KINDS},
             "groups": self._groups(),
-            "slowest": self._slowest.all,
+            "slowest": self._slowest_exchanges(),
             "clients": self._clients(),
             "problems": self._problems(),
         }
@@ -117,7 +124,18 @@ class PageData:
             self._summary.groups.all, key=lambda one: (-one.events - one.commits, one.group_id)
         )
         until = self._summary.clients.last_ns
-        return listed(found, lambda group: group_json(group, until), MAX_GROUPS)
+        rows = list(within((group_json(one, until) for one in found[:MAX_GROUPS]), MAX_BYTES))
+        return {"rows": rows, "left_out": len(found) - len(rows)}
+
+    def _slowest_exchanges(self) -> list[dict[str, Any]]:
+        """Return the slowest exchanges; the fastest of them without bodies, if they are large."""
+        found = self._slowest.all
+        whole = sum(1 for _ in within(found, MAX_BYTES))
+        for one in found[whole:]:
+            for message in (one["request"], one["response"]):
+                if message is not None:
+                    message["body"] = "(left out: the bodies of slower exchanges are large)"
+        return found
 
     def _clients(self) -> dict[str, Any]:
         target = self._target
@@ -161,6 +179,16 @@ def listed(
     """Return the first entries of a list, and how many were left out."""
     shown = top(found, most)
     return {"rows": [to_json(one) for one in shown.first], "left_out": shown.left_out}
+
+
+def within(rows: Iterable[T], size: int) -> Iterator[T]:
+    """Take the first entries whose JSON is not larger than `size` together; one at least."""
+    used = 0
+    for row in rows:
+        used += len(json.dumps(row))
+        if used > size and used > len(json.dumps(row)):
+            return
+        yield row
 
 
 def series_json(counts: Counts) -> dict[str, Any]:
@@ -240,6 +268,6 @@ def _client_json(client: Client) -> dict[str, Any]:
         "groups": [shown_text(group) for group in list(client.groups)[:MAX_SERIES]],
         "versions": [
             f"{shown_text(api)} {','.join(f'v{one}' for one in versions[:MAX_SERIES])}"
-            for api, versions in list(client.apis().items())[:MAX_ROWS]
+            for api, versions in list(client.apis().items())[:MAX_VERSIONS]
         ],
     }

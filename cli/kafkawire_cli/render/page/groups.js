@@ -40,7 +40,7 @@ function factsOf(group) {
 // The bars of assignments: [row key, assignment].
 function ganttBars(group, rows) {
   if (rows === "members") return group.assignments.map((one) => [`m${one.member}`, one]);
-  return group.assignments.flatMap((one) => one.partitions.map((name) => [name, one]));
+  return group.assignments.flatMap((one) => one.partitions.map(([topic, number]) => [`${group.topics[topic]}-${number}`, one]));
 }
 
 // The time that a group's chart shows: of the group, or what the user zoomed to.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkawire.reports.assignments import Assignment, Partitions
     from kafkawire.reports.group import GroupHistory, Member, Rebalance
 
-MAX_ENTRIES: Final = 400
+MAX_ENTRIES: Final = 300
 """Assignments, rebalances and members of a group."""
 
 MAX_PARTITIONS: Final = 64
@@ -30,12 +30,14 @@ def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
     rebalances = sorted(group.rebalances, key=lambda one: one.noticed_ns)
     members = {one: at for at, one in enumerate(islice(group.members, MAX_ENTRIES))}
     shown = [one for one in held if one.member_id in members][:MAX_ENTRIES]
+    topics: dict[str, int] = {}
     return {
         "group": shown_text(group.group_id),
         "protocol": "commits only" if group.protocol is None else group.protocol.value,
         "assignors": [shown_text(one) for one in islice(group.assignors, 8)],
         "members": [_member(group.members[one]) for one in members],
-        "assignments": [_assignment(one, members) for one in shown],
+        "assignments": [_assignment(one, members, topics) for one in shown],
+        "topics": list(topics),
         "rebalances": [_rebalance(one) for one in rebalances[:MAX_ENTRIES]],
         "lags": [(ns / 1e6, lag) for ns, lag in group.lags.points],
         "commits": group.commits,
@@ -59,20 +61,22 @@ def _member(member: Member) -> dict[str, Any]:
     }
 
 
-def _assignment(one: Assignment, members: dict[str, int]) -> dict[str, Any]:
+def _assignment(one: Assignment, members: dict[str, int], topics: dict[str, int]) -> dict[str, Any]:
+    """Return the JSON form; partitions are the numbers of a topic and of a partition in it."""
     return {
         "member": members[one.member_id],
         "from_ms": one.from_ns / 1e6,
         "until_ms": one.until_ns / 1e6,
         "text": shown_text(assigned_text(one.partitions)),
-        "partitions": list(islice(_names(one.partitions), MAX_PARTITIONS)),
+        "partitions": list(islice(_numbers(one.partitions, topics), MAX_PARTITIONS)),
     }
 
 
-def _names(partitions: Partitions) -> Iterator[str]:
+def _numbers(partitions: Partitions, topics: dict[str, int]) -> Iterator[tuple[int, int]]:
     for topic, numbers in partitions:
         name = shown_text(topic.name or topic.id_text or "")
-        yield from (f"{name}-{number}" for number in numbers)
+        at = topics.setdefault(name, len(topics))
+        yield from ((at, number) for number in numbers)
 
 
 def _rebalance(one: Rebalance) -> dict[str, Any]:
