@@ -32,6 +32,9 @@ MAX_NAMES: Final = 500
 
 OTHERS: Final = "(others)"
 
+LATE: Final = 60
+"""Seconds that a message may be older than one before it, before the clock is taken to be set."""
+
 Names = list[tuple[str, str]]
 """Kinds and names."""
 
@@ -80,10 +83,8 @@ class Windows(Collector):
     def row(self, found: Located) -> None:
         """Count a request as in flight."""
         row = found.row
-        if row.time_ns > self.last_ns:
-            self.last_ns = row.time_ns
-            if self._first_ns == NO_TIME:
-                self._first_ns = row.time_ns
+        if row.time_ns != NO_TIME:
+            self._advance(row.time_ns)
         if row.direction != "request" or not row.is_message or row.correlation_id is None:
             return
         if found.connection is None or found.client is None or found.broker is None:
@@ -97,6 +98,15 @@ class Windows(Collector):
         self._in_flight[_key(flying.connection, row)] = names
         for kind, name in names:
             self._flying[kind][name] += 1
+
+    def _advance(self, time_ns: int) -> None:
+        """Note the time of a message; if it is far behind, that of an earlier one was wrong."""
+        if self.last_ns == NO_TIME:
+            self._first_ns = time_ns
+        if time_ns < self.last_ns - LATE * SECOND:
+            self._first_ns = self.last_ns = time_ns
+            self._forget(time_ns)
+        self.last_ns = max(self.last_ns, time_ns)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count a complete exchange, at the time of its last message."""
@@ -131,8 +141,8 @@ class Windows(Collector):
                 del flying[name]
 
     def _forget(self, now_ns: int) -> None:
-        oldest = self._oldest(now_ns)
-        for second in [one for one in self._slots if one < oldest]:
+        oldest, now = self._oldest(now_ns), now_ns // SECOND
+        for second in [one for one in self._slots if not oldest <= one <= now]:
             del self._slots[second]
 
     def _oldest(self, now_ns: int) -> int:

@@ -75,6 +75,17 @@ def test_old_seconds_are_forgotten() -> None:
     assert found._slots == {}
 
 
+def test_one_wrong_time_does_not_hide_what_follows(tmp_path: Path) -> None:
+    scenario = Scenario()
+    for _ in range(20):
+        scenario.request("Metadata", 1).respond("Metadata", 1)
+    wrong = scenario.packets[9]
+    scenario.packets[9] = wrong._replace(time_ns=wrong.time_ns + 10**18)
+    found = read(scenario.save(tmp_path / "c.pcap"), seconds=10)
+    assert found.last_ns == scenario.packets[-1].time_ns
+    assert found.total(found.last_ns).requests > 10
+
+
 def test_requests_are_in_flight_until_their_response(tmp_path: Path) -> None:
     scenario = Scenario()
     scenario.request("Metadata", 1).respond("Metadata", 1)
