@@ -175,6 +175,15 @@ def test_without_its_library_the_command_says_what_to_install(
     assert not (tmp_path / "x.html").exists()
 
 
+def test_a_capture_is_not_overwritten(tmp_path: Path) -> None:
+    copy = tmp_path / "c.pcap"
+    copy.write_bytes(CAPTURE.read_bytes())
+    result = run("report", copy, "-o", tmp_path / "." / "c.pcap")
+    assert result.exit_code == 2
+    assert "is one of the captures" in result.stderr
+    assert copy.read_bytes() == CAPTURE.read_bytes()
+
+
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no capture")

@@ -50,6 +50,8 @@ def report(
     """
     releases = releases_of_kafka()
     release = known_release(target or latest_release(releases), releases)
+    if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
+        raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
     charts = _library()
     options = ReportOptions(port=port, broker=broker)
     with reading("report", given, options) as captures:
