@@ -49,6 +49,10 @@ VERBS: Final = {
         "Show transactions: partitions, offsets, aborts, hanging ones.",
     ),
     "sql": Verb("sql", "sql", "Query captures in SQL."),
+    "report": Verb(
+        "report", "report", "Write a page with charts: traffic, latency, errors, groups."
+    ),
+    "top": Verb("top", "top", "Show live rates: requests, bytes, latency, errors."),
     "encode": Verb(
         "encode",
         "encode",

@@ -6,7 +6,7 @@ Law: the lag of a partition whose end offset is unknown is unknown, not zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType
@@ -54,6 +54,36 @@ class Offsets:
     @property
     def lag(self) -> int | None:
         return self._lag if self._known else None
+
+
+MAX_POINTS: Final = 500
+"""Points of a series over time."""
+
+
+class LagSeries:
+    """The total lag of a group at its commits; of a long series, the maximum of several commits.
+
+    points: times and lags, MAX_POINTS at most.
+    """
+
+    def __init__(self) -> None:
+        self.points: list[tuple[int, int]] = []
+        self._stride = 1
+        self._merged = 0  # commits in the last point
+
+    def add(self, time_ns: int, lag: int) -> None:
+        """Add the lag after a commit."""
+        if self.points and self._merged < self._stride:
+            last = self.points[-1]
+            self.points[-1] = (time_ns, lag) if lag >= last[1] else last
+            self._merged += 1
+            return
+        if len(self.points) >= MAX_POINTS:
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [max(pair, key=lambda point: point[1]) for pair in pairs]
+            self._stride *= 2
+        self.points.append((time_ns, lag))
+        self._merged = 1
 
 
 class Commits:

@@ -16,7 +16,7 @@ from kafkawire.protocol.error_code import ErrorCode
 
 from ..display import time_text
 from .client import Software
-from .commits import Commits, Offsets, offsets_json
+from .commits import Commits, LagSeries, Offsets, offsets_json
 
 MAX_ENTRIES: Final = 1000
 """Entries kept of the beginning of a timeline, and as many of its end."""
@@ -175,6 +175,7 @@ class GroupHistory:
         self.rebalances: list[Rebalance] = []
         self.failures: Counter[int] = Counter()
         self.committed = Offsets()
+        self.lags = LagSeries()
         self.committing: dict[tuple[str | None, str | None], Commits] = {}
         self._first: list[TimelineEvent | Commits] = []
         self._last: deque[TimelineEvent | Commits] = deque(maxlen=MAX_ENTRIES)

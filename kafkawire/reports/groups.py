@@ -155,6 +155,8 @@ class Groups(Collector):
         ]
         for at in partitions:
             history.committed.add(at)
+        if history.lag is not None:
+            history.lags.add(one.row.time_ns, history.lag)
         who = one.member_id, client_id
         commits = history.committing.get(who)
         if commits is None:

@@ -20,19 +20,27 @@ NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.
 
 
 class Example(NamedTuple):
-    """The first occurrence of a kind of problem, with its error."""
+    """An occurrence of a kind of problem, with its error."""
 
     file: str
     packet: int
     error: str
 
 
+MAX_EXAMPLES: Final = 20
+"""Occurrences of a kind of problem that are kept with their places."""
+
+
 class Problem:
-    """A kind of problem. bytes: of the affected messages, gaps or runs."""
+    """A kind of problem.
+
+    bytes: of the affected messages, gaps or runs. examples: the first occurrences.
+    """
 
     def __init__(self, kind: str, first: Example) -> None:
         self.kind = kind
         self.first = first
+        self.examples: list[Example] = []
         self.count = self.bytes = 0
 
     def json(self) -> dict[str, Any]:
@@ -64,9 +72,10 @@ class Problems(Collector):
     def add(self, found: Located, kind: str, size: int, error: str) -> None:
         """Count a problem of a row."""
         problem = self._found.get(kind)
-        if problem is None:
-            place = self._reading.context.traffic.place(found.row.packet)
-            problem = self._found[kind] = Problem(kind, Example(place[0], place[1], error))
+        if problem is None or len(problem.examples) < MAX_EXAMPLES:
+            example = Example(*self._reading.context.traffic.place(found.row.packet), error)
+            problem = self._found.setdefault(kind, Problem(kind, example))
+            problem.examples.append(example)
         problem.count += 1
         problem.bytes += size
 

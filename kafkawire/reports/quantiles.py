@@ -49,6 +49,16 @@ class Quantiles:
         else:
             self._not_positive += 1
 
+    def merge(self, other: Quantiles) -> None:
+        """Add the values of another."""
+        if other.min is None or other.max is None:
+            return
+        self.count += other.count
+        self.min = other.min if self.min is None else min(self.min, other.min)
+        self.max = other.max if self.max is None else max(self.max, other.max)
+        self._not_positive += other._not_positive
+        self._buckets.update(other._buckets)
+
     def at(self, share: float) -> int | None:
         """Return the smallest value that at least this share of the values does not exceed.
 

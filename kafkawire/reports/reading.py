@@ -89,7 +89,7 @@ class Reading:
 
     context: topic names and packet positions. watch: progress of reading. refused: number of given
     files that are not captures. where: only exchanges of which a message matches are passed, and
-    other rows that match.
+    other rows that match. interrupted: whether it was not read to its end.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class Reading:
         self.watch = watch
         self.refused = refused
         self.where = where
+        self.interrupted = False
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""

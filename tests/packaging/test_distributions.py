@@ -79,6 +79,13 @@ def test_wheel_is_typed_and_holds_all_sources(wheel: set[str], package: str) -> 
     assert sources | {f"{package}/py.typed"} <= wheel
 
 
+def test_wheel_holds_the_parts_of_the_report_page(wheel: set[str]) -> None:
+    folder = "cli/kafkawire_cli/render/page"
+    parts = [path for path in (ROOT / folder).iterdir() if path.suffix in (".css", ".html", ".js")]
+    assert {f"kafkawire_cli/render/page/{path.name}" for path in parts} <= wheel
+    assert len(parts) >= 7
+
+
 def test_wheel_names_its_licence_and_command(wheel: set[str]) -> None:
     information = {name.partition("/")[2] for name in wheel if ".dist-info/" in name}
     assert {"METADATA", "entry_points.txt", "licenses/LICENSE"} <= information

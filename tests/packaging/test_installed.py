@@ -27,7 +27,7 @@ def test_the_package_runs_as_the_command() -> None:
     assert "Requests" in ran.stdout
 
 
-def test_all_verbs_but_sparks_need_no_extra() -> None:
+def test_all_verbs_but_spark_and_report_need_no_extra() -> None:
     needed = {re.split(r"[^\w.-]", one)[0].lower() for one in PROJECT["dependencies"]}
     assert "pyarrow" in needed
     assert "arrow" not in PROJECT["optional-dependencies"]

@@ -163,6 +163,9 @@ class _PeekedStream(RawIOBase):
         self._head = head
         self._rest = rest
 
+    def fileno(self) -> int:
+        return self._rest.fileno()
+
     def readable(self) -> bool:
         return True
 

@@ -5,6 +5,7 @@ Law: what the shell completes is what the options accept, in their spelling.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from kafkawire.primitives import MessageInfo
+    from kafkawire_codegen.releases import Releases
 
 
 def suggestion(text: str, known: Iterable[str]) -> str:
@@ -100,6 +102,31 @@ def direction_of(text: str) -> str:
             param_hint="--direction",
         )
     return text
+
+
+def releases_of_kafka() -> Releases:
+    """Read which API versions each Kafka release has."""
+    from kafkawire_codegen import schemas_dir
+    from kafkawire_codegen.releases import read
+    from kafkawire_codegen.schema import RELEASES
+
+    return read(schemas_dir() / RELEASES)
+
+
+def latest_release(releases: Releases) -> str:
+    """Return the latest release; `trunk` is none."""
+    return [name for name in releases.ranges if name[:1].isdecimal()][-1]
+
+
+def known_release(target: str, releases: Releases) -> str:
+    """Find a release; a patch release has the protocol of its minor release."""
+    for text in (target, re.sub(r"^v?(\d+\.\d+)(\.\d+)?$", r"\1", target)):
+        if text in releases.ranges:
+            return text
+    raise typer.BadParameter(
+        f"unknown release {target!r}; releases: {', '.join(releases.ranges)}",
+        param_hint="--target",
+    )
 
 
 # -- completion by the shell

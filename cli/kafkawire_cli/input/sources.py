@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import typer
 
@@ -26,13 +26,22 @@ if TYPE_CHECKING:
     from kafkawire.reports.reading import Reading
 
 
+INTERRUPTED: Final = 130
+"""Exit code after an interrupt: 128 and the number of SIGINT, as shells have it."""
+
+
 @contextmanager
 def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Reading]:
-    """Open the captures; unreadable input ends the verb with exit code 2."""
+    """Open the captures; unreadable input ends the verb with exit code 2.
+
+    An interrupt ends the captures: the report covers what was read.
+    """
     pipes.keep_memory()
     try:
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
+
+        from .interrupts import InterruptibleTraffic, interrupts
 
         where = parse_filter(options.filters)
         endpoints = known(options.port, options.broker, options.keylog)
@@ -45,10 +54,17 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
                 watch=watch,
                 keylog=endpoints.keylog,
             )
-            yield Reading(traffic, watch, found.refused, where)
+            with interrupts() as noted:
+                captures = Reading(
+                    InterruptibleTraffic.of(traffic, noted), watch, found.refused, where
+                )
+                yield captures
+        captures.interrupted = noted.requested
     except InputError as error:
         refuse(verb, error)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:  # before the first packet, or the second one
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def refuse(verb: str, error: InputError) -> None:

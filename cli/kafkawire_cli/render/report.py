@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import typer
 
-from kafkawire.display import padded, printable, text_width
+from kafkawire.display import padded, plural, printable, text_width
 
 from ..input.options import Form
+from ..input.sources import INTERRUPTED
 from ..pipes import drop_output
 
 if TYPE_CHECKING:
@@ -81,13 +82,22 @@ def print_capture_report(
     """Print a report on captures.
 
     Exit 2 if a file was refused, because the report is incomplete, also if the output pipe was
-    closed.
+    closed. Exit 130 if reading was interrupted.
     """
     try:
         print_report(form, sections, as_json)
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
+    exit_if_incomplete(captures)
+
+
+def exit_if_incomplete(captures: Reading) -> None:
+    """Exit if the captures were not read completely, because of an interrupt or a refused file."""
+    if captures.interrupted:
+        note = f"interrupted after {plural(captures.watch.packets, 'packet')}"
+        typer.echo(f"kafkawire: {note}: the report covers these", err=True)
+        raise typer.Exit(INTERRUPTED)
     if captures.refused:
         raise typer.Exit(2)
 

@@ -14,7 +14,7 @@ from kafkawire.reports.apis import Apis
 from kafkawire.reports.clients import Clients
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.problems import Payload, Problem, Problems
-from kafkawire.reports.reading import Reading
+from kafkawire.reports.reading import Collector, Reading
 from kafkawire.reports.topics import Topic, Topics
 from kafkawire.reports.watermarks import Watermarks
 
@@ -42,7 +42,12 @@ class Summary:
 
     def read(self) -> None:
         """Read the captures in one pass."""
-        self.captures.read(
+        self.captures.read(*self.collectors)
+
+    @property
+    def collectors(self) -> list[Collector]:
+        """The collectors, in the order in which they need each other."""
+        return [
             self.clients,
             self.watermarks,
             self.groups,
@@ -50,7 +55,7 @@ class Summary:
             self.payload,
             self.problems,
             self.topics,
-        )
+        ]
 
     # -- as text
 

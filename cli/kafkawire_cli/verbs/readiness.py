@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kafkawire.display import plural
 
-from ..input.names import complete_release
+from ..input.names import complete_release, known_release, releases_of_kafka
 from ..input.options import DEFAULTS, Files, ReportOptions
 from ..input.sources import reading
 from ..render.report import Section, count_text, print_capture_report, top
@@ -17,7 +16,6 @@ from ..render.sections import client_name
 
 if TYPE_CHECKING:
     from kafkawire.reports.readiness import Judgement, Verdict
-    from kafkawire_codegen.releases import Releases
 
 
 def readiness(
@@ -40,8 +38,8 @@ def readiness(
 
     Exit code 0: all clients that could be checked are ready; 1: some are not; 2: usage error.
     """
-    releases = _releases()
-    release = _known(target, releases)
+    releases = releases_of_kafka()
+    release = known_release(target, releases)
     bound = options.limit()
     with reading("readiness", given, options) as captures:
         from kafkawire.reports.clients import Clients
@@ -58,25 +56,6 @@ def readiness(
     )
     if found.not_ready:
         raise typer.Exit(1)
-
-
-def _releases() -> Releases:
-    from kafkawire_codegen import schemas_dir
-    from kafkawire_codegen.releases import read
-    from kafkawire_codegen.schema import RELEASES
-
-    return read(schemas_dir() / RELEASES)
-
-
-def _known(target: str, releases: Releases) -> str:
-    """Find a release; a patch release has the protocol of its minor release."""
-    for text in (target, re.sub(r"^v?(\d+\.\d+)(\.\d+)?$", r"\1", target)):
-        if text in releases.ranges:
-            return text
-    raise typer.BadParameter(
-        f"unknown release {target!r}; releases: {', '.join(releases.ranges)}",
-        param_hint="--target",
-    )
 
 
 def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:

@@ -1,0 +1,1 @@
+"""The page of `kafkawire report`: one HTML file with charts, which needs no network."""

@@ -1,0 +1,91 @@
+"""`kafkawire report`: a page with charts of what captures contain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkawire.display import printable
+
+from ..input.inputs import InputError
+from ..input.names import known_release, latest_release, releases_of_kafka
+from ..input.options import BrokerOption, Files, PortOption, ReportOptions
+from ..input.sources import readable, reading, refuse
+from ..render.report import exit_if_incomplete
+
+if TYPE_CHECKING:
+    from ..render.page.data import PageData
+
+
+def report(
+    given: Files,
+    to: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")
+    ] = Path("report.html"),
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="Kafka release that clients are checked against [default: the latest].",
+            show_default=False,
+        ),
+    ] = None,
+    show_secrets: Annotated[
+        bool,
+        typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
+    ] = False,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Write a page with charts: traffic, latency, errors, groups.
+
+    \b
+    kafkawire report trace*.pcap -o report.html
+    kafkawire report trace.pcap --target 4.0
+
+    The page is one file and opens without network. Its charts need the package plotly:
+    pip install 'kafkawire[report]'.
+    """
+    releases = releases_of_kafka()
+    release = known_release(target or latest_release(releases), releases)
+    if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
+        raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
+    charts = _library()
+    options = ReportOptions(port=port, broker=broker)
+    with reading("report", given, options) as captures:
+        from ..render.messages import View
+        from ..render.page.data import PageData, Target
+
+        found = PageData(captures, View(secrets=show_secrets), Target(release, releases))
+        found.read()
+    try:
+        with readable(given, to):
+            size = _write(to, found, given, charts, private=show_secrets)
+    except InputError as error:
+        refuse("report", error)
+        raise typer.Exit(2) from None
+    typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
+    exit_if_incomplete(captures)
+
+
+def _library() -> str:
+    from ..render.page.document import NoLibraryError, library
+
+    try:
+        return library()
+    except NoLibraryError:
+        message = "the charts need plotly: pip install 'kafkawire[report]'"
+        refuse("report", InputError(message))
+        raise typer.Exit(2) from None
+
+
+def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:
+    from ..pipes import make_private
+    from ..render.page.document import document
+
+    page = document(found.json(given), charts).encode()
+    if private:
+        make_private(to)
+    return to.write_bytes(page)

@@ -1,0 +1,151 @@
+"""`kafkawire top`: live rates of requests, on a screen or as lines."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
+
+import typer
+
+from ..input.inputs import InputError
+from ..input.live import Ticker, capture_command, captured, keyboard, live
+from ..input.options import BrokerOption, PortOption
+from ..input.sources import INTERRUPTED, Known, known, readable, refuse, sources
+
+if TYPE_CHECKING:
+    from kafkawire.reports.windows import Windows
+
+
+SCREEN_SECONDS: Final = 10
+"""Seconds that the rates on the screen cover."""
+
+
+def top(
+    given: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Pipe or capture file; - for stdin.")
+    ] = None,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            "--interface", "-i", metavar="NAME", help="Capture here, by tcpdump or dumpcap."
+        ),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between updates.")
+    ] = 1.0,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Show live rates: requests, bytes, latency, errors.
+
+    \b
+    tcpdump -i any -U -w - tcp port 9092 | kafkawire top -
+    kafkawire top -i eth0 --port 9092
+    kafkawire top -i eth0 --interval 10 > rates.txt
+
+    Keys: a, c, t, g, b show APIs, clients, topics, groups, brokers; r, s, l, e, f sort by requests,
+    size, latency, errors, requests in flight; q quits. Without a terminal, a line is printed at
+    each update.
+    """
+    if (given is None) == (interface is None):
+        raise typer.BadParameter("expected - or a file, or else an --interface", param_hint="FILE")
+    brokers = known(port, broker)
+    try:
+        if interface is None:
+            with _opened(given or "-") as stream:
+                _watch(stream, brokers, interval)
+        else:
+            with captured(capture_command(interface, port)) as stream:
+                _watch(stream, brokers, interval)
+    except InputError as error:
+        refuse("top", error)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    (source,) = sources("top", [name]).captures
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            yield file
+    else:
+        yield source
+
+
+def _watch(stream: BinaryIO, brokers: Known, interval: float) -> None:
+    """Read packets until they end or the user quits, and show rates meanwhile."""
+    from kafkawire.capture.multifile import Traffic
+    from kafkawire.reports.reading import Reading
+    from kafkawire.reports.windows import Windows
+
+    from ..input.progress import Progress
+
+    with keyboard() as keys:
+        watch = Progress(1)
+        seconds = SCREEN_SECONDS if keys is not None else max(1, round(interval))
+        shown = _Shown(interval, keys)
+        traffic = Traffic(
+            [live(stream, shown.ticker)], brokers.ports, brokers=brokers.addresses, watch=watch
+        )
+        captures = Reading(traffic, watch)
+        windows = Windows(captures, seconds)
+        with shown.of(windows), readable(["-"]):
+            captures.read(windows)
+    if not watch.packets and not shown.ticker.quit:
+        typer.echo("kafkawire top: no packets", err=True)
+
+
+class _Shown:
+    """Shows rates: on a screen if there are keys, else as lines."""
+
+    def __init__(self, interval: float, keys: int | None) -> None:
+        self._draw: Callable[[], None] = lambda: None
+        self._press: Callable[[str], bool] = lambda _: True
+        self._keys = keys
+        self.ticker = Ticker(
+            interval, lambda: self._draw(), keys, on_key=lambda key: self._press(key)
+        )
+
+    @contextmanager
+    def of(self, windows: Windows) -> Iterator[None]:
+        """Show these rates, and the last ones at the end."""
+        from ..render import live as render
+
+        def now() -> int:
+            quiet = monotonic() - self.ticker.data_at
+            return windows.last_ns + round(quiet * 1e9)
+
+        heading = [f"{render.HEADING}\n"]
+
+        def print_line() -> None:
+            print("".join(heading) + render.line(windows, now()), flush=True)
+            heading.clear()
+
+        if self._keys is None:
+            self._draw = print_line
+            yield
+            print_line()
+            return
+        screen = render.Screen(windows)
+
+        def draw() -> None:
+            size = render.Size(*shutil.get_terminal_size())
+            sys.stdout.write(screen.text(now(), size))
+            sys.stdout.flush()
+
+        self._draw, self._press = draw, screen.press
+        sys.stdout.write(render.ENTER)
+        try:
+            draw()
+            yield
+        finally:
+            sys.stdout.write(render.LEAVE)
+            sys.stdout.flush()
+        print_line()
