@@ -44,7 +44,6 @@ LONG_FUNCTIONS: Final = {
     "kafkawire/capture/tables/extraction/body_reader.py::struct": "hot loop over field kinds",
     "kafkawire/capture/tables/extraction/messages.py::extract": "a line per column, hot",
     "kafkawire/records/builder.py::__init__": "declares the attributes of a native class",
-    "kafkawire/spark/plan/planning.py::with_placement": "the decision in one place",
 }
 LARGE_FOLDERS: Final = {
     "benchmarks": "a module per suite and its helpers",

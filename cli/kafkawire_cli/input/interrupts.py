@@ -121,6 +121,11 @@ class _Blocks:
         self._noted = noted
         self._stream = stream
 
+    @property
+    def key_logs(self) -> list[bytes]:
+        """The TLS key logs in the file so far."""
+        return self._capture.key_logs
+
     def __iter__(self) -> Iterator[PacketBlock]:
         if self._noted.requested:
             return
@@ -148,6 +153,7 @@ class InterruptibleTraffic(Traffic):
             brokers=traffic.brokers,
             watch=traffic.watch,
             reassembly=traffic.reassembly,
+            keylog=traffic.key_log,
         )
         made.noted = noted
         return made
