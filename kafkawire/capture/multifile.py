@@ -55,7 +55,10 @@ class Blocks(Protocol):
     """A file being read: its packet blocks, then its problems; and its TLS key logs so far."""
 
     problems: list[CaptureError]
-    key_logs: list[bytes]
+
+    @property
+    def key_logs(self) -> list[bytes]:
+        """The TLS key logs in the file so far."""
 
     def __iter__(self) -> Iterator[PacketBlock]: ...
 

@@ -139,9 +139,10 @@ def test_an_option(spark: SparkSession, tmp_path: Path, name: str) -> None:
 
 
 def test_every_option_is_tested() -> None:
-    """The others are tested elsewhere: rows of each table and split size, failing files."""
+    """The others are tested elsewhere: rows of each split size, failing files, directories."""
     tried = {option for case in CASES.values() for option in case.options}
-    others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError", "keylog"}
+    others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError"}
+    others |= {"keylog", "scratch"}
     assert tried | others == set(SETTERS)
 
 
