@@ -21,12 +21,12 @@ demo: $(READY)
 	@$(BIN)/kafkawire decode --format table fixtures/captures/kcat-kf.pcap
 	@printf '\n-- A consumer joins its group: SyncGroup and the assigned partitions\n\n'
 	@$(BIN)/kafkawire decode --format tree fixtures/captures/ck-group-range.pcap \
-		--filter api=SyncGroup
+		--filter 'api == SyncGroup'
 	@printf '\n-- Records of a transactional producer\n\n'
 	@$(BIN)/kafkawire decode --format tree --records fixtures/captures/ck-txn.pcap \
-		--filter api=Produce --filter direction=request
+		--filter 'api == Produce and direction == request'
 	@printf '\n-- Problems: lost packets, malformed responses\n\n'
-	@$(BIN)/kafkawire decode --format table --filter 'status=[!o]*' \
+	@$(BIN)/kafkawire decode --format table --filter 'status != ok' \
 		fixtures/captures/kcat-kf--loss.pcap fixtures/captures/kjs-all.pcap
 	@printf '\n-- A Heartbeat request, byte by byte\n\n'
 	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000

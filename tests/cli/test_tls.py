@@ -34,7 +34,7 @@ def test_rows_are_decrypted_in_one_process_and_in_several() -> None:
     assert statuses.count("ok") == 28
     assert decoded("--keylog", KEYS, "--jobs", "2") == text
     assert decoded("--keylog", KEYS, "--rotated") == text
-    produced = decoded("--keylog", KEYS, "--filter", "api=Produce")
+    produced = decoded("--keylog", KEYS, "--filter", "api == Produce")
     assert len(produced.splitlines()) == 6
 
 

@@ -25,7 +25,7 @@ def test_completion_scripts_are_offered(shell: str) -> None:
     ("words", "offered"),
     [
         ("kafkawire d", ["decode"]),
-        ("kafkawire s", ["summary", "serve", "schema", "spark"]),
+        ("kafkawire s", ["summary", "serve", "schema", "spark", "sql"]),
         ("kafkawire cl", ["clients", "cluster"]),
         ("kafkawire schema ", ["lint", "show", "diff", "coverage"]),
         ("kafkawire decode --red", ["--redact"]),
