@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..capture.multifile import Traffic
 from ..capture.tables import TABLES, read_tables
 from ..capture.tables.redaction import redacted
+from ..capture.tls.keylog import KeySource, as_key_log
 from ..sql import Database, Names
 from .html import MAX_ROWS, table_html
 from .messages import Messages, Options
@@ -121,6 +122,7 @@ class Capture:
             ports=options.ports,
             brokers=options.brokers,
             secrets=options.secrets,
+            keylog=options.keylog,
             bodies=columns is None or "body" in columns,
         ):
             yield name, redacted(name, batch) if options.redact else batch
@@ -137,7 +139,10 @@ class Capture:
 
     def traffic(self) -> Traffic:
         """Return a reader of located rows."""
-        return Traffic(list(self._files), self.options.ports, brokers=self.options.brokers)
+        options = self.options
+        return Traffic(
+            list(self._files), options.ports, brokers=options.brokers, keylog=options.keylog
+        )
 
 
 def open_capture(
@@ -146,15 +151,16 @@ def open_capture(
     brokers: Iterable[str] = (),
     secrets: bool = False,
     redact: bool = False,
+    keylog: KeySource = None,
 ) -> Capture:
     """Open captures, which are read as one.
 
     sources: paths, or patterns such as `trace*.pcap`. ports, brokers: ports of brokers, and brokers
     as `address:port`, where they are known. secrets: whether credentials are shown. redact: replace
-    keys and values of records by sizes and hashes.
+    keys and values of records by sizes and hashes. keylog: a TLS key log, or the path of one.
 
     Raises FileNotFoundError for a path or pattern without a file; BadMagic or TruncatedCapture for
-    a file that is not a capture; OSError.
+    a file that is not a capture; KeyLogError for one that is not a key log; OSError.
     """
     files: dict[Path, None] = {}
     for source in sources:
@@ -165,7 +171,7 @@ def open_capture(
         files |= dict.fromkeys(found)
     if not files:
         raise ValueError("no captures given")
-    options = Options(tuple(ports), tuple(brokers), secrets, redact)
+    options = Options(tuple(ports), tuple(brokers), secrets, redact, as_key_log(keylog))
     capture = Capture(list(files), options)
     for file in capture.files:
         _check(file)

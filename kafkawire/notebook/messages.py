@@ -14,6 +14,7 @@ from ..capture.multifile import Traffic
 from ..capture.redaction import redacted as without_records
 from ..capture.rows import Located, Row, Status
 from ..capture.tables.exchanges import since
+from ..capture.tls.keylog import KeyLog
 from ..display import time_text
 from ..messages import REGISTRY
 from ..primitives import Message
@@ -29,6 +30,7 @@ class Options(NamedTuple):
     brokers: tuple[str, ...]
     secrets: bool
     redact: bool
+    keylog: KeyLog
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import kafkawire
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
@@ -75,3 +76,21 @@ def test_a_key_log_that_cannot_be_read(tmp_path: Path) -> None:
         assert "\x1b[31m" not in output
         missing = run(verb, CAPTURE, "--keylog", str(tmp_path / "none"), code=2).output
         assert "No such file" in " ".join(missing.split())
+
+
+def test_queries_pages_and_live_rates_are_decrypted(tmp_path: Path) -> None:
+    query = "SELECT count(*) AS n FROM exchanges"
+    assert json.loads(run("sql", query, CAPTURE, "--keylog", KEYS, "-f", "jsonl").stdout)["n"] == 14
+    assert json.loads(run("sql", query, CAPTURE, "-f", "jsonl").stdout)["n"] == 0
+    page = tmp_path / "page.html"
+    run("report", CAPTURE, "--keylog", KEYS, "-o", str(page))
+    assert '"Produce"' in page.read_text()
+    assert not any(secret in page.read_text() for secret in SECRETS)
+    assert "ApiVersions" in run("top", CAPTURE, "--keylog", KEYS).stdout
+
+
+def test_in_python() -> None:
+    with kafkawire.open_capture(CAPTURE, keylog=KEYS) as capture:
+        assert sum(batch.num_rows for batch in capture.read("exchanges")) == 14
+        assert len(list(capture.messages(api="Produce"))) == 6
+        assert capture.summary()

@@ -9,9 +9,10 @@ import typer
 
 from kafkawire.display import printable
 
+from ..input.filters import FilterOption
 from ..input.inputs import InputError
-from ..input.names import known_release, latest_release, releases_of_kafka
-from ..input.options import BrokerOption, Files, PortOption, ReportOptions
+from ..input.names import complete_release, known_release, latest_release, releases_of_kafka
+from ..input.options import BrokerOption, Files, KeyLogOption, PortOption, ReportOptions
 from ..input.sources import readable, reading, refuse
 from ..render.report import exit_if_incomplete
 
@@ -30,20 +31,23 @@ def report(
             metavar="RELEASE",
             help="Kafka release that clients are checked against [default: the latest].",
             show_default=False,
+            autocompletion=complete_release,
         ),
     ] = None,
     show_secrets: Annotated[
         bool,
         typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
     ] = False,
+    wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
 ) -> None:
     """Write a page with charts: traffic, latency, errors, groups.
 
     \b
     kafkawire report trace*.pcap -o report.html
-    kafkawire report trace.pcap --target 4.0
+    kafkawire report trace.pcap --target 4.0 --filter "client ~ 'billing*'"
 
     The page is one file and opens without network. Its charts need the package plotly:
     pip install 'kafkawire[report]'.
@@ -53,7 +57,7 @@ def report(
     if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
         raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
     charts = _library()
-    options = ReportOptions(port=port, broker=broker)
+    options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog)
     with reading("report", given, options) as captures:
         from ..render.messages import View
         from ..render.page.data import PageData, Target

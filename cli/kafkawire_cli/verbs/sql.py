@@ -16,7 +16,7 @@ from kafkawire.errors import MissingPackage, QueryError
 
 from .. import pipes
 from ..input.inputs import InputError
-from ..input.options import ROW_FORMAT, BrokerOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.progress import progress
 from ..input.sources import Known, known, readable, refuse, sources
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
@@ -59,6 +59,7 @@ def sql(
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
     redact: Annotated[
         bool,
         typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
@@ -92,7 +93,7 @@ def sql(
     pipes.keep_memory()
     pipes.collect_at_exit()
     import_arrow()
-    shown = _Shown(show_secrets, redact)
+    brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)
     if to is not None and show_secrets:
         pipes.make_private(to)
     refused = 0
@@ -100,7 +101,7 @@ def sql(
         with (
             pipes.stop_at_closed_pipe(),
             _ended_by_sigterm(),
-            _database(files, known(port, broker), shown, keep=query is None) as (database, refused),
+            _database(files, brokers, shown, keep=query is None) as (database, refused),
             readable(files, to),
         ):
             if query is not None:
@@ -188,6 +189,7 @@ def _database(
                 brokers=brokers.addresses,
                 secrets=shown.secrets,
                 watch=watch,
+                keylog=brokers.keylog,
                 bodies=columns is None or "body" in columns,
             ):
                 yield name, redacted(name, batch) if shown.redact else batch

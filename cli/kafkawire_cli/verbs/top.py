@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
+from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import InputError
 from ..input.live import Ticker, capture_command, captured, keyboard, live
-from ..input.options import BrokerOption, PortOption
+from ..input.options import BrokerOption, KeyLogOption, PortOption
 from ..input.sources import INTERRUPTED, Known, known, readable, refuse, sources
 
 if TYPE_CHECKING:
+    from kafkawire.capture.filters import Filter
     from kafkawire.reports.windows import Windows
 
 
@@ -38,8 +40,10 @@ def top(
     interval: Annotated[
         float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between updates.")
     ] = 1.0,
+    wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
 ) -> None:
     """Show live rates: requests, bytes, latency, errors.
 
@@ -54,14 +58,14 @@ def top(
     """
     if (given is None) == (interface is None):
         raise typer.BadParameter("expected - or a file, or else an --interface", param_hint="FILE")
-    brokers = known(port, broker)
+    brokers, where = known(port, broker, keylog), parse_filter(wanted)
     try:
         if interface is None:
             with _opened(given or "-") as stream:
-                _watch(stream, brokers, interval)
+                _watch(stream, brokers, where, interval)
         else:
             with captured(capture_command(interface, port)) as stream:
-                _watch(stream, brokers, interval)
+                _watch(stream, brokers, where, interval)
     except InputError as error:
         refuse("top", error)
         raise typer.Exit(2) from None
@@ -79,7 +83,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
         yield source
 
 
-def _watch(stream: BinaryIO, brokers: Known, interval: float) -> None:
+def _watch(stream: BinaryIO, brokers: Known, where: Filter | None, interval: float) -> None:
     """Read packets until they end or the user quits, and show rates meanwhile."""
     from kafkawire.capture.multifile import Traffic
     from kafkawire.reports.reading import Reading
@@ -92,9 +96,13 @@ def _watch(stream: BinaryIO, brokers: Known, interval: float) -> None:
         seconds = SCREEN_SECONDS if keys is not None else max(1, round(interval))
         shown = _Shown(interval, keys)
         traffic = Traffic(
-            [live(stream, shown.ticker)], brokers.ports, brokers=brokers.addresses, watch=watch
+            [live(stream, shown.ticker)],
+            brokers.ports,
+            brokers=brokers.addresses,
+            watch=watch,
+            keylog=brokers.keylog,
         )
-        captures = Reading(traffic, watch)
+        captures = Reading(traffic, watch, where=where)
         windows = Windows(captures, seconds)
         with shown.of(windows), readable(["-"]):
             captures.read(windows)
