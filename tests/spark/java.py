@@ -1,14 +1,14 @@
 """Starts Spark's Java processes in half the time and CPU time: class data sharing (JEP 350).
 
 Loading Spark's 15,000 classes takes most of a JVM's start. An archive of them is made once for each
-Java and pyspark, in the cache; a JVM for which it does not fit ignores it.
+Java and pyspark, in the virtual environment, whose jars it is of; a JVM for which it does not fit
+ignores it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -30,13 +30,12 @@ def options() -> str:
     """Return the options of a JVM of Spark's; make the archive if there is none."""
     key = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
     key += f"{pyspark.__version__} {Path(pyspark.__file__).parent}".encode()
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
-    archive = caches / f"spark-{hashlib.sha256(key).hexdigest()[:16]}.jsa"
-    caches.mkdir(parents=True, exist_ok=True)
-    with (caches / "spark-lock").open("w") as lock:  # pytest-xdist: one worker makes it
+    folder = Path(sys.prefix)
+    archive = folder / f"spark-{hashlib.sha256(key).hexdigest()[:16]}.jsa"
+    with (folder / "spark-lock").open("w") as lock:  # pytest-xdist: one worker makes it
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
-            with tempfile.TemporaryDirectory(dir=caches) as scratch:
+            with tempfile.TemporaryDirectory(dir=folder) as scratch:
                 made = Path(scratch) / "spark.jsa"
                 subprocess.run(
                     [sys.executable, "-m", "tests.spark.java", str(made)],
