@@ -30,10 +30,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(600))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def fast_java() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Let all drivers start quickly, those of programs and commands, too."""
-    if shutil.which("java") is not None:
+    wanted = any(item.get_closest_marker("spark") for item in session.items)
+    if wanted and shutil.which("java") is not None:
         os.environ["SPARK_SUBMIT_OPTS"] = options()
 
 
