@@ -46,7 +46,8 @@ def generate(
     cannot be written, FileExistsError if it has a file of that name that was not generated.
     """
     from .model import load
-    from .render import render, write
+    from .output import write
+    from .render import render
 
     for name in (package, runtime):
         if not is_package_name(name):

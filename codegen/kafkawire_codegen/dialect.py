@@ -14,6 +14,9 @@ from typing import Final
 from .source import Place
 from .versions import Versions
 
+HeaderVersions = tuple[tuple[Versions, int], ...]
+"""Versions of a message, and the version of the header before it; ranges in order."""
+
 MESSAGE_TYPES: Final = (
     "request",
     "response",
@@ -91,6 +94,7 @@ class MessageSchema:
     flexible_versions: Versions
     deprecated_versions: Versions
     latest_version_unstable: bool
+    header_versions: HeaderVersions
     about: str
     fields: tuple[FieldSchema, ...]
     common_structs: tuple[StructSchema, ...]

@@ -82,7 +82,6 @@ def _message(node: Node, errors: list[SchemaError]) -> WrittenMessage:
     keys.check(("name", "type", "validVersions", "fields")[: 4 if valid else 3])
     fields = _fields(keys, valid)
     structs = tuple(_struct(n, keys.path, errors) for n in keys.objects("commonStructs"))
-    keys.header_versions("headerVersions")
     schema = MessageSchema(
         name=name,
         type=keys.name("type"),
@@ -92,6 +91,7 @@ def _message(node: Node, errors: list[SchemaError]) -> WrittenMessage:
         flexible_versions=keys.versions("flexibleVersions", NONE),
         deprecated_versions=keys.versions("deprecatedVersions", NONE),
         latest_version_unstable=keys.flag("latestVersionUnstable"),
+        header_versions=keys.header_versions("headerVersions"),
         about=keys.name("about"),
         fields=tuple(f.schema for f in fields),
         common_structs=tuple(s.schema for s in structs),

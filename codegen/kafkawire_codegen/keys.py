@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from .dialect import Form
+from .dialect import Form, HeaderVersions
 from .source import Node, Place, SchemaError
 from .versions import NONE, Versions
 
@@ -142,22 +142,27 @@ class Keys:
             self.refuse(key, node, f'"{key}": {error}', "ill-formed-versions")
             return otherwise
 
-    def header_versions(self, key: str) -> None:
-        """Check a map of message versions to header version, `{"0-1": "1", "2+": "2"}`."""
+    def header_versions(self, key: str) -> HeaderVersions:
+        """Read a map of message versions to header version, `{"0-1": "1", "2+": "2"}`."""
         node = self.member(key)
         if node is None:
-            return
+            return ()
+        read: list[tuple[Versions, int]] = []
         if not isinstance(node.value, dict):
             self.wrong(key, node)
         for text, member in node.members.items():
             try:
-                Versions.parse(text)
+                versions = Versions.parse(text)
             except ValueError as error:
                 reason = f'"{key}": {error}'
                 self.refuse(key, Node(text, member.key_place), reason, "ill-formed-versions")
+                continue
             number = str(member.node.value)
             if not _INTEGER.match(number) or int(number) < 0:
                 self.refuse(key, member.node, f'"{key}": a header version is a number from 0')
+                continue
+            read.append((versions, int(number)))
+        return tuple(sorted(read, key=lambda pair: pair[0].low))
 
     def names(self, key: str) -> tuple[str, ...]:
         node = self.member(key)

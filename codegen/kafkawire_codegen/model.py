@@ -14,13 +14,27 @@ from pathlib import Path
 from typing import Final
 
 from . import naming
-from .dialect import FieldSchema, MessageSchema
+from .dialect import FieldSchema, HeaderVersions, MessageSchema
 from .layout import children_first, struct_fields
 from .schema import load_directory
-from .versions import ALL, NONE, VersionCondition, Versions
+from .versions import ALL, NEWEST, NONE, VersionCondition, Versions
 from .wire_types import WIRE_TYPES, WireType, uuid_bytes
 
 TYPES_WITH_FRAME: Final = ("request", "response")
+_HEADERS: Final = {"request": (1, 2), "response": (0, 1)}
+"""The header versions of a request or response without tagged fields, and with them."""
+
+_HEADER_EXCEPTIONS: Final[Mapping[str, HeaderVersions]] = {
+    "ControlledShutdownRequest": (
+        (Versions(0, 0), 0),
+        (Versions(1, 2), 1),
+        (Versions(3, NEWEST), 2),
+    ),
+    "ApiVersionsResponse": ((ALL, 0),),
+}
+"""Kafka's own exceptions, which its schemas do not write: version 0 of ControlledShutdown has no
+client id, and an ApiVersions response is read before its reader knows the version (KIP-511).
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +148,8 @@ class Struct:
 class Message:
     """One message: the facts of its schema, and its structs.
 
-    Children stand before parents, the message's own struct last.
+    Children stand before parents, the message's own struct last. headers: the header version of
+    each version; empty for a message without a header.
     """
 
     name: str
@@ -142,7 +157,10 @@ class Message:
     api_key: int | None
     versions: Versions
     flexible: Versions
+    deprecated: Versions
     latest_unstable: bool
+    listeners: tuple[str, ...]
+    headers: HeaderVersions
     about: str
     structs: list[Struct]
 
@@ -153,6 +171,15 @@ class Message:
     @property
     def module(self) -> str:
         return naming.module(self.name)
+
+    @property
+    def api(self) -> str:
+        """The API of a request or response: `Fetch`."""
+        return naming.api_name(self.name)
+
+    def header_version(self, version: int) -> int | None:
+        """Return the header version of a version; None for a message without a header."""
+        return next((header for versions, header in self.headers if version in versions), None)
 
 
 def build(schema: MessageSchema) -> Message:
@@ -192,7 +219,10 @@ class _Builder:
             api_key=schema.api_key,
             versions=schema.valid_versions,
             flexible=self.flexible,
+            deprecated=schema.deprecated_versions & schema.valid_versions,
             latest_unstable=schema.latest_version_unstable,
+            listeners=schema.listeners,
+            headers=_headers(schema),
             about=schema.about,
             structs=[structs[name] for name in order if name in kept],
         )
@@ -228,6 +258,20 @@ class _Builder:
             entity_type=written.entity_type,
             about=written.about,
         )
+
+
+def _headers(schema: MessageSchema) -> HeaderVersions:
+    """Return the header version of each valid version."""
+    if schema.type not in _HEADERS:
+        return ()
+    flexible = schema.flexible_versions & schema.valid_versions
+    plain, tagged = _HEADERS[schema.type]
+    ranges = schema.header_versions or _HEADER_EXCEPTIONS.get(schema.name)
+    if ranges is None:
+        before = schema.valid_versions.without(flexible)
+        ranges = (*((run, plain) for run in before), (flexible, tagged))
+    cut = ((versions & schema.valid_versions, header) for versions, header in ranges)
+    return tuple((versions, header) for versions, header in cut if versions)
 
 
 def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: bool) -> object:

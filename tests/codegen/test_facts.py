@@ -166,3 +166,17 @@ def test_the_model_keeps_wire_order_when_a_struct_is_met_twice() -> None:
     assert names.index("Replicas") < names.index("AddingReplicas") < names.index("IsNew")
     adding: Field = next(f for f in state.fields if f.kafka_name == "AddingReplicas")
     assert (adding.versions.low, adding.versions.high) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in SCHEMAS if "headerVersions" in FACTS[name])
+)
+def test_header_versions(name: str) -> None:
+    message = build(SCHEMAS[name])
+    found = {header: set(range(run.low, run.high + 1)) for run, header in message.headers}
+    newest = message.versions.high
+    expected = {
+        int(header): versions(run, newest) for header, run in FACTS[name]["headerVersions"].items()
+    }
+    assert found == expected
+    assert all(message.header_version(v) == h for h, run in expected.items() for v in run)
