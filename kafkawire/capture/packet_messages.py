@@ -2,7 +2,8 @@
 
 Law: the messages are those that `decode` shows with that packet. The packets of a message are those
 that made its bytes contiguous, as TCP reassembly has them: bytes that arrived too early belong to
-the packet that filled the gap before them, and retransmissions carry nothing.
+the packet that filled the gap before them, and retransmissions carry nothing. Bytes inside TLS
+belong to the packet that completed their record.
 
     file --engine--> messages of packet N --TCP reassembly, again--> packets of each message
 """
@@ -20,8 +21,11 @@ from .multifile import Traffic
 from .packets.parser import PacketParser
 from .rows import Row
 from .tcp.connection import Run
+from .tcp.events import Event, Gap
 from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.reassembly import Reassembler
+from .tls.keylog import KeyLog, KeySource, as_key_log
+from .tls.layer import TlsLayer, may_begin_tls
 
 SIZE: Final = 4
 
@@ -42,10 +46,11 @@ class PacketMessage(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of the brokers, as in `Engine`."""
+    """What is known of the brokers, as in `Engine`. keylog: as in `Traffic`."""
 
     ports: Collection[int] = ()
     brokers: Collection[str] = ()
+    keylog: KeySource = None
 
 
 class Search:
@@ -58,6 +63,7 @@ class Search:
     def __init__(self, path: str, known: Known = Known()) -> None:  # noqa: B008 - immutable
         self._path = path
         self._known = known
+        self._key_log = as_key_log(known.keylog)
         self.packets = 0
         self.before = self.after = 0
 
@@ -106,7 +112,11 @@ class Search:
         """Read the messages of the capture."""
         self.packets = self.before = self.after = 0
         traffic = Traffic(
-            [self._path], self._known.ports, brokers=self._known.brokers, watch=self._watch
+            [self._path],
+            self._known.ports,
+            brokers=self._known.brokers,
+            watch=self._watch,
+            keylog=self._key_log,
         )
         for batch in traffic.item_batches():
             yield [one for one in batch if one.connection is not None and _is_message(one)]
@@ -124,7 +134,7 @@ class Search:
             for side, each in by_side.items()
         }
         if found:
-            _read_runs(self._path, wanted)
+            _read_runs(self._path, wanted, self._key_log)
         made: dict[int, tuple[Boundary, ...]] = {}
         for side, each in by_side.items():
             boundaries = _boundaries(each, wanted[side].runs)
@@ -198,17 +208,40 @@ class _Runs:
             self._kept -= len(self.runs.popleft().data)
 
 
-def _read_runs(path: str, wanted: dict[Side, _Runs]) -> None:
-    """Read the runs of some sides."""
+def _read_runs(path: str, wanted: dict[Side, _Runs], key_log: KeyLog) -> None:
+    """Read the runs of some sides; decrypted where they are TLS."""
     by_connection: dict[int | None, list[_Runs]] = {}
     for side, runs in wanted.items():
         by_connection.setdefault(side.connection, []).append(runs)
     reassembler, parser = Reassembler(DEFAULT_REASSEMBLY), PacketParser()
+    decryption = {connection: _Decryption(key_log) for connection in by_connection}
     for segments in chain(map(parser.parse, read_capture(path)), [None]):
         for event in reassembler.handle(segments):
-            if isinstance(event, Run):
-                for runs in by_connection.get(event.connection.id, ()):
-                    runs.add(event)
+            number = event.connection.id
+            if number not in by_connection:
+                continue
+            for run in decryption[number].runs(event):
+                for runs in by_connection[number]:
+                    runs.add(run)
+
+
+class _Decryption:
+    """Turns the bytes of a connection into its plaintext, as `Engine` does; others stay."""
+
+    def __init__(self, key_log: KeyLog) -> None:
+        self._key_log = key_log
+        self._tls: TlsLayer | None = None
+
+    def runs(self, event: Event) -> list[Run]:
+        """Return the plaintext that is known after an event of the connection."""
+        if isinstance(event, Run) and event.position == 0 and may_begin_tls(event.data):
+            self._tls = self._tls or TlsLayer(self._key_log)
+        if self._tls is None or not isinstance(event, Run | Gap):
+            return [event] if isinstance(event, Run) else []
+        passed = self._tls.handle(event)
+        if self._tls.is_tls is False:
+            self._tls = None
+        return [each for each in passed if isinstance(each, Run)]
 
 
 def _boundaries(messages: list[LocatedItem], runs: Iterable[Run]) -> list[tuple[Boundary, ...]]:

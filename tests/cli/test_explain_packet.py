@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from typer.testing import CliRunner, Result
 
 import kafkawire
 from kafkawire.capture import decode_capture
-from kafkawire.capture.packet_messages import Boundary, Search
+from kafkawire.capture.packet_messages import Boundary, Known, Search
 from kafkawire_cli.main import app
 from tests.capture.dialogue import Sent, goodbye, hello, packets
+from tests.capture.tls_wire import TlsPair, client_context, server_context
 from tests.capture.wire import pcap
+from tests.capture.written import CLIENT, Scenario
 from tests.conftest import FIXTURES
 
 CAPTURES = FIXTURES / "captures"
@@ -130,6 +133,40 @@ def test_a_field_in_many_packets_has_few_notes(tmp_path: Path) -> None:
     shown = run(path, "--packet", str(3 + len(frame))).stdout
     assert "more packets; the last is packet" in shown
     assert len(shown.splitlines()) < 60
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_messages_inside_tls(version: ssl.TLSVersion, tmp_path: Path) -> None:
+    """A request in three TLS records belongs to their three packets; without keys it is hidden."""
+    keys, scenario = tmp_path / "keys", Scenario()
+    pair = TlsPair(scenario, 0, (client_context(), server_context(keys, version)))
+    data = request(1)
+    for piece in (data[:10], data[10:20], data[20:]):
+        pair.send(CLIENT, piece)
+    path = str(scenario.save(tmp_path / "a.pcap"))
+    (row,) = [one.row for one in decode_capture(path, keylog=keys) if one.row.is_message]
+    (found,) = Search(path, Known(keylog=keys)).packet(row.packet)
+    assert found.data == data
+    assert [each.offset for each in found.boundaries] == [0, 10, 20]
+    packets = [each.packet for each in found.boundaries]
+    assert packets == sorted(set(packets))
+    assert packets[-1] == row.packet
+    assert explained(path, "--keylog", str(keys), "--packet", str(row.packet))[0]["packets"] == [
+        {"packet": each.packet, "offset": each.offset} for each in found.boundaries
+    ]
+    assert run(path, "--packet", str(row.packet)).exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["kp-tls13-aes128", "resumed-tls12", "java-agent-tls13"])
+def test_recordings_of_tls(name: str) -> None:
+    path, keys = str(FIXTURES / "tls" / f"{name}.pcap"), FIXTURES / "tls" / f"{name}.keys"
+    wanted: dict[int, list[Any]] = {}
+    for one in decode_capture(path, keylog=keys):
+        if one.row.is_message:
+            wanted.setdefault(one.row.packet, []).append((one.row.api_name, one.row.length))
+    for number in sorted(wanted)[::4]:
+        found = explained(path, "--packet", str(number), "--keylog", str(keys))
+        assert [(one["api_name"], one["length"]) for one in found] == wanted[number]
 
 
 @pytest.mark.parametrize("number", ["162", "163"])

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from kafkawire_cli.input.filters import complete_filter
+
 ENDS = ("", "Request", "Response")
 MAIN = "import sys; sys.argv = ['kafkawire']; from kafkawire_cli.main import main; main()"
 
@@ -39,6 +41,8 @@ def test_completion_scripts_are_offered(shell: str) -> None:
         ("kafkawire schema coverage 4.", ["4.0", "4.1", "4.2", "4.3"]),
         ("kafkawire readiness --target 2.8", ["2.8"]),
         ("kafkawire serve --release al", ["all"]),
+        ("kafkawire decode --filter corr", ["correlation_id"]),
+        ("kafkawire summary --filter corr", ["correlation_id"]),
     ],
 )
 def test_verbs_their_verbs_and_their_options_are_completed(words: str, offered: list[str]) -> None:
@@ -51,3 +55,23 @@ def test_verbs_their_verbs_and_their_options_are_completed(words: str, offered: 
     command = [sys.executable, "-c", MAIN]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert sorted(ran.stdout.split()) == sorted(offered)
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "offered"),
+    [
+        ("ap", ["api"]),
+        ("api == Fetc", ["api == Fetch", "api == FetchSnapshot"]),
+        ("api==FETCHS", ["api==FetchSnapshot"]),
+        ("latency > 1s and dire", ["latency > 1s and direction"]),
+        ("direction != re", ["direction != request", "direction != response"]),
+        ("api in (Fetch, Heartb", ["api in (Fetch, Heartbeat"]),
+        ("api not in (Heartb", ["api not in (Heartbeat"]),
+        ("error == UNKNOWN_TOPIC_O", ["error == UNKNOWN_TOPIC_OR_PARTITION"]),
+        ("client ~ b", []),
+        ("topic == b", []),
+        ("unknown == b", []),
+    ],
+)
+def test_filters_are_completed(incomplete: str, offered: list[str]) -> None:
+    assert complete_filter(incomplete) == offered

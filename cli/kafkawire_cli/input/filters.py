@@ -10,6 +10,7 @@ Law: an invalid expression is a usage error that shows the place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
@@ -28,11 +29,34 @@ SHOWN_BEFORE: Final = 30
 SHOWN_AFTER: Final = 30
 """Characters of an expression that are shown around an invalid part, which is shortened to fit."""
 
+_LAST: Final = re.compile(
+    r"(?:(?P<field>\w+)\s*(?:[=!<>~]+\s*|(?:\snot)?\s+in\s*\((?:[^()]*,)?\s*))?(?P<word>\w*)$"
+)
+"""The last word of an incomplete expression, and the field whose value it is."""
+
+
+def complete_filter(incomplete: str) -> list[str]:
+    """Complete the last word of an expression: the name of a field, or a known value of it.
+
+    `api == Fe` -> `api == Fetch`, `api == FetchSnapshot`
+    """
+    from kafkawire.capture.filters import FIELDS
+
+    found = _LAST.search(incomplete)
+    if found is None:
+        return []
+    name, word = found["field"], found["word"]
+    known = FIELDS[name].names() if name in FIELDS else [] if name else FIELDS
+    before = incomplete[: found.start("word")]
+    return sorted(before + each for each in known if each.lower().startswith(word.lower()))
+
+
 FilterOption = Annotated[
     list[str] | None,
     typer.Option(
         OPTION,
         metavar="EXPRESSION",
+        autocompletion=complete_filter,
         help='Only what matches, such as "api == Fetch and latency > 100ms"; repeatable '
         "(docs/capture.md#filters).",
     ),

@@ -17,7 +17,7 @@ from kafkawire.display import printable, printable_lines
 
 from ..input.inputs import InputError, first_bytes, hex_bytes, is_capture, is_stream
 from ..input.names import checked_version, complete_message, direction_of, message_name
-from ..input.options import BrokerOption, PortOption
+from ..input.options import BrokerOption, KeyLogOption, PortOption
 from ..input.sources import Known, known, readable, refuse
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def explain(  # noqa: PLR0913 - options of the verb
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    keylog: KeyLogOption = None,
 ) -> None:
     """Explain a message body or a whole frame, byte by byte.
 
@@ -105,11 +106,12 @@ def explain(  # noqa: PLR0913 - options of the verb
                 "not allowed with --api, --version, --frame or --direction",
                 param_hint="--packet, --exchange",
             )
-        _explain_captured(hexadecimal, packet, exchange, known(port, broker), tree, show_secrets)
+        brokers = known(port, broker, keylog)
+        _explain_captured(hexadecimal, packet, exchange, brokers, tree, show_secrets)
         return
-    if port or broker:
+    if port or broker or keylog:
         raise typer.BadParameter(
-            "only allowed with --packet or --exchange", param_hint="--port, --broker"
+            "only allowed with --packet or --exchange", param_hint="--port, --broker, --keylog"
         )
     from kafkawire.reference import explain, explain_frame
 
@@ -159,7 +161,7 @@ def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[Packe
         raise InputError(f"{path}: a stream can be read only once; expected a capture file")
     if not is_capture(first_bytes(Path(path))):
         raise InputError(f"{path}: not a capture file; --packet and --exchange need one")
-    search = Search(path, KnownBrokers(brokers.ports, brokers.addresses))
+    search = Search(path, KnownBrokers(brokers.ports, brokers.addresses, brokers.keylog))
     with readable([path]):
         found = search.exchange(number) if whole else search.packet(number)
     if found:
