@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,14 +84,20 @@ CASES = [
 @pytest.fixture(autouse=True)
 def _denied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deny what is called so, also to a superuser."""
-    plain = Path.open
+    plain, by_number = Path.open, os.open
 
     def deny(self: Path, *args: Any, **kwargs: Any) -> Any:
         if self.name == "denied.pcap" and args[:1] == ("rb",):
             raise PermissionError(13, "Permission denied", str(self))
         return plain(self, *args, **kwargs)
 
+    def deny_number(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+        if flags & os.O_ACCMODE == os.O_RDONLY and str(path).endswith("/denied.pcap"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return by_number(path, flags, *args, **kwargs)
+
     monkeypatch.setattr(Path, "open", deny)
+    monkeypatch.setattr(os, "open", deny_number)
 
 
 def run(*given: str | Path) -> Result:
