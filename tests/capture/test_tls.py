@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import ssl
 import struct
@@ -493,6 +494,25 @@ def test_a_capture_that_begins_inside_a_record_is_tls(tmp_path: Path) -> None:
     said = {(each.row.status, each.row.error) for each in rows}
     assert (Status.OTHER_PROTOCOL, "TLS: the handshake was not captured") in said
     assert not any(each.row.is_message for each in rows)
+
+
+def test_a_hello_that_is_asked_for_again(tmp_path: Path) -> None:
+    """The server wants another curve: HelloRetryRequest (RFC 8446, 4.1.4)."""
+    keys = tmp_path / "keys"
+    server = server_context(keys, V13)
+    server.set_ecdh_curve("secp384r1")
+    scenario = Scenario()
+    pair = TlsPair(scenario, 0, (client_context(), server))
+    for number in range(5):
+        pair.send(CLIENT, request("Heartbeat", 4, number))
+        pair.send(BROKER, response("Heartbeat", 4, number))
+    path = scenario.save(tmp_path / "a.pcap")
+    random_of_a_retry = hashlib.sha256(b"HelloRetryRequest").digest()
+    assert path.read_bytes().count(random_of_a_retry) == 1
+    rows = decoded(path, keys)
+    assert [each.row.correlation_id for each in rows if each.row.is_message] == [
+        number for number in range(5) for _ in range(2)
+    ]
 
 
 def test_early_data_is_said(tmp_path: Path) -> None:
