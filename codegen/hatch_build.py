@@ -9,6 +9,7 @@ of older sources are removed.
     KAFKAWIRE_COMPILE=off|hot|all   nothing, the messages of everyday traffic (default), or all
     KAFKAWIRE_COMPILE_STRICT=1      fail where the build would fall back to interpreted modules
     KAFKAWIRE_COMPILE_SYMBOLS=1     keep the names of functions in C, for `perf`
+    KAFKAWIRE_COMPILE_OPTIMISATION=0  the level of the C compiler: 2 (default), 0 for a quick build
 """
 
 from __future__ import annotations

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from kafkawire.messages import REGISTRY
 from kafkawire.reference.schemas import message_model
 from kafkawire_codegen import model
+from tests.fuzzing import examples
 
 MOST_ELEMENTS: Final = 3
 MOST_TAGS: Final = 2
 MOST_BYTES: Final = 12
 
 EXAMPLES: Final = settings(
-    max_examples=8,
+    max_examples=examples(5),
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -199,7 +199,7 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         made = mypycify(
             [*_MYPY_OPTIONS, *modules, *context],
             only_compile_paths=modules,
-            opt_level="2",
+            opt_level=os.environ.get("KAFKAWIRE_COMPILE_OPTIMISATION", "2"),
             debug_level="0",
             multi_file=True,
             group_name=library,

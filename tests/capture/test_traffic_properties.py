@@ -21,6 +21,7 @@ from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.reassembly import Reassembler
 from tests.conftest import FIXTURES, SHARED
+from tests.fuzzing import examples
 
 from .dialogue import Sent, goodbye, hello, packets
 from .test_reassembly_properties import BLOCKS, FAULTS, Faults
@@ -177,7 +178,7 @@ def test_there_are_recordings() -> None:
     assert len(CONNECTIONS) >= 8
 
 
-@settings(max_examples=8, phases=[Phase.generate])
+@settings(max_examples=examples(5), phases=[Phase.generate])
 @given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_nothing_disappears_and_nothing_is_invented(
@@ -189,7 +190,7 @@ def test_nothing_disappears_and_nothing_is_invented(
     check_truth(one, found)
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(4))
 @given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_complete_captures_are_decoded_completely(

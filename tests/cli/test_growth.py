@@ -44,7 +44,7 @@ from tests.capture.written import BROKER, Scenario, response
 
 from .reports import report, run, text
 
-SMALL, LARGE = 20, 200
+SMALL, LARGE = 12, 120
 MARGIN = 1.1
 """How much more than ten times the work ten times the input may take."""
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.fuzzing import seeds
 
-SEEDS: Final = seeds(160)
+SEEDS: Final = seeds(80)
 
 
 def chunk(part: int, chunks: int) -> Sequence[int]:

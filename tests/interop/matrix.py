@@ -64,6 +64,9 @@ DIFFERENT: Final[dict[tuple[str, str], str]] = {
 }
 """Cells that are not run, and why."""
 
+TOOLS_IN_SOAK: Final = ("acks", "automatic", "refused", "resets")
+"""Scenarios of Java's tools that only `make soak` runs; Java's clients run them in `make test`."""
+
 
 class Case(NamedTuple):
     """A scenario to run."""
@@ -91,12 +94,17 @@ def cases() -> Iterator[Case]:
         for client, cluster in pairs():
             if (scenario, client) in DIFFERENT:
                 continue
-            if SOAK > 1 or (client, cluster) != (JAVA, KAFKA):
+            if SOAK > 1 or not _only_in_soak(scenario, client, cluster):
                 yield Case(scenario, client, cluster)
     for client in CLIENTS[1:]:
         if (MIXED, client) not in DIFFERENT:
             yield Case(MIXED, client, KAFKA)
             yield Case(MIXED, client, OURS)
+
+
+def _only_in_soak(scenario: str, client: str, cluster: str) -> bool:
+    """Whether a scenario is left to `make soak`: each of Java's tools is a JVM of its own."""
+    return (client, cluster) == (JAVA, KAFKA) or (client == TOOLS and scenario in TOOLS_IN_SOAK)
 
 
 def cell(scenario: str, client: str) -> str:

@@ -20,6 +20,8 @@ from kafkawire_codegen import generate, schemas_dir
 from kafkawire_codegen.compile import compile_modules
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.xdist_group("packaging/test_explained")  # one build
+
 PROGRAM = """
 import inspect, json, pydoc
 from mine.messages import heartbeat_request, describe_topic_partitions_request

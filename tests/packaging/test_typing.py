@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kafkawire_codegen import generate
+from tests.codegen import hostile
+
 RIGHT = """
 import kafkawire
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -33,11 +36,12 @@ cluster: str = FetchRequest().cluster_id
 """
 
 
-def checked(folder: Path, text: str) -> list[str]:
-    """Run mypy over a file of a user's, far from our own sources; give its errors by line."""
-    (folder / "user.py").write_text(text)
+def checked(folder: Path, **texts: str) -> list[str]:
+    """Run mypy over files of a user's, far from our own sources; give its errors by line."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "user.py"],
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "."],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -47,10 +51,12 @@ def checked(folder: Path, text: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def test_right_use_is_found_right(tmp_path: Path) -> None:
-    assert checked(tmp_path, RIGHT) == []
-
-
-def test_wrong_use_is_found_wrong(tmp_path: Path) -> None:
-    found = [line for line in checked(tmp_path, WRONG) if ": error: " in line]
-    assert [int(line.split(":")[1]) for line in found] == [4, 5, 6, 7]
+def test_wrong_use_is_found_and_nothing_else(tmp_path: Path) -> None:
+    """Generated classes of hostile schemas are clean, too."""
+    hostile.write(tmp_path / "schemas", hostile.COLLECTED)
+    made = generate(tmp_path / "schemas", tmp_path / "mine", "mine")
+    assert len(made.modules) > 10
+    found = [line for line in checked(tmp_path, right=RIGHT, wrong=WRONG) if ": error: " in line]
+    assert [line.split(":")[:2] for line in found] == [
+        ["wrong.py", str(line)] for line in (4, 5, 6, 7)
+    ]

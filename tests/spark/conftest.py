@@ -89,8 +89,8 @@ def some(sets: dict[str, list[str]], share: int) -> dict[str, list[str]]:
 
 @pytest.fixture
 def some_sets(sets: dict[str, list[str]]) -> dict[str, list[str]]:
-    """A fifth of all captures."""
-    return some(sets, 5)
+    """An eighth of all captures."""
+    return some(sets, 8)
 
 
 def counted(rows: Iterable[dict[str, Any]]) -> Counter[str]:
