@@ -6,6 +6,7 @@ from what its author remembered; a test that is not marked `java` or `spark` and
     java    a real Kafka, or another program in Java: fixtures, folders
     spark   a Spark session or cluster (which starts Java, too)
     peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
+    builds  builds packages, or starts a cluster of processes: `make builds`, not `make test`
     slow    takes seconds of CPU time: SLOW; or nine in ten tests of every message: SAMPLED
 """
 
@@ -90,12 +91,7 @@ SLOW: Final = (
     "messages/test_memory.py",
     "net/test_wrong_types.py",
     "notebook/test_notebook.py::test_the_notebook_of_the_guide_shows_what_it_does",
-    "packaging/test_compile.py",
     "packaging/test_completion.py",
-    "packaging/test_distributions.py",
-    "packaging/test_explained.py",
-    "packaging/test_typing.py",
-    "packaging/test_users_builds.py",
     "protocol/test_fields.py::test_only_one_module_walks_over_fields",
     "protocol/test_json_form.py",
     "protocol/test_json_text.py",
@@ -117,6 +113,17 @@ SLOW: Final = (
 """Folders, files, and functions or classes of tests that take half a second of CPU time or more
 together, and that other tests of the same code stand beside.
 """
+BUILDS: Final = (
+    "packaging/test_compile.py",
+    "packaging/test_distributions.py",
+    "packaging/test_explained.py",
+    "packaging/test_typing.py",
+    "packaging/test_users_builds.py",
+    "spark/test_archive.py",
+    "spark/test_cluster.py",
+    "test_benchmarks.py::test_two_commits_are_built_and_measured_in_turns",
+)
+"""Files and functions of tests that take ten seconds or more for a build or a cluster."""
 SAMPLED: Final = ("codegen/test_facts.py", "codegen/test_show.py", "messages", "reference")
 """Files and folders of tests with a parameter for each message: one in ten of these is not slow,
 the same ones in each run.
@@ -137,6 +144,8 @@ def marks(item: pytest.Item) -> set[str]:
         found.add("spark")
     if _place(item) in SLOW:
         found.add("slow")
+    if _place(item) in BUILDS:
+        found.add("builds")
     if "sampled" in found:
         found.remove("sampled")
         if params and zlib.crc32(item.nodeid.encode()) % 10:
@@ -155,6 +164,7 @@ def marks_of_file(path: Path) -> frozenset[str]:
         "java": _in(here, JAVA_FOLDERS),
         "spark": _in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS),
         "peers": _in(here, PEERS_FOLDERS) or bool(imported(path) & PEERS),
+        "builds": _in(here, BUILDS),
         "slow": _in(here, SLOW),
         "sampled": _in(here, SAMPLED),
     }

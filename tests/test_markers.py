@@ -25,6 +25,7 @@ def test_imports_are_followed_through_modules_of_tests() -> None:
 def test_every_place_named_exists() -> None:
     """A file that moves takes its marker along."""
     for places in (
+        markers.BUILDS,
         markers.SLOW,
         markers.JAVA_FOLDERS,
         markers.SPARK_FOLDERS,
@@ -62,7 +63,9 @@ def test_what_is_collected_is_marked(name: str) -> None:
 
 def test_what_is_not_marked_starts_no_java(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.markers"]\n')
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  java: x\n  spark: x\n  slow: x\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  java: x\n  spark: x\n  slow: x\n  builds: x\n"
+    )
     (tmp_path / "test_it.py").write_text(
         textwrap.dedent("""
             import subprocess, pytest
