@@ -19,7 +19,9 @@ from ..output import File, write_listed
 from ..releases import Releases, read
 from ..schema import RELEASES
 
-TARGETS: Final[Mapping[str, str]] = {}
+TARGETS: Final[Mapping[str, str]] = {
+    "wireshark": "a dissector for Wireshark and tshark, in Lua",
+}
 """Each target and what it writes, besides `python`."""
 
 

@@ -1,0 +1,242 @@
+-- Divides a TCP stream into frames, and shows each.
+-- Law: never more bytes than a frame says; content never ends in an error of Lua.
+
+local MAX_SIZE = 117440512 -- 112 MiB, more than a broker accepts
+local MIN_REQUEST, MIN_RESPONSE = 8, 4
+
+local function describe(pinfo, root, text)
+  pinfo.cols.protocol = COLUMN
+  if pinfo.private[NAME] == tostring(pinfo.number) then
+    pinfo.cols.info:append(", " .. text)
+  else
+    pinfo.cols.info = text
+    pinfo.private[NAME] = tostring(pinfo.number)
+  end
+  root:append_text(", " .. text)
+end
+
+local function add_errors(c, root)
+  for _, code in ipairs(c.errors) do
+    local item = add(c, root, own.error, 0, 0, code)
+    if item then item:set_generated() end
+  end
+end
+
+local function add_notes(c, root)
+  for _, text in ipairs(c.notes) do root:add_proto_expert_info(EXPERTS.deviation, text) end
+  if c.hidden then
+    undecodable(root, ("the tree shows the first %d items of this message"):format(prefs.max_items))
+  end
+end
+
+local function add_direction(c, tree, direction)
+  local item = add(c, tree, own.direction, 0, 0, direction)
+  if item then item:set_generated() end
+end
+
+local function title(key, version, direction)
+  local api = MESSAGES[key]
+  local name = api and api.name or ("unknown API %d"):format(key)
+  return ("%s v%d %s"):format(name, version, direction == REQUEST and "Request" or "Response")
+end
+
+local function show_body(c, root, key, version, direction)
+  local api = MESSAGES[key]
+  local side = api and api[direction]
+  if not is_known(side, version) then
+    undecodable(root, side and ("version %d is not among %d to %d"):format(version, side[1], side[2])
+      or ("unknown API key %d"):format(key))
+    return add_undecoded(c, root)
+  end
+  if direction == RESPONSE then version = response_version(c, api, version) end
+  read_body(c, root, side, version)
+end
+
+local function show_token(c, pinfo, root, direction)
+  add_direction(c, root, direction)
+  add(c, root, own.sasl_token, c.pos, c.stop - c.pos)
+  describe(pinfo, root, "SASL token " .. (direction == REQUEST and "to" or "from") .. " broker")
+end
+
+local function show_request(c, pinfo, root, stream, where)
+  local header = add(c, root, own.header, 4, 0)
+  local ok, key, version, correlation_id = pcall(read_request_header, c, header)
+  if not ok then
+    add_direction(c, root, REQUEST)
+    describe(pinfo, root, "Malformed request")
+    malformed(root, type(key) == "table" and key or { reason = tostring(key), where = "", at = 0 })
+    return add_undecoded(c, root)
+  end
+  if header then header:set_len(c.pos - 4) end
+  describe(pinfo, root, title(key, version, REQUEST))
+  add_direction(c, root, REQUEST)
+  if not pinfo.visited then kept[where] = add_exchange(stream, pinfo, key, version, correlation_id) end
+  add_links(c, root, kept[where], true)
+  show_body(c, root, key, version, REQUEST)
+  if not pinfo.visited and c.values.Acks == 0 and APIS[key] == "Produce" then
+    drop_exchange(stream, correlation_id)
+  end
+end
+
+local function add_request_facts(c, tree, exchange)
+  for name, value in pairs({ api_key = exchange.key, api_version = exchange.version }) do
+    local item = add(c, tree, own[name], 0, 0, value)
+    if item then item:set_generated() end
+  end
+end
+
+local function show_response(c, pinfo, root, stream, where)
+  local correlation_id = i32(part(c, 4, 4))
+  if not pinfo.visited then kept[where] = take_exchange(stream, pinfo, correlation_id) end
+  local exchange = kept[where]
+  local api = exchange and MESSAGES[exchange.key]
+  local header = add(c, root, own.header, 4, 0)
+  local ok, fault = attempt(read_response_header, c, header, api, exchange and exchange.version or 0)
+  if header then header:set_len(c.pos - 4) end
+  add_direction(c, root, RESPONSE)
+  if not exchange then
+    describe(pinfo, root, "Response")
+    undecodable(root, "the request of this response was not captured")
+    return add_undecoded(c, root)
+  end
+  add_request_facts(c, header, exchange)
+  describe(pinfo, root, title(exchange.key, exchange.version, RESPONSE))
+  add_links(c, root, exchange, false)
+  if not ok then
+    malformed(root, fault)
+    return add_undecoded(c, root)
+  end
+  show_body(c, root, exchange.key, exchange.version, RESPONSE)
+  if not pinfo.visited and exchange.version == 0 and APIS[exchange.key] == "SaslHandshake" then
+    stream.tokens = c.values.ErrorCode == 0
+  end
+end
+
+local function is_token(c, pinfo, stream, where, to_broker)
+  if pinfo.visited then return kept[where] == "token" end
+  if not stream.tokens then return false end
+  if to_broker and is_request(context(c.data, c.tvb, c.base, 4, c.stop), true) then
+    stream.tokens = false
+    return false
+  end
+  kept[where] = "token"
+  return true
+end
+
+local function show_frame(c, pinfo, root, stream, where, to_broker)
+  add(c, root, own.length, 0, 4)
+  if is_token(c, pinfo, stream, where, to_broker) then
+    return show_token(c, pinfo, root, to_broker and REQUEST or RESPONSE)
+  end
+  local show = to_broker and show_request or show_response
+  show(c, pinfo, root, stream, where)
+end
+
+local function dissect_frame(tvb, offset, length, pinfo, tree, stream, to_broker)
+  local range = tvb(offset, length)
+  local root = tree:add(PROTOCOL, range)
+  local c = context(range:raw(), tvb, offset, 4, length)
+  local ok, fault = attempt(show_frame, c, pinfo, root, stream, place(pinfo, offset, length), to_broker)
+  if not ok then malformed(root, fault) end
+  add_errors(c, root)
+  add_notes(c, root)
+end
+
+local function show_rest(tvb, offset, pinfo, tree, reason)
+  local root = tree:add(PROTOCOL, tvb(offset))
+  root:add(own.undecoded, tvb(offset))
+  root:add_proto_expert_info(EXPERTS.malformed, reason)
+  describe(pinfo, root, "Not a frame")
+end
+
+local function size_at(tvb, offset)
+  return tvb(offset, 4):int()
+end
+
+-- Whether the first frame of a connection that is not known yet may be Kafka's.
+local function is_acceptable(tvb, to_broker)
+  local size = size_at(tvb, 0)
+  if size < (to_broker and MIN_REQUEST or MIN_RESPONSE) or size > MAX_SIZE then return false end
+  if not to_broker then return true end
+  local length = math.min(tvb:len(), size + 4)
+  return plausible_header(context(tvb:raw(0, length), tvb, 0, 4, length), true)
+end
+
+-- Shows the frames of a segment; returns the number of bytes, or 0 if they are not Kafka's.
+local function dissect_segment(tvb, pinfo, tree, stream)
+  local length = tvb:len()
+  local to_broker = is_to_broker(stream, pinfo)
+  if not stream.broker then
+    if length < 14 and to_broker ~= false or length < 8 then return 0 end
+    local guess = to_broker ~= false
+    if not is_acceptable(tvb, guess) then return 0 end
+    to_broker = guess
+    stream.broker = guess and endpoint(pinfo.dst, pinfo.dst_port) or endpoint(pinfo.src, pinfo.src_port)
+  end
+  local offset, least = 0, (to_broker and not stream.tokens) and MIN_REQUEST or MIN_RESPONSE
+  if stream.tokens then least = 0 end
+  while offset < length do
+    local left = length - offset
+    if left < 4 then
+      if pinfo.can_desegment == 0 then return show_rest(tvb, offset, pinfo, tree, "the frame is incomplete") or length end
+      pinfo.desegment_offset, pinfo.desegment_len = offset, DESEGMENT_ONE_MORE_SEGMENT
+      return length
+    end
+    local size = size_at(tvb, offset)
+    if size < (pinfo.visited and 0 or least) or size > MAX_SIZE then
+      show_rest(tvb, offset, pinfo, tree, ("a frame of %d bytes"):format(size))
+      return length
+    end
+    if size + 4 > left then
+      if pinfo.can_desegment == 0 then return show_rest(tvb, offset, pinfo, tree, "the frame is incomplete") or length end
+      pinfo.desegment_offset, pinfo.desegment_len = offset, size + 4 - left
+      return length
+    end
+    dissect_frame(tvb, offset, size + 4, pinfo, tree, stream, to_broker)
+    offset = offset + 4 + size
+  end
+  return length
+end
+
+function PROTOCOL.dissector(tvb, pinfo, tree)
+  if tvb:len() == 0 then return 0 end
+  return dissect_segment(tvb, pinfo, tree, stream_of())
+end
+
+local function detect(tvb, pinfo, tree)
+  local length = tvb:len()
+  if not prefs.heuristics or length < 14 then return false end
+  local size = size_at(tvb, 0)
+  if size < MIN_REQUEST or size > MAX_SIZE then return false end
+  local whole = size + 4 <= length
+  local stop = whole and size + 4 or length
+  if not is_request(context(tvb:raw(0, stop), tvb, 0, 4, stop), whole) then return false end
+  local stream = stream_of()
+  if not stream.broker then stream.broker = endpoint(pinfo.dst, pinfo.dst_port) end
+  pinfo.conversation = PROTOCOL
+  dissect_segment(tvb, pinfo, tree, stream)
+  return true
+end
+
+PROTOCOL:register_heuristic("tcp", detect)
+pcall(function() PROTOCOL:register_heuristic("tls", detect) end)
+
+-- -- ports
+
+local registered = {}
+
+local function register(table_name, ports)
+  local found, dissectors = pcall(DissectorTable.get, table_name)
+  if not found or not dissectors or registered[table_name] == ports then return end
+  if registered[table_name] and registered[table_name] ~= "" then dissectors:remove(registered[table_name], PROTOCOL) end
+  if ports ~= "" then dissectors:add(ports, PROTOCOL) end
+  registered[table_name] = ports
+end
+
+local function register_ports()
+  register("tcp.port", tostring(prefs.ports))
+  register("tls.port", tostring(prefs.tls_ports))
+end
+
+PROTOCOL.prefs_changed = register_ports
+register_ports()
