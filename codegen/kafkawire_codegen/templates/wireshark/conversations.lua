@@ -2,12 +2,13 @@
 -- Law: what the first pass over a packet finds is kept by frame, so that every later pass shows the same.
 --
 -- stream  broker: address and port of the broker; pending: correlation id -> exchanges in order;
+--         unanswered: the last requests that expect no response, a ring; next: where the next one goes in it;
 --         tokens: whether bare SASL tokens are exchanged (after a SaslHandshake of version 0)
 -- exchange  key, version, request and response (frames), request_time
 
 local tcp_stream = Field.new("tcp.stream")
 local streams, kept = {}, {}
-local MAX_PENDING = 100000
+local MAX_PENDING, MAX_UNANSWERED = 100000, 64
 
 function PROTOCOL.init()
   streams, kept = {}, {}
@@ -18,7 +19,7 @@ local function stream_of()
   local number = #found > 0 and found[#found].value or -1
   local stream = streams[number]
   if not stream then
-    stream = { pending = {}, count = 0, tokens = false }
+    stream = { pending = {}, count = 0, tokens = false, unanswered = {}, next = 1 }
     streams[number] = stream
   end
   return stream
@@ -67,13 +68,18 @@ local function add_exchange(stream, pinfo, key, version, correlation_id)
   return exchange
 end
 
--- A request to which no response comes.
-local function drop_exchange(stream, correlation_id)
-  local queue = stream.pending[correlation_id]
-  queue[queue.last] = nil
-  queue.last = queue.last - 1
-  stream.count = stream.count - 1
-  if queue.last < queue.first then stream.pending[correlation_id] = nil end
+-- Forgets a request without a response when 64 more such requests were sent: a broker may respond nevertheless.
+local function forget_unanswered(stream, correlation_id, exchange)
+  local oldest = stream.unanswered[stream.next]
+  stream.unanswered[stream.next] = { correlation_id, exchange }
+  stream.next = stream.next % MAX_UNANSWERED + 1
+  local queue = oldest and stream.pending[oldest[1]]
+  if queue and queue[queue.first] == oldest[2] then
+    queue[queue.first] = nil
+    queue.first = queue.first + 1
+    stream.count = stream.count - 1
+    if queue.last < queue.first then stream.pending[oldest[1]] = nil end
+  end
 end
 
 local function take_exchange(stream, pinfo, correlation_id)

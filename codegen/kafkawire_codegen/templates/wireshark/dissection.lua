@@ -74,7 +74,7 @@ local function show_request(c, pinfo, root, stream, where)
   add_links(c, root, kept[where], true)
   show_body(c, root, key, version, REQUEST)
   if not pinfo.visited and c.values.Acks == 0 and APIS[key] == "Produce" then
-    drop_exchange(stream, correlation_id)
+    forget_unanswered(stream, correlation_id, kept[where])
   end
 end
 
