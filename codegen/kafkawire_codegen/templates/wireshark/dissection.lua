@@ -115,7 +115,7 @@ end
 local function is_token(c, pinfo, stream, where, to_broker)
   if pinfo.visited then return kept[where] == "token" end
   if not stream.tokens then return false end
-  if to_broker and is_request(context(c.data, c.tvb, c.base, 4, c.stop), true) then
+  if to_broker and is_request(context(c.data, c.tvb, c.base, 4, c.stop), c.stop - 4) then
     stream.tokens = false
     return false
   end
@@ -153,45 +153,72 @@ local function size_at(tvb, offset)
   return tvb(offset, 4):int()
 end
 
--- Whether the first frame of a connection that is not known yet may be Kafka's.
-local function is_acceptable(tvb, to_broker)
-  local size = size_at(tvb, 0)
-  if size < (to_broker and MIN_REQUEST or MIN_RESPONSE) or size > MAX_SIZE then return false end
-  if not to_broker then return true end
-  local length = math.min(tvb:len(), size + 4)
-  return plausible_header(context(tvb:raw(0, length), tvb, 0, 4, length), true)
+-- A response that no request waits for, and that is not complete, is believed up to this size.
+local MAX_UNEXPECTED = 1048576
+
+local function is_frame(tvb, offset, size, stream, to_broker, wanted)
+  local least = stream.tokens and 0 or to_broker and MIN_REQUEST or MIN_RESPONSE
+  if size < least or size > MAX_SIZE then return false end
+  if stream.tokens then return true end
+  local left = tvb:len() - offset
+  local length = math.min(left, size + 4)
+  if to_broker then
+    local c = context(tvb:raw(offset, length), tvb, offset, 4, length)
+    return plausible_header(c, size, wanted)
+  end
+  if length < 8 or size + 4 <= left or size <= MAX_UNEXPECTED then return true end
+  return stream.pending[tvb(offset + 4, 4):int()] ~= nil
+end
+
+-- The first frame of a connection that is not known yet: sets the broker, or returns false.
+local function begin(tvb, pinfo, stream, to_broker)
+  local guess = to_broker ~= false
+  local wanted = to_broker == nil and KNOWN_VERSIONS or KNOWN_APIS
+  if not is_frame(tvb, 0, size_at(tvb, 0), stream, guess, wanted) then return false end
+  if tvb:len() < 14 and tvb:len() < size_at(tvb, 0) + 4 then return true end -- more bytes will tell
+  stream.broker = guess and endpoint(pinfo.dst, pinfo.dst_port) or endpoint(pinfo.src, pinfo.src_port)
+  return true
+end
+
+-- How many bytes the frame at `offset` lacks; nil if it is not a frame. What the first pass finds is kept.
+local function missing_bytes(tvb, offset, pinfo, stream, to_broker)
+  local left = tvb:len() - offset
+  if left < 4 then return DESEGMENT_ONE_MORE_SEGMENT end
+  local size = size_at(tvb, offset)
+  local where = ("rest/%d/%d/%d/%d"):format(pinfo.number, offset, tvb:len(), pinfo.src_port)
+  if pinfo.visited then
+    if kept[where] then return nil end
+  elseif not is_frame(tvb, offset, size, stream, to_broker, stream.broker and ANY_API or KNOWN_APIS) then
+    kept[where] = true
+    return nil
+  end
+  return math.max(0, size + 4 - left)
 end
 
 -- Shows the frames of a segment; returns the number of bytes, or 0 if they are not Kafka's.
 local function dissect_segment(tvb, pinfo, tree, stream)
-  local length = tvb:len()
+  local offset, length = 0, tvb:len()
   local to_broker = is_to_broker(stream, pinfo)
   if not stream.broker then
-    if length < 14 and to_broker ~= false or length < 8 then return 0 end
-    local guess = to_broker ~= false
-    if not is_acceptable(tvb, guess) then return 0 end
-    to_broker = guess
-    stream.broker = guess and endpoint(pinfo.dst, pinfo.dst_port) or endpoint(pinfo.src, pinfo.src_port)
+    if length < 4 or to_broker == nil and length < 14 then return 0 end
+    if not begin(tvb, pinfo, stream, to_broker) then return 0 end
+    to_broker = to_broker ~= false
   end
-  local offset, least = 0, (to_broker and not stream.tokens) and MIN_REQUEST or MIN_RESPONSE
-  if stream.tokens then least = 0 end
   while offset < length do
-    local left = length - offset
-    if left < 4 then
-      if pinfo.can_desegment == 0 then return show_rest(tvb, offset, pinfo, tree, "the frame is incomplete") or length end
-      pinfo.desegment_offset, pinfo.desegment_len = offset, DESEGMENT_ONE_MORE_SEGMENT
+    local missing = missing_bytes(tvb, offset, pinfo, stream, to_broker)
+    if missing == nil then
+      show_rest(tvb, offset, pinfo, tree, "these bytes are not the beginning of a frame")
+      return length
+    end
+    if missing > 0 then
+      if pinfo.can_desegment == 0 then
+        show_rest(tvb, offset, pinfo, tree, "the frame is incomplete")
+        return length
+      end
+      pinfo.desegment_offset, pinfo.desegment_len = offset, missing
       return length
     end
     local size = size_at(tvb, offset)
-    if size < (pinfo.visited and 0 or least) or size > MAX_SIZE then
-      show_rest(tvb, offset, pinfo, tree, ("a frame of %d bytes"):format(size))
-      return length
-    end
-    if size + 4 > left then
-      if pinfo.can_desegment == 0 then return show_rest(tvb, offset, pinfo, tree, "the frame is incomplete") or length end
-      pinfo.desegment_offset, pinfo.desegment_len = offset, size + 4 - left
-      return length
-    end
     dissect_frame(tvb, offset, size + 4, pinfo, tree, stream, to_broker)
     offset = offset + 4 + size
   end
@@ -208,9 +235,8 @@ local function detect(tvb, pinfo, tree)
   if not prefs.heuristics or length < 14 then return false end
   local size = size_at(tvb, 0)
   if size < MIN_REQUEST or size > MAX_SIZE then return false end
-  local whole = size + 4 <= length
-  local stop = whole and size + 4 or length
-  if not is_request(context(tvb:raw(0, stop), tvb, 0, 4, stop), whole) then return false end
+  local stop = math.min(size + 4, length)
+  if not is_request(context(tvb:raw(0, stop), tvb, 0, 4, stop), size) then return false end
   local stream = stream_of()
   if not stream.broker then stream.broker = endpoint(pinfo.dst, pinfo.dst_port) end
   pinfo.conversation = PROTOCOL

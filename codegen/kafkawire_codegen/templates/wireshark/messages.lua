@@ -99,29 +99,37 @@ end
 
 -- -- plausibility of requests
 
-local function plausible_client_id(c)
+local KNOWN_VERSIONS, KNOWN_APIS, ANY_API = 0, 1, 2 -- how much of a request must be known
+local LAST_KEY, LAST_VERSION = 1023, 63 -- of APIs and versions that are not known
+
+-- `most`: bytes of the frame from the client id on, of which some may be missing.
+local function plausible_client_id(c, most)
+  if c.stop - c.pos < 2 then return true end
   local length = i16(c)
   if length == -1 then return true end
-  if length < 0 or length > MAX_CLIENT_ID or length > c.stop - c.pos then return false end
-  return not c.data:sub(c.pos + 1, c.pos + length):find("[%z\1-\31\127]")
+  if length < 0 or length > MAX_CLIENT_ID or length > most - 2 then return false end
+  return not c.data:sub(c.pos + 1, math.min(c.pos + length, c.stop)):find("[%z\1-\31\127]")
 end
 
--- Whether the header of a request is plausible; `any_version`: also in versions newer than those known.
-local function plausible_header(c, any_version)
-  if c.stop - c.pos < 8 then return false end
+-- Whether the header of a request of `size` bytes is plausible, as far as it is there.
+local function plausible_header(c, size, wanted)
+  if size < 8 then return false end
+  if c.stop - c.pos < 8 then return true end
   local key, version = i16(c), i16(c)
   local api = MESSAGES[key]
-  if not api or not api.request or version < 0 then return false end
-  if version > api.request[2] and not (any_version and version < 64) then return false end
-  if i32(c) < 0 then return false end
-  if header_version(api.request, version, 1) == 0 then return true end
-  return c.stop - c.pos >= 2 and plausible_client_id(c)
+  local request = api and api.request
+  if version < 0 or i32(c) < 0 then return false end
+  if not request and (wanted < ANY_API or key < 0 or key > LAST_KEY) then return false end
+  local last = request and request[2] or LAST_VERSION
+  if version > last and (wanted == KNOWN_VERSIONS or version > LAST_VERSION) then return false end
+  if header_version(request, version, 1) == 0 then return true end
+  return size >= 10 and plausible_client_id(c, size - 8)
 end
 
 -- Whether the bytes are a whole request, or, if bytes are missing, the beginning of one that names its client.
-local function is_request(c, whole)
-  local at = c.pos
-  if not plausible_header(c, false) then return false end
+local function is_request(c, size)
+  local at, whole = c.pos, c.stop - c.pos == size
+  if not plausible_header(c, size, KNOWN_VERSIONS) then return false end
   c.pos = at
   local ok, key, version, _, client_id = pcall(read_request_header, c, nil)
   if not ok then return false end
