@@ -89,7 +89,7 @@ def dissect(capture: Path, *arguments: str, script: Path | None = None) -> Shown
     """Dissect a capture; out-of-order segments are put in order."""
     text = run(
         capture,
-        *("-T", "pdml", "-J", PREFIX, "-o", "kafkawire.ports:9092,19092", "-o", f"tcp.reassemble_out_of_order:{ORDER}"),
+        *("-T", "pdml", "-J", PREFIX, "-o", "kafkawire.ports:9092-9094,19092", "-o", f"tcp.reassemble_out_of_order:{ORDER}"),
         *arguments,
         script=script,
     )

@@ -132,10 +132,12 @@ local function show_frame(c, pinfo, root, stream, where, to_broker)
   show(c, pinfo, root, stream, where)
 end
 
-local function dissect_frame(tvb, offset, length, pinfo, tree, stream, to_broker)
+-- `missing`: bytes at the end of the frame that were not captured.
+local function dissect_frame(tvb, offset, length, missing, pinfo, tree, stream, to_broker)
   local range = tvb(offset, length)
   local root = tree:add(PROTOCOL, range)
   local c = context(range:raw(), tvb, offset, 4, length)
+  c.missing = missing
   local ok, fault = attempt(show_frame, c, pinfo, root, stream, place(pinfo, offset, length), to_broker)
   if not ok then malformed(root, fault) end
   add_errors(c, root)
@@ -212,14 +214,18 @@ local function dissect_segment(tvb, pinfo, tree, stream)
     end
     if missing > 0 then
       if pinfo.can_desegment == 0 then
-        show_rest(tvb, offset, pinfo, tree, "the frame is incomplete")
+        if length - offset >= 12 then
+          dissect_frame(tvb, offset, length - offset, missing, pinfo, tree, stream, to_broker)
+        else
+          show_rest(tvb, offset, pinfo, tree, "the frame is incomplete")
+        end
         return length
       end
       pinfo.desegment_offset, pinfo.desegment_len = offset, missing
       return length
     end
     local size = size_at(tvb, offset)
-    dissect_frame(tvb, offset, size + 4, pinfo, tree, stream, to_broker)
+    dissect_frame(tvb, offset, size + 4, 0, pinfo, tree, stream, to_broker)
     offset = offset + 4 + size
   end
   return length

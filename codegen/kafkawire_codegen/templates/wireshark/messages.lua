@@ -88,7 +88,11 @@ end
 local function read_body(c, tree, side, version)
   local ok, fault = attempt(read_struct, c, body_plan(side, version), tree)
   if not ok then
-    malformed(tree, fault)
+    if c.missing > 0 and fault.cut then
+      undecodable(tree, ("the last %d bytes of the frame were not captured"):format(c.missing))
+    else
+      malformed(tree, fault)
+    end
     return add_undecoded(c, tree)
   end
   if c.pos < c.stop then

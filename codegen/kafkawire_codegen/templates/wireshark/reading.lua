@@ -2,13 +2,13 @@
 -- Law: every read is compared with the bytes left first; a fault is raised by `fail` and caught by `attempt`. Without a
 -- tree a message is only checked.
 --
--- c  data: bytes of the frame; tvb, base: where they are; pos, stop: from 0; items: tree items still allowed;
+-- c  data: bytes of the frame; missing: bytes after them that were not captured; tvb, base: where they are; pos, stop: from 0; items: tree items still allowed;
 --    elements: array elements still allowed; where: the field that is read; errors: error codes that were read
 
 local function context(data, tvb, base, pos, stop)
   return {
     data = data, tvb = tvb, base = base, pos = pos, stop = stop, items = prefs.max_items, elements = stop,
-    where = "", errors = {}, notes = {}, values = {},
+    where = "", missing = 0, errors = {}, notes = {}, values = {},
   }
 end
 
