@@ -278,7 +278,7 @@ local function add_legacy(c, tree, wrapper)
   end
   local inner = over(c, data, tvb)
   local made = { timestamp = bit_of(attributes, 3) == 1 and timestamp or nil }
-  local last = magic == 1 and last_offset(inner)
+  local last = magic == 1 and tostring(offset) ~= "0" and last_offset(inner) -- a producer leaves 0
   if last then made.base = offset - last end
   add_messages(inner, tree, made)
 end
