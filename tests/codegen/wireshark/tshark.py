@@ -24,8 +24,6 @@ PREFIX: Final = "kafkawire"
 TIMEOUT: Final = 120
 NOT_XML: Final = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 """Characters that XML cannot have; tshark 4.0 writes those of strings as they are."""
-import os
-ORDER=os.environ.get("ORDER","TRUE")
 
 
 @dataclass(slots=True)
@@ -86,10 +84,10 @@ def run(capture: Path, *arguments: str, script: Path | None = None, own: bool = 
 
 
 def dissect(capture: Path, *arguments: str, script: Path | None = None) -> Shown:
-    """Dissect a capture; out-of-order segments are put in order."""
+    """Dissect a capture, with the ports of our recordings as those of brokers."""
     text = run(
         capture,
-        *("-T", "pdml", "-J", PREFIX, "-o", "kafkawire.ports:9092-9094,19092", "-o", f"tcp.reassemble_out_of_order:{ORDER}"),
+        *("-T", "pdml", "-J", PREFIX, "-o", "kafkawire.ports:9092-9094,19092"),
         *arguments,
         script=script,
     )
