@@ -14,19 +14,23 @@ function PROTOCOL.init()
   streams, kept = {}, {}
 end
 
-local function stream_of()
-  local found = { tcp_stream() }
-  local number = #found > 0 and found[#found].value or -1
-  local stream = streams[number]
-  if not stream then
-    stream = { pending = {}, count = 0, tokens = false, unanswered = {}, next = 1 }
-    streams[number] = stream
-  end
-  return stream
-end
-
 local function endpoint(address, port)
   return tostring(address) .. ":" .. port
+end
+
+-- The connection of a packet: by addresses and ports, and by its number where Wireshark says it (it does not in a first
+-- pass that makes no tree), so that ports can be used again.
+local function stream_of(pinfo)
+  local one, other = endpoint(pinfo.src, pinfo.src_port), endpoint(pinfo.dst, pinfo.dst_port)
+  local key = one < other and one .. " " .. other or other .. " " .. one
+  local found = { tcp_stream() }
+  local number = #found > 0 and found[#found].value or nil
+  local stream = streams[key]
+  if not stream or number and stream.number and number ~= stream.number then
+    stream = { pending = {}, count = 0, tokens = false, unanswered = {}, next = 1, number = number }
+    streams[key] = stream
+  end
+  return stream
 end
 
 local function is_port_of(text, port)

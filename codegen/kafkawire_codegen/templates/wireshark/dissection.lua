@@ -201,6 +201,10 @@ end
 local function dissect_segment(tvb, pinfo, tree, stream)
   local offset, length = 0, tvb:len()
   local to_broker = is_to_broker(stream, pinfo)
+  if not stream.broker and length < 4 and to_broker ~= nil and pinfo.can_desegment > 0 then
+    pinfo.desegment_offset, pinfo.desegment_len = 0, DESEGMENT_ONE_MORE_SEGMENT
+    return length
+  end
   if not stream.broker then
     if length < 4 or to_broker == nil and length < 14 then return 0 end
     if not begin(tvb, pinfo, stream, to_broker) then return 0 end
@@ -233,25 +237,40 @@ end
 
 function PROTOCOL.dissector(tvb, pinfo, tree)
   if tvb:len() == 0 then return 0 end
-  return dissect_segment(tvb, pinfo, tree, stream_of())
+  return dissect_segment(tvb, pinfo, tree, stream_of(pinfo))
 end
 
-local function detect(tvb, pinfo, tree)
+local function is_detected(tvb)
   local length = tvb:len()
   if not prefs.heuristics or length < 14 then return false end
   local size = size_at(tvb, 0)
   if size < MIN_REQUEST or size > MAX_SIZE then return false end
   local stop = math.min(size + 4, length)
-  if not is_request(context(tvb:raw(0, stop), tvb, 0, 4, stop), size) then return false end
-  local stream = stream_of()
-  if not stream.broker then stream.broker = endpoint(pinfo.dst, pinfo.dst_port) end
-  pinfo.conversation = PROTOCOL
-  dissect_segment(tvb, pinfo, tree, stream)
-  return true
+  return is_request(context(tvb:raw(0, stop), tvb, 0, 4, stop), size)
 end
 
-PROTOCOL:register_heuristic("tcp", detect)
-pcall(function() PROTOCOL:register_heuristic("tls", detect) end)
+-- Kafka in TCP: Wireshark calls the dissector for all later segments.
+local function detect_tcp(tvb, pinfo, tree)
+  if not is_detected(tvb) then return false end
+  local stream = stream_of(pinfo)
+  if not stream.broker then stream.broker = endpoint(pinfo.dst, pinfo.dst_port) end
+  pinfo.conversation = PROTOCOL
+  return dissect_segment(tvb, pinfo, tree, stream) > 0
+end
+
+-- Kafka in TLS: the connection stays TLS's, which asks for each part.
+local function detect_tls(tvb, pinfo, tree)
+  local stream = stream_of(pinfo)
+  if not stream.in_tls then
+    if not is_detected(tvb) then return false end
+    stream.in_tls = true
+    stream.broker = stream.broker or endpoint(pinfo.dst, pinfo.dst_port)
+  end
+  return dissect_segment(tvb, pinfo, tree, stream) > 0
+end
+
+PROTOCOL:register_heuristic("tcp", detect_tcp)
+pcall(function() PROTOCOL:register_heuristic("tls", detect_tls) end)
 
 -- -- ports
 
