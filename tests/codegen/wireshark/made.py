@@ -40,6 +40,13 @@ class Sent(NamedTuple):
         return found
 
 
+def key_of(api: str) -> int:
+    """Return the key of an API."""
+    key = REGISTRY.get(f"{api}Request").api_key
+    assert key is not None
+    return key
+
+
 def frame(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data
 

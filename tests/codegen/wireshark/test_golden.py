@@ -49,10 +49,7 @@ def test_every_record_batch(tmp_path: Path) -> None:
     rows = list(golden.rows("record_batches"))
     scenario = Scenario()
     for number, row in enumerate(rows):
-        data = bytes.fromhex(row["hex"])
-        filled = FetchResponse(responses=[_topic(data)])
-        made.send(scenario, CLIENT, made.request(1, 4, number, _fetch()))
-        made.send(scenario, BROKER, made.response(1, 4, number, filled.encode(4)))
+        as_fetched(scenario, number, bytes.fromhex(row["hex"]))
     found = dissect(scenario.save(tmp_path / "records.pcap")).messages
     responses = [item for _, item in found if item.value("direction") == "response"]
     assert len(responses) == len(rows)
@@ -64,9 +61,9 @@ def test_every_record_batch(tmp_path: Path) -> None:
             assert records.shown(field) == records.expected(batches), row["kind"]
 
 
-def _fetch() -> bytes:
-    return FetchRequest().encode(4)
-
-
-def _topic(data: bytes) -> FetchableTopicResponse:
-    return FetchableTopicResponse(topic="t", partitions=[PartitionData(records=data)])
+def as_fetched(scenario: Scenario, number: int, records: bytes) -> None:
+    """Send a Fetch request, and a response that brings these bytes."""
+    partition = PartitionData(records=records)
+    filled = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
+    made.send(scenario, CLIENT, made.request(1, 4, number, FetchRequest().encode(4)))
+    made.send(scenario, BROKER, made.response(1, 4, number, filled.encode(4)))

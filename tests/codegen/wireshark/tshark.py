@@ -22,6 +22,8 @@ from tests.conftest import missing
 
 PREFIX: Final = "kafkawire"
 TIMEOUT: Final = 120
+INTERNAL: Final = re.compile(r"\.lua:\d")
+"""What an error that Lua raises itself begins with: file and line."""
 NOT_XML: Final = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 """Characters that XML cannot have; tshark 4.0 writes those of strings as they are."""
 
@@ -92,6 +94,7 @@ def dissect(capture: Path, *arguments: str, script: Path | None = None) -> Shown
         script=script,
     )
     assert "Lua Error" not in text
+    assert INTERNAL.search(text) is None, "an error of Lua was shown as a malformed message"
     shown = Shown()
     for packet in ET.fromstring(NOT_XML.sub("?", text)).iter("packet"):
         number = _number(packet)
