@@ -126,4 +126,3 @@ def test_a_recording_of_many_clients_at_once() -> None:
     result = compare(shared("captures/variants") / "mixed-a--rot5.pcap")
     assert not result.missing
     assert result.values > 10_000
-

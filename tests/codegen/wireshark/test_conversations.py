@@ -174,9 +174,7 @@ def test_trailing_bytes_are_a_deviation(tmp_path: Path) -> None:
 def test_a_malformed_message_names_the_field(tmp_path: Path) -> None:
     data = request("Heartbeat", 3, 1)[4:-3]
     (only,) = messages(Scenario().send(CLIENT, frame(data)), tmp_path)
-    assert experts(only) == [
-        "kafkawire.heartbeat.member_id: 2 bytes wanted, 1 left (at byte 26)"
-    ]
+    assert experts(only) == ["kafkawire.heartbeat.member_id: 2 bytes wanted, 1 left (at byte 26)"]
 
 
 # -- ports and detection

@@ -13,7 +13,7 @@ from typing import Final
 from ...model import Message
 from ...output import File
 from ...templating import fill
-from .. import Source
+from .. import InvalidName, Source
 from . import lua
 from .error_codes import ERROR_CODES
 from .names import Names, is_protocol_name
@@ -24,9 +24,9 @@ TEMPLATE: Final = "wireshark/dissector.lua.j2"
 
 
 def files(source: Source) -> Iterable[File]:
-    """Make the dissector; ValueError if the name cannot be that of a protocol."""
+    """Make the dissector; InvalidName if the name cannot be that of a protocol."""
     if not is_protocol_name(source.name):
-        raise ValueError(
+        raise InvalidName(
             f"invalid protocol name {source.name!r}: a small letter, then up to 31 small letters, "
             "digits and underscores"
         )

@@ -18,13 +18,19 @@ local NUMBERS = {
   uint32 = ProtoField.uint32, int64 = ProtoField.int64,
 }
 
+-- Wireshark documents the description as the fourth argument; 4.0 takes it as the third alone.
+local function string_field(abbrev, label, about)
+  local ok, field = pcall(ProtoField.string, abbrev, label, about)
+  return ok and field or ProtoField.string(abbrev, label, base.UNICODE, about)
+end
+
 local function new_field(abbrev, label, kind, values, about)
   if NUMBERS[kind] then return NUMBERS[kind](abbrev, label, base.DEC, values, 0, about) end
   if kind == "bool" then return ProtoField.bool(abbrev, label, base.NONE, nil, 0, about) end
   if kind == "float64" then return ProtoField.double(abbrev, label, about) end
   if kind == "bytes" or kind == "records" then return ProtoField.bytes(abbrev, label, base.NONE, about) end
   if kind == "struct" then return ProtoField.none(abbrev, label, about) end
-  return ProtoField.string(abbrev, label, base.UNICODE, about) -- a string, or a uuid in Kafka's form
+  return string_field(abbrev, label, about) -- a string, or a uuid in Kafka's form
 end
 
 local function declare(name, label, kind, values, about)
