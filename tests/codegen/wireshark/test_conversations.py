@@ -51,7 +51,7 @@ def test_request_and_response_refer_to_each_other(exchange: Scenario, tmp_path: 
     assert answered.value("api_key") == "3"
 
 
-def test_a_second_pass_shows_the_same(tmp_path: Path) -> None:
+def test_a_second_pass_shows_the_same() -> None:
     capture = FIXTURES / "captures" / "kcat-kf.pcap"
     names = ["frame.number", "kafkawire.correlation_id", "kafkawire.api_key", "kafkawire.elements"]
     assert fields(capture, names) == fields(capture, names, "-2")

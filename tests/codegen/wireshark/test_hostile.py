@@ -1,4 +1,4 @@
-"""Hostile bytes end in marked messages, never in an error of Lua, and cost a bounded number of items."""
+"""Hostile bytes end in marked messages, never in an error of Lua; items are bounded."""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ def test_another_type_has_another_name(tmp_path: Path) -> None:
 def test_structs_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
     names = [*(f"S{n}" for n in range(20)), "int32"]
     structs = (
-        f'{{"name": "{name}", "versions": "0+", "fields": [{field("L", below)}, {field("R", below)}]}}'
+        f'{{"name": "{name}", "versions": "0+", '
+        f'"fields": [{field("L", below)}, {field("R", below)}]}}'
         for name, below in pairwise(names)
     )
     text = schema("PingRequest", field("Top", "S0"), structs=", ".join(structs))

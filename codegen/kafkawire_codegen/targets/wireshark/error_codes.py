@@ -1,7 +1,7 @@
 """The error codes of Kafka, by number.
 
-Law: those of `kafkawire.protocol.error_code`, which the generator does not import; a test holds them
-equal.
+Law: those of `kafkawire.protocol.error_code`, which the generator does not import; a test holds
+them equal.
 """
 
 from __future__ import annotations

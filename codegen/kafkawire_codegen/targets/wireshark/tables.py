@@ -5,7 +5,8 @@ Law: linear in the fields of all messages; a version range ends at the last vers
     FIELDS     {name, label, type, values, about}, numbered from 1
     MESSAGES   API key -> {name, request side, response side}
     a side     {first, last, flexible, last flexible, headers, function that makes its fields}
-    a field    {number, type, first, last, a=array, n=nullable, t=tagged, tag=, x=flexible, c=fields}
+    a field    {number, type, first, last, a=array, n=nullable, t=tagged, tag=, x=flexible,
+               c=fields of its struct}
 """
 
 from __future__ import annotations
