@@ -83,7 +83,14 @@ def pairs() -> dict[tuple[int, int], dict[str, list[Row]]]:
 
 
 def golden_traffic(path: Path, most: int | None = None) -> list[Sent]:
-    """Write a capture of golden messages, at most `most` exchanges of each API and version.
+    """Write a capture of golden messages: `golden_scenario`."""
+    scenario, sent = golden_scenario(most)
+    scenario.save(path)
+    return sent
+
+
+def golden_scenario(most: int | None = None) -> tuple[Scenario, list[Sent]]:
+    """Send golden messages, at most `most` exchanges of each API and version.
 
     Of requests and responses there is the same number: the last of the fewer is repeated. Where not
     all are sent, they are the largest.
@@ -101,8 +108,7 @@ def golden_traffic(path: Path, most: int | None = None) -> list[Sent]:
                 body = bytes.fromhex(row["hex"])
                 send(scenario, side, write(key, version, number, body))
                 sent.append(Sent(type, number, row))
-    scenario.save(path)
-    return sent
+    return scenario, sent
 
 
 def _largest(rows: Iterable[Row], most: int | None) -> list[Row]:

@@ -79,8 +79,8 @@ local function show_request(c, pinfo, root, stream, where)
 end
 
 local function add_request_facts(c, tree, exchange)
-  for name, value in pairs({ api_key = exchange.key, api_version = exchange.version }) do
-    local item = add(c, tree, own[name], 0, 0, value)
+  for _, fact in ipairs({ { "api_key", exchange.key }, { "api_version", exchange.version } }) do
+    local item = add(c, tree, own[fact[1]], 0, 0, fact[2])
     if item then item:set_generated() end
   end
 end

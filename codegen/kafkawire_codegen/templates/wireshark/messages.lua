@@ -112,7 +112,7 @@ local function plausible_client_id(c, most)
   local length = i16(c)
   if length == -1 then return true end
   if length < 0 or length > MAX_CLIENT_ID or length > most - 2 then return false end
-  return not c.data:sub(c.pos + 1, math.min(c.pos + length, c.stop)):find("[%z\1-\31\127]")
+  return not c.data:sub(c.pos + 1, math.min(c.pos + length, c.stop)):find("[\0-\31\127]")
 end
 
 -- Whether the header of a request of `size` bytes is plausible, as far as it is there.
