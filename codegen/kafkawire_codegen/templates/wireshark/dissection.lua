@@ -24,7 +24,7 @@ end
 
 local function add_notes(c, root)
   for _, text in ipairs(c.notes) do root:add_proto_expert_info(EXPERTS.deviation, text) end
-  if c.hidden then
+  if c.budget.hidden then
     undecodable(root, ("the tree shows the first %d items of this message"):format(prefs.max_items))
   end
 end
@@ -138,6 +138,7 @@ local function dissect_frame(tvb, offset, length, missing, pinfo, tree, stream, 
   local root = tree:add(PROTOCOL, range)
   local c = context(range:raw(), tvb, offset, 4, length)
   c.missing = missing
+  c.budget.text = root.visible ~= false
   local ok, fault = attempt(show_frame, c, pinfo, root, stream, place(pinfo, offset, length), to_broker)
   if not ok then malformed(root, fault) end
   add_errors(c, root)

@@ -2,13 +2,14 @@
 -- Law: every read is compared with the bytes left first; a fault is raised by `fail` and caught by `attempt`. Without a
 -- tree a message is only checked.
 --
--- c  data: bytes of the frame; missing: bytes after them that were not captured; tvb, base: where they are; pos, stop: from 0; items: tree items still allowed;
---    elements: array elements still allowed; where: the field that is read; errors: error codes that were read
+-- c  data: bytes of the frame; missing: bytes after them that were not captured; tvb, base: where they are;
+--    pos, stop: from 0; elements: array elements still allowed; where: the field that is read; errors: error codes that
+--    were read; budget: items of the tree still allowed, whether some were left out, whether text is wanted beside values
 
 local function context(data, tvb, base, pos, stop)
   return {
-    data = data, tvb = tvb, base = base, pos = pos, stop = stop, items = prefs.max_items, elements = stop,
-    where = "", missing = 0, errors = {}, notes = {}, values = {},
+    data = data, tvb = tvb, base = base, pos = pos, stop = stop, elements = stop, where = "", missing = 0,
+    errors = {}, notes = {}, values = {}, budget = { items = prefs.max_items, hidden = false, text = true },
   }
 end
 
@@ -36,25 +37,24 @@ local function note(c, text)
   if #c.notes < 8 then c.notes[#c.notes + 1] = text end
 end
 
-local function add(c, tree, field, at, length, value)
-  if not tree then return nil end
-  if c.items <= 0 then
-    c.hidden = true
-    return nil
+local function is_spent(budget)
+  if budget.items <= 0 then
+    budget.hidden = true
+    return true
   end
-  c.items = c.items - 1
+  budget.items = budget.items - 1
+  return false
+end
+
+local function add(c, tree, field, at, length, value)
+  if not tree or is_spent(c.budget) then return nil end
   local range = c.tvb(c.base + at, length)
   if value == nil then return tree:add(field, range) end
   return tree:add(field, range, value)
 end
 
 local function add_text(c, tree, field, at, length)
-  if not tree then return nil end
-  if c.items <= 0 then
-    c.hidden = true
-    return nil
-  end
-  c.items = c.items - 1
+  if not tree or is_spent(c.budget) then return nil end
   return (tree:add_packet_field(field, c.tvb(c.base + at, length), ENC_UTF_8))
 end
 
@@ -222,7 +222,7 @@ local function read_array(c, step, tree)
   c.elements = c.elements - count
   if c.elements < 0 then fail(c, "more array elements than bytes") end
   local item = add(c, tree, own.elements, at, c.pos - at, count)
-  if item then item:set_text(("%s: %d elements"):format(step.label, count)) end
+  if item and c.budget.text then item:set_text(("%s: %d elements"):format(step.label, count)) end
   local read, one = READERS[step.kind], step.element
   for _ = 1, count do read(c, one, item) end
   if item then item:set_len(c.pos - at) end

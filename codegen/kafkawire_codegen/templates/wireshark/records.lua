@@ -12,19 +12,15 @@ local function malformed(tree, fault)
   end
 end
 
--- A context over some bytes of another one, which shares its limits.
+-- A context over some bytes of another one, which shares its budget.
 local function part(c, at, length)
-  return setmetatable({ pos = at, stop = at + length, where = "" }, { __index = c, __newindex = function(t, k, v)
-    if k == "items" or k == "hidden" then c[k] = v else rawset(t, k, v) end
-  end })
+  return {
+    data = c.data, tvb = c.tvb, base = c.base, pos = at, stop = at + length, where = "", budget = c.budget,
+  }
 end
 
 local function over(c, data, tvb)
-  local made = part(c, 0, #data)
-  rawset(made, "data", data)
-  rawset(made, "tvb", tvb)
-  rawset(made, "base", 0)
-  return made
+  return { data = data, tvb = tvb, base = 0, pos = 0, stop = #data, where = "", budget = c.budget }
 end
 
 -- A zigzag varint of up to ten bytes, as its low and high 32 bits in two's complement.
@@ -65,7 +61,7 @@ end
 
 local function add_timestamp(c, tree, field, at, length, value)
   local item = add(c, tree, field, at, length, value)
-  if item then item:append_text(" (" .. timestamp_text(value) .. ")") end
+  if item and c.budget.text then item:append_text(" (" .. timestamp_text(value) .. ")") end
 end
 
 local function readable(data)
@@ -79,7 +75,7 @@ local function add_sized(c, tree, field, label, at, length)
   end
   need(c, length)
   local item = add(c, tree, field, c.pos, length)
-  if item then
+  if item and c.budget.text then
     local text = c.data:sub(c.pos + 1, c.pos + math.min(length, 128))
     if readable(text) then item:append_text((" (%s%s)"):format(text, length > 128 and "..." or "")) end
   end
@@ -120,9 +116,9 @@ local function add_record(c, tree, batch)
   local length = varint(c)
   if length < 0 then fail(c, ("a record of %.0f bytes"):format(length)) end
   need(c, length)
-  local r = part(c, c.pos, length)
-  c.pos = c.pos + length
-  local item = add(c, tree, own.record, at, c.pos - at)
+  local r, stop = c, c.stop -- until the end of the record, it is the end of the bytes
+  r.stop = c.pos + length
+  local item = add(c, tree, own.record, at, r.stop - at)
   local attributes_at = r.pos
   u8(r)
   local time_low, time_high = zigzag(r)
@@ -145,12 +141,13 @@ local function add_record(c, tree, batch)
   if batch.control then add_control(r, item, key_start, key_length, value_start, value_length) end
   add_headers(r, item)
   if r.pos < r.stop then fail(r, ("%d bytes after the last header"):format(r.stop - r.pos)) end
+  c.stop = stop
 end
 
 local function add_records(c, tree, batch, count)
   for _ = 1, count do
-    if c.items <= 0 then
-      c.hidden = true
+    if c.budget.items <= 0 then
+      c.budget.hidden = true
       return
     end
     add_record(c, tree, batch)
@@ -296,7 +293,7 @@ local function add_one(c, tree, wrapper)
 end
 
 function add_messages(c, tree, wrapper)
-  while c.stop - c.pos >= 17 and c.items > 0 do
+  while c.stop - c.pos >= 17 and c.budget.items > 0 do
     local at, size = c.pos, int32_at(c, c.pos + 8)
     if size < 14 then
       return malformed(tree, { where = NAME .. ".batch_length", reason = ("a batch length of %d"):format(size), at = at + 8 })
@@ -308,7 +305,11 @@ function add_messages(c, tree, wrapper)
     if not ok then malformed(item, fault) end
     c.pos = at + 12 + size
   end
-  if c.items <= 0 then c.hidden = true elseif c.pos < c.stop then add(c, tree, own.partial_batch, c.pos, c.stop - c.pos) end
+  if c.budget.items <= 0 then
+    c.budget.hidden = true
+  elseif c.pos < c.stop then
+    add(c, tree, own.partial_batch, c.pos, c.stop - c.pos)
+  end
 end
 
 function show_records(c, tree, at, length)
