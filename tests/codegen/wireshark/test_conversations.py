@@ -13,7 +13,6 @@ from tests.conftest import FIXTURES
 from .made import frame
 from .tshark import Item, dissect, fields, run
 
-OTHER_PORT = 19999
 ANY_PORT = "-o", "kafkawire.ports:9999"
 """Brokers of our scenarios are on port 9092: detection has to find them."""
 
@@ -52,7 +51,7 @@ def test_request_and_response_refer_to_each_other(exchange: Scenario, tmp_path: 
 
 
 def test_a_second_pass_shows_the_same() -> None:
-    capture = FIXTURES / "captures" / "kcat-kf.pcap"
+    capture = FIXTURES / "captures" / "ck-txn.pcap"
     names = ["frame.number", "kafkawire.correlation_id", "kafkawire.api_key", "kafkawire.elements"]
     assert fields(capture, names) == fields(capture, names, "-2")
 
@@ -211,16 +210,22 @@ OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_protocols_are_not_taken(name: str, tmp_path: Path) -> None:
-    capture = Scenario().send(CLIENT, OTHERS[name]).save(tmp_path / "made.pcap")
-    assert not titles(capture, *ANY_PORT)
+NEVER_KAFKA = ("http", "tls", "ssh", "zeros", "redis")
+"""Those that are not taken even on the port of a broker."""
 
 
-@pytest.mark.parametrize("name", ["http", "tls", "ssh", "zeros", "redis"])
-def test_other_protocols_on_the_port_of_a_broker_are_not_taken(name: str, tmp_path: Path) -> None:
-    capture = Scenario().send(CLIENT, OTHERS[name]).save(tmp_path / "made.pcap")
-    assert not titles(capture)
+def test_other_protocols_are_not_taken(tmp_path: Path) -> None:
+    scenario = Scenario()
+    for connection, data in enumerate(OTHERS.values()):
+        scenario.send(CLIENT, data, connection)
+    assert not titles(scenario.save(tmp_path / "made.pcap"), *ANY_PORT)
+
+
+def test_other_protocols_on_the_port_of_a_broker_are_not_taken(tmp_path: Path) -> None:
+    scenario = Scenario()
+    for connection, name in enumerate(NEVER_KAFKA):
+        scenario.send(CLIENT, OTHERS[name], connection)
+    assert not titles(scenario.save(tmp_path / "made.pcap"))
 
 
 @pytest.mark.parametrize("name", ["aio-tls12-aes128", "ck-tls13-aes256"])

@@ -6,11 +6,11 @@ differ.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from lupa import lua52, lua54
 
 from tests import golden
 from tests.capture.wire import Packet
@@ -20,6 +20,7 @@ from . import made
 from .test_golden import as_fetched
 from .tshark import dissector
 
+lua52, lua54 = import_module("lupa.lua52"), import_module("lupa.lua54")
 API: Final = Path(__file__).with_name("wireshark_api.lua")
 HEADERS: Final = 54
 PORT: Final = slice(36, 38)

@@ -20,11 +20,11 @@ from kafkawire_codegen.targets import InvalidName, generate_target
 from kafkawire_codegen.targets.wireshark import apis, lua, named
 from kafkawire_codegen.targets.wireshark.error_codes import ERROR_CODES
 from kafkawire_codegen.targets.wireshark.names import Names, Position, kind_of
+from tests.capture.written import Scenario
 from tests.codegen.written import field, struct
 from tests.conftest import FIXTURES
 
 from .made import frame
-from .test_conversations import Scenario
 from .tshark import dissect, dissector, program
 
 NAME: Final = re.compile(r"[a-z0-9_]+(\.[a-z][a-z0-9_]*)+\Z")

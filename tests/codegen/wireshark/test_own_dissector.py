@@ -1,4 +1,4 @@
-"""What Wireshark's own dissector lacks, as docs/wireshark.md says: measured with golden messages."""
+"""What the own dissector of Wireshark lacks, as docs/wireshark.md says: golden messages tell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-
 
 from kafkawire.messages import REGISTRY
 from tests.conftest import ROOT, missing
@@ -59,5 +58,3 @@ def test_the_page_lists_what_it_lacks(tmp_path: Path) -> None:
     assert re.findall(r"\w+", listed[2].replace(" and ", " ")) == sorted(unknown)
     rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     assert rows == [(api, str(last), str(newest(api))) for api, last in sorted(old.items())]
-
-
