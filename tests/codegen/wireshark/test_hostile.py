@@ -10,14 +10,14 @@ import pytest
 from kafkawire.records import BatchBuilder, Compression
 from tests.capture.written import BROKER, CLIENT, Scenario, request
 from tests.conftest import FIXTURES
-from tests.fuzzing import mutate, replayable, seeds
+from tests.fuzzing import SOAK, mutate, replayable, seeds
 
 from . import made
 from .test_conversations import experts, messages
 from .test_golden import as_fetched
 from .tshark import PREFIX, Item, dissect
 
-MUTATED = 400
+MUTATED = 150
 """Exchanges of a capture of mutated messages."""
 
 
@@ -69,7 +69,7 @@ def test_mutated_record_batches(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     scenario = Scenario()
     codecs = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
-    for number in range(200):
+    for number in range(80):
         builder = BatchBuilder(base_offset=number, compression=rng.choice(codecs))
         for _ in range(3):
             builder.append(rng.randbytes(3), b"value" * rng.randint(0, 40), headers=(("a", b"b"),))
@@ -80,7 +80,12 @@ def test_mutated_record_batches(seed: int, tmp_path: Path) -> None:
         dissect(scenario.save(tmp_path / "mutated.pcap"))
 
 
-@pytest.mark.parametrize("name", sorted(p.name for p in (FIXTURES / "hostile").glob("*.pcap")))
+HOSTILE = sorted(p.name for p in (FIXTURES / "hostile").glob("*.pcap"))
+FEW = ("endless-zeros.pcap", "repeated-headers.pcap")
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", FEW if SOAK == 1 else HOSTILE)
 def test_hostile_captures(name: str) -> None:
     dissect(FIXTURES / "hostile" / name)
 

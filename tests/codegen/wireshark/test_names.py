@@ -16,8 +16,8 @@ from kafkawire.protocol.error_code import ErrorCode
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import load
 from kafkawire_codegen.source import SchemaErrors
-from kafkawire_codegen.targets import InvalidName, generate_target
-from kafkawire_codegen.targets.wireshark import apis, lua, named
+from kafkawire_codegen.targets import InvalidName, Source, generate_target
+from kafkawire_codegen.targets.wireshark import apis, files, lua, named
 from kafkawire_codegen.targets.wireshark.error_codes import ERROR_CODES
 from kafkawire_codegen.targets.wireshark.names import Names, Position, kind_of
 from tests.capture.written import Scenario
@@ -134,9 +134,9 @@ def test_structs_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Kafka", "a b", "9x", "a.b", "a" * 33, "x\n"])
-def test_names_that_wireshark_refuses(name: str, tmp_path: Path) -> None:
+def test_names_that_wireshark_refuses(name: str) -> None:
     with pytest.raises(InvalidName, match="invalid protocol name"):
-        generate_target("wireshark", schemas_dir(), tmp_path, name)
+        files(Source([], name, None))
 
 
 def test_error_codes_are_those_of_kafkawire() -> None:

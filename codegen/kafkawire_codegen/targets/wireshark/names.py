@@ -58,7 +58,16 @@ class Names:
         self._count = 0
 
     def add(self, message: Message) -> None:
-        """Name the fields of a message; a request comes before its response."""
+        """Name the fields of a message; a request comes before its response.
+
+        SchemaErrors for more than MOST_FIELDS: twenty structs that each hold the next one twice
+        give a million.
+        """
+        self._count += positions(message)
+        if self._count > MOST_FIELDS:
+            reason = f"the structs of all messages unfold to more than {MOST_FIELDS} fields"
+            error = SchemaError(message.name, 1, 1, message.name, reason, "too-many-fields")
+            raise SchemaErrors((error,))
         self.positions[message.name] = self._add(message, message.root, api_prefix(message))
 
     def paths(self, message: Message) -> dict[str, str]:
@@ -73,11 +82,6 @@ class Names:
 
     def _add(self, message: Message, struct: Struct, prefix: str) -> list[Position]:
         made: list[Position] = []
-        self._count += len(struct.fields)
-        if self._count > MOST_FIELDS:
-            reason = f"the structs of all messages unfold to more than {MOST_FIELDS} fields"
-            error = SchemaError(message.name, 1, 1, message.name, reason, "too-many-fields")
-            raise SchemaErrors((error,))
         for field in struct.fields:
             path = f"{prefix}.{naming.snake(field.kafka_name)}"
             inside = [] if field.struct is None else self._add(message, field.struct, path)
@@ -96,6 +100,15 @@ class Names:
             if self.fields[number - 1].type == kind:
                 return number
         raise AssertionError(f"{path} has two names and a third type")  # the suffix is the type
+
+
+def positions(message: Message) -> int:
+    """Count the positions of a message's fields without visiting each."""
+    inside: dict[str, int] = {}
+    for struct in message.structs:  # children first
+        fields = struct.fields
+        inside[struct.name] = sum(1 + inside[f.struct.name] if f.struct else 1 for f in fields)
+    return inside[message.root.name]
 
 
 def kind_of(field: Field) -> str:
