@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.protocol.error_code import ErrorCode
+from tests.capture.wire import Packet
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response
 from tests.conftest import FIXTURES
 
@@ -174,6 +175,27 @@ def test_a_malformed_message_names_the_field(tmp_path: Path) -> None:
     data = request("Heartbeat", 3, 1)[4:-3]
     (only,) = messages(Scenario().send(CLIENT, frame(data)), tmp_path)
     assert experts(only) == ["kafkawire.heartbeat.member_id: 2 bytes wanted, 1 left (at byte 26)"]
+
+
+def test_a_frame_that_the_snaplen_cut(tmp_path: Path) -> None:
+    """What was captured of it is shown, and its response finds it."""
+    scenario = Scenario().request("Metadata", 4, topics=[{"name": "orders"}])
+    scenario.respond("Metadata", 4)
+    packet = scenario.packets[2]
+    scenario.packets[2] = Packet(packet.data[:-4], packet.time_ns, len(packet.data))
+    asked, answered = messages(scenario, tmp_path)
+    assert experts(asked) == ["4 bytes at the end of the frame not captured"]
+    assert answered.value("request_in") == "3"
+
+
+def test_bytes_after_a_loss_are_not_taken_for_a_frame(tmp_path: Path) -> None:
+    """The middle of a message, then whole messages: these are found again."""
+    data = request("Metadata", 4, 1, topics=[{"name": "o" * 60}])
+    scenario = Scenario().request("Heartbeat", 3).send(CLIENT, data[30:])
+    scenario.request("Heartbeat", 3).respond("Heartbeat", 3)
+    found = messages(scenario, tmp_path)
+    assert [item.value("api_key") for item in found] == ["12", None, "12", "12"]
+    assert experts(found[1]) == ["these bytes are not the beginning of a frame"]
 
 
 # -- ports and detection

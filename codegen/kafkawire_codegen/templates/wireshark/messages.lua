@@ -89,14 +89,14 @@ local function read_body(c, tree, side, version)
   local ok, fault = attempt(read_struct, c, body_plan(side, version), tree)
   if not ok then
     if c.missing > 0 and fault.cut then
-      undecodable(tree, ("the last %d bytes of the frame were not captured"):format(c.missing))
+      undecodable(tree, counted(c.missing, "byte") .. " at the end of the frame not captured")
     else
       malformed(tree, fault)
     end
     return add_undecoded(c, tree)
   end
   if c.pos < c.stop then
-    note(c, ("%d bytes after the last field"):format(c.stop - c.pos))
+    note(c, counted(c.stop - c.pos, "byte") .. " after the last field")
     add_undecoded(c, tree)
   end
 end

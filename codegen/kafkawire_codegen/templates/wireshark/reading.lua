@@ -4,13 +4,18 @@
 --
 -- c  data: bytes of the frame; missing: bytes after them that were not captured; tvb, base: where they are;
 --    pos, stop: from 0; elements: array elements still allowed; where: the field that is read; errors: error codes that
---    were read; budget: items of the tree still allowed, whether some were left out, whether text is wanted beside values
+--    were read; index: of an element; budget: items of the tree still allowed, whether some were left out, whether text is wanted beside values
 
 local function context(data, tvb, base, pos, stop)
   return {
     data = data, tvb = tvb, base = base, pos = pos, stop = stop, elements = stop, where = "", missing = 0,
     errors = {}, notes = {}, values = {}, budget = { items = prefs.max_items, hidden = false, text = true },
   }
+end
+
+-- "1 byte", "2 bytes"
+local function counted(number, noun)
+  return ("%.0f %s%s"):format(number, noun, number == 1 and "" or "s")
 end
 
 local function fail(c, reason)
@@ -28,7 +33,7 @@ end
 local function need(c, n)
   if n > c.stop - c.pos then
     c.cut = true
-    fail(c, ("%.0f bytes wanted, %d left"):format(n, c.stop - c.pos))
+    fail(c, ("%s wanted, %d left"):format(counted(n, "byte"), c.stop - c.pos))
   end
 end
 
@@ -201,6 +206,7 @@ READERS.records = READERS.bytes
 function READERS.struct(c, step, tree)
   local item = add(c, tree, step.field, c.pos, 0)
   local at = c.pos
+  if item and step.is_element and c.budget.text then item:append_text((" [%d]"):format(c.index)) end
   read_struct(c, step.plan, item)
   if item then item:set_len(c.pos - at) end
 end
@@ -217,14 +223,17 @@ local function read_array(c, step, tree)
   if not non_negative(c, step, tree, at, count) then return end
   if count > c.stop - c.pos then
     c.cut = true
-    fail(c, ("an array of %d elements, %d bytes left"):format(count, c.stop - c.pos))
+    fail(c, ("an array of %s, %s left"):format(counted(count, "element"), counted(c.stop - c.pos, "byte")))
   end
   c.elements = c.elements - count
   if c.elements < 0 then fail(c, "more array elements than bytes") end
   local item = add(c, tree, own.elements, at, c.pos - at, count)
-  if item and c.budget.text then item:set_text(("%s: %d elements"):format(step.label, count)) end
+  if item and c.budget.text then item:set_text(step.label .. ": " .. counted(count, "element")) end
   local read, one = READERS[step.kind], step.element
-  for _ = 1, count do read(c, one, item) end
+  for i = 1, count do
+    c.index = i - 1
+    read(c, one, item)
+  end
   if item then item:set_len(c.pos - at) end
 end
 
@@ -252,7 +261,7 @@ local function step_of(row, version, flexible, tagged)
   }
   step.read = reader_of(row, nullable and row.c ~= nil)
   if row.a then
-    step.element = setmetatable({ nullable = false, read = READERS[row[2]] }, { __index = step })
+    step.element = setmetatable({ nullable = false, is_element = true, read = READERS[row[2]] }, { __index = step })
   end
   return step
 end
@@ -281,7 +290,7 @@ function plan_of(owner, rows, version, flexible)
 end
 
 local function read_unknown_tag(c, tree, at, tag, size)
-  if size < 0 then fail(c, ("a tagged field of %d bytes"):format(size)) end
+  if size < 0 then fail(c, "a tagged field of " .. counted(size, "byte")) end
   need(c, size)
   local item = add(c, tree, own.unknown_tag, at, c.pos - at, tag)
   if item then item:set_len(c.pos + size - at) end
@@ -302,7 +311,7 @@ local function read_tag(c, plan, tree)
   c.where = step.abbrev
   step.read(c, step, tree)
   if c.pos - start ~= size then
-    note(c, ("%s: a tagged field of %d bytes takes %d"):format(step.abbrev, size, c.pos - start))
+    note(c, ("%s: a tagged field of %s takes %d"):format(step.abbrev, counted(size, "byte"), c.pos - start))
   end
 end
 
@@ -312,7 +321,7 @@ local function read_tags(c, plan, tree)
   if count <= 0 then return end
   if count > c.stop - c.pos then
     c.cut = true
-    fail(c, ("%d tagged fields, %d bytes left"):format(count, c.stop - c.pos))
+    fail(c, ("%s, %s left"):format(counted(count, "tagged field"), counted(c.stop - c.pos, "byte")))
   end
   local item = add(c, tree, own.tagged_fields, at, c.pos - at, count)
   for _ = 1, count do read_tag(c, plan, item) end

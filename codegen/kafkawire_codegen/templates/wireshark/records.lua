@@ -94,7 +94,7 @@ end
 local function add_headers(c, tree)
   local count = varint(c)
   if count < 0 or count > c.stop - c.pos then
-    fail(c, ("%.0f record headers, %d bytes left"):format(count, c.stop - c.pos))
+    fail(c, ("%s, %s left"):format(counted(count, "record header"), counted(c.stop - c.pos, "byte")))
   end
   for _ = 1, count do
     local at = c.pos
@@ -114,7 +114,7 @@ end
 local function add_record(c, tree, batch)
   local at = c.pos
   local length = varint(c)
-  if length < 0 then fail(c, ("a record of %.0f bytes"):format(length)) end
+  if length < 0 then fail(c, "a record of " .. counted(length, "byte")) end
   need(c, length)
   local r, stop = c, c.stop -- until the end of the record, it is the end of the bytes
   r.stop = c.pos + length
@@ -140,7 +140,7 @@ local function add_record(c, tree, batch)
   add_sized(r, item, own.record_value, "record_value", value_at, value_length)
   if batch.control then add_control(r, item, key_start, key_length, value_start, value_length) end
   add_headers(r, item)
-  if r.pos < r.stop then fail(r, ("%d bytes after the last header"):format(r.stop - r.pos)) end
+  if r.pos < r.stop then fail(r, counted(r.stop - r.pos, "byte") .. " after the last header") end
   c.stop = stop
 end
 
@@ -152,7 +152,7 @@ local function add_records(c, tree, batch, count)
     end
     add_record(c, tree, batch)
   end
-  if c.pos < c.stop then fail(c, ("%d bytes after the last record"):format(c.stop - c.pos)) end
+  if c.pos < c.stop then fail(c, counted(c.stop - c.pos, "byte") .. " after the last record") end
 end
 
 local function bit_of(value, bit)
@@ -201,7 +201,7 @@ local function add_batch(c, tree)
   }
   c.pos = at + 61
   local codec = attributes % 8
-  if count < 0 then fail(c, ("a batch of %d records"):format(count)) end
+  if count < 0 then fail(c, "a batch of " .. counted(count, "record")) end
   if codec == 0 or c.pos == c.stop then return add_records(c, tree, batch, count) end
   local size = c.stop - c.pos
   local item = add(c, tree, own.batch_compressed, c.pos, size)
@@ -285,7 +285,7 @@ local function add_one(c, tree, wrapper)
   if magic == 2 and not wrapper then return add_batch(c, tree) end
   if magic == 0 or magic == 1 then
     add_legacy(c, tree, wrapper)
-    if c.pos < c.stop then fail(c, ("%d bytes after the value"):format(c.stop - c.pos)) end
+    if c.pos < c.stop then fail(c, counted(c.stop - c.pos, "byte") .. " after the value") end
     return
   end
   add_fixed(c, tree, at, HEADER)
