@@ -105,6 +105,8 @@ def test_commands_run_and_print_what_is_shown(block: Block, playground: Playgrou
             continue
         if "| jq " in line and shutil.which("jq") is None:
             missing("jq")
+        if line.startswith("tshark ") and shutil.which("tshark") is None:
+            missing("tshark")
         ran = playground.run(line)
         assert ran.returncode in (0, 1), ran.stderr
         assert "Traceback" not in ran.stderr

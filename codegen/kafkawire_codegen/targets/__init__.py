@@ -19,7 +19,9 @@ from ..output import File, write_listed
 from ..releases import Releases, read
 from ..schema import RELEASES
 
-TARGETS: Final[Mapping[str, str]] = {}
+TARGETS: Final[Mapping[str, str]] = {
+    "wireshark": "a dissector for Wireshark and tshark, in Lua",
+}
 """Each target and what it writes, besides `python`."""
 
 
@@ -44,6 +46,10 @@ class Target(Protocol):
     def files(self, source: Source) -> Iterable[File]: ...
 
 
+class InvalidName(ValueError):
+    """The name is not one that the target's output can have."""
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedFiles:
     """The result of `generate_target`: the number of messages, of files, and of changed files."""
@@ -59,8 +65,9 @@ def generate_target(
 ) -> GeneratedFiles:
     """Generate the files of a target, and remove those that it made before and makes no longer.
 
-    Raises LookupError for an unknown target, SchemaErrors for the schemas, OSError if the folder
-    cannot be written, FileExistsError if it has a file of that name that was not generated.
+    Raises LookupError for an unknown target, InvalidName, SchemaErrors for the schemas, OSError if
+    the folder cannot be written, FileExistsError if it has a file of that name that was not
+    generated.
     """
     if target not in TARGETS:
         raise LookupError(

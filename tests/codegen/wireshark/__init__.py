@@ -1,0 +1,1 @@
+"""The dissector for Wireshark, run by tshark."""
