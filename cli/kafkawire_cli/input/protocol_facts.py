@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from kafkawire.reference.rendering import Row
     from kafkawire_codegen.model import Message
-    from kafkawire_codegen.targets.supplied import ErrorCode, Examples, ExampleRow, Supplied
+    from kafkawire_codegen.targets.supplied import ErrorCode, ExampleRow, Examples, Supplied
 
 KAFKAS_OWN: Final = "ApiVersionsRequest"
 """A directory with this schema describes Kafka's protocol, whose error codes we know."""

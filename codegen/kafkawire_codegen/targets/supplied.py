@@ -1,6 +1,6 @@
-"""What a target gets from its caller, because the generator does not know it: error codes, examples.
+"""What a target gets from its caller: error codes, and examples of messages.
 
-The generator imports nothing of kafkawire; the command line fills this in.
+The generator imports nothing of kafkawire and does not know these; the command line does.
 """
 
 from __future__ import annotations

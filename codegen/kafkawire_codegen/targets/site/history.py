@@ -1,6 +1,6 @@
 """Finds what each version of a message changed, and which releases have it.
 
-    FetchRequest 12: + ClusterId (tag 0), flexible; Kafka 2.7 and newer; KIP-482, KIP-595
+FetchRequest 12: + ClusterId (tag 0), flexible; Kafka 2.7 and newer; KIP-482, KIP-595
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def availability(
     having = [name for name in names if version in releases.ranges[name].get(api, NONE)]
     if not having:
         return None
-    unstable = [name for name in having if version in releases.unstable.get(name, {}).get(api, NONE)]
+    unstable = [
+        name for name in having if version in releases.unstable.get(name, {}).get(api, NONE)
+    ]
     after = names.index(having[-1]) + 1
     until = names[after] if after < len(names) else ""
     return Availability(having[0], until, having[0] == names[0], tuple(unstable))

@@ -1,7 +1,7 @@
 """Splits texts of schemas into parts, and names what pages link to.
 
-    "Fencing (KIP-320)."         -> "Fencing (", "KIP-320" with its address, ")."
-    Topics[].Partitions[].Index  -> topics.partitions.index, the anchor of its row
+"Fencing (KIP-320)."         -> "Fencing (", "KIP-320" with its address, ")."
+Topics[].Partitions[].Index  -> topics.partitions.index, the anchor of its row
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Final
 from ... import naming
 
 _KIP: Final = re.compile(r"\bKIP-([1-9][0-9]{0,4})\b")
-_WIKI: Final = "https://cwiki.apache.org/confluence/dosearchsite.action?where=KAFKA&queryString=KIP-"
+_WIKI: Final = (
+    "https://cwiki.apache.org/confluence/dosearchsite.action?where=KAFKA&queryString=KIP-"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def kips(texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def wiki(kip: int) -> str:
-    """Return the address that finds a proposal in Kafka's wiki: its page has a title that we lack."""
+    """Return the address of a search in Kafka's wiki: the page's own needs its title."""
     return f"{_WIKI}{kip}"
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ...releases import Releases
 from ...versions import NONE, Versions
+
+_ANCHOR: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +23,13 @@ class ApiVersions:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release, and what it changed as against the one before; nothing in the first one."""
+    """A release, and what it changed as against the one before; nothing in the first one.
+
+    anchor: its name, or its number if the name has other characters than those of versions.
+    """
 
     name: str
+    anchor: str
     before: str
     apis: int
     added: tuple[ApiVersions, ...]
@@ -49,6 +57,7 @@ def timeline(releases: Releases) -> list[Release]:
         made.append(
             Release(
                 name=name,
+                anchor=name if _ANCHOR.match(name) else f"-{len(made)}",
                 before=made[-1].name if made else "",
                 apis=len(now),
                 added=_all(now, now.keys() - before.keys()) if made else (),

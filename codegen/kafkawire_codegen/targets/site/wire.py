@@ -18,13 +18,11 @@ class TypeRow:
     flexible: str
 
 
+COMPACT: Final = "unsigned varint length + 1, 0 for null"
 LENGTHS: Final = {
-    "string": ("int16 length, -1 for null; then UTF-8", "unsigned varint length + 1, 0 for null"),
-    "bytes": ("int32 length, -1 for null; then the bytes", "unsigned varint length + 1, 0 for null"),
-    "records": (
-        "int32 length, -1 for null; then record batches",
-        "unsigned varint length + 1, 0 for null",
-    ),
+    "string": ("int16 length, -1 for null; then UTF-8", COMPACT),
+    "bytes": ("int32 length, -1 for null; then the bytes", COMPACT),
+    "records": ("int32 length, -1 for null; then record batches", COMPACT),
 }
 SAME: Final = "the same"
 FORMS: Final = {
@@ -44,7 +42,8 @@ STRUCTURES: Final = (
         "struct",
         "varies",
         "its fields in order; before a nullable one an int8: -1 for null, 1 otherwise",
-        "the same, then its tagged fields",
+        "the same, then its tagged fields; a nullable one that is itself a tagged field has an "
+        "unsigned varint before it: 0 for null, 1 otherwise",
     ),
     TypeRow(
         "tagged fields",

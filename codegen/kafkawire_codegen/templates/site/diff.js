@@ -7,6 +7,7 @@
   const to = document.getElementById("diff-to");
   const result = document.getElementById("diff-result");
 
+  const chosenRelease = (select) => data.releases[Number(select.value)];
   const cut = (a, b) => {
     if (!a || !b) return null;
     const low = Math.max(a[0], b[0]), high = Math.min(a[1], b[1]);
@@ -102,8 +103,21 @@
     return made;
   }
 
+  function cards(changed) {
+    const made = document.createElement("div");
+    made.className = "cards";
+    for (const [name, lines] of changed) {
+      const card = document.createElement("section");
+      const title = heading("", 3);
+      title.append(link(name));
+      card.append(title, bullets(lines, `diff-${name}`, "mono"));
+      made.append(card);
+    }
+    return made;
+  }
+
   function draw() {
-    const old = messagesAt(from.value), now = messagesAt(to.value);
+    const old = messagesAt(chosenRelease(from)), now = messagesAt(chosenRelease(to));
     const added = [...now.keys()].filter((name) => !old.has(name)).sort();
     const removed = [...old.keys()].filter((name) => !now.has(name)).sort();
     const changed = [...old.keys()].filter((name) => now.has(name)).sort()
@@ -113,32 +127,27 @@
     const parts = [];
     if (added.length) parts.push(heading("New messages", 2), bullets(added.map(link), "diff-added", "names"));
     if (removed.length) parts.push(heading("Removed messages", 2), bullets(removed.map(link), "diff-removed", "names"));
-    if (changed.length) parts.push(heading("Changed messages", 2));
-    for (const [name, lines] of changed) {
-      const title = heading("", 3);
-      title.append(link(name));
-      parts.push(title, bullets(lines, `diff-${name}`, "mono"));
-    }
+    if (changed.length) parts.push(heading("Changed messages", 2), cards(changed));
     if (broken.length) parts.push(heading("Rules of evolution broken", 2), bullets(broken, "diff-broken", "mono"));
     result.replaceChildren(...parts);
     document.getElementById("diff-summary").textContent = [
       count(added.length, "added"), count(removed.length, "removed"), count(changed.length, "changed"),
       count(broken.length, broken.length === 1 ? "rule broken" : "rules broken"),
     ].join(", ");
-    document.getElementById("diff-command").textContent = `kafkawire schema diff ${from.value} ${to.value}`;
+    document.getElementById("diff-command").textContent = `kafkawire schema diff ${chosenRelease(from)} ${chosenRelease(to)}`;
   }
 
   function chosen() {
     draw();
     const address = new URL(location.href);
-    address.searchParams.set("from", from.value);
-    address.searchParams.set("to", to.value);
+    address.searchParams.set("from", chosenRelease(from));
+    address.searchParams.set("to", chosenRelease(to));
     try { history.replaceState(null, "", address); } catch { /* not allowed for files in some browsers */ }
   }
 
   const asked = new URLSearchParams(location.search);
   const last = data.releases.length - 1;
-  const pick = (name, fallback) => (data.releases.includes(name) ? name : data.releases[Math.max(fallback, 0)]);
+  const pick = (name, fallback) => (data.releases.includes(name) ? data.releases.indexOf(name) : Math.max(fallback, 0));
   from.value = pick(asked.get("from"), last - 1);
   to.value = pick(asked.get("to"), last);
   from.addEventListener("change", chosen);
