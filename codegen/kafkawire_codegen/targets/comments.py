@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+_PARAGRAPHS: Final = re.compile(r"\n\n+|(?<=[.])\n(?=Version)")
+"""An empty line, or a sentence that begins a line and is about a version."""
 _LICENCE: Final = re.compile("licen[cs]e", re.IGNORECASE)
 
 
@@ -23,5 +25,5 @@ def comments(file: Path) -> tuple[str, ...]:
     for is_comment, block in groupby(lines, key=lambda line: line.startswith("//")):
         text = "\n".join(line.removeprefix("//").strip() for line in block)
         if is_comment and not _LICENCE.search(text):
-            found += [" ".join(paragraph.split()) for paragraph in re.split(r"\n\n+", text)]
+            found += [" ".join(paragraph.split()) for paragraph in _PARAGRAPHS.split(text)]
     return tuple(paragraph for paragraph in found if paragraph)

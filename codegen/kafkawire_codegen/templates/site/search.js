@@ -15,14 +15,15 @@
   const snake = (name) => name
     .replace(/([A-Z]+)([A-Z][a-z])/g, "$1_$2").replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
 
-  // entry: what is shown, where it leads, the name that is searched, the words around it, its kind's rank
+  // entry: what is shown, where it leads, the name that is searched (`api`: without its direction), the words around it,
+  // the rank of its kind
   function index(data) {
     const made = [];
     for (const [name, key, type, fields] of data.messages) {
       const page = `messages/${name}.html`;
       const kind = type.replace("-", " ") + (key === null ? "" : ` ${key}`);
       const number = type === "request" && key !== null ? String(key) : "";
-      made.push({ text: name, note: kind, link: page, name: folded(name), number, around: "", rank: type === "request" ? 0 : 1 });
+      made.push({ text: name, note: kind, link: page, name: folded(name), number, api: folded(name.replace(/(Request|Response)$/, "")), around: "", rank: type === "request" ? 0 : 1 });
       const path = [];
       for (const field of fields ? fields.split(" ") : []) {
         const cut = field.indexOf(":");
@@ -30,7 +31,7 @@
         path.push(field.slice(cut + 1));
         made.push({
           text: path.join("."), note: name, link: `${page}#${path.map(snake).join(".")}`,
-          name: folded(path[path.length - 1]), number: "", around: folded(name + path.join("")), rank: 3,
+          name: folded(path[path.length - 1]), number: "", around: folded(name + path.join("")), rank: type === "request" || type === "response" ? 3 : 4,
         });
       }
     }
@@ -59,7 +60,7 @@
     let best = null;
     for (const word of words) {
       const at = entry.name.indexOf(word);
-      const here = entry.number === word ? 0 : at < 0 ? null : entry.name === word ? 0 : at === 0 ? 1 : 2;
+      const here = entry.number === word ? 0 : at < 0 ? null : entry.name === word || entry.api === word ? 0 : at === 0 ? 1 : 2;
       if (here === null && !entry.around.includes(word)) return null;
       if (here !== null && (best === null || here < best)) best = here;
     }
