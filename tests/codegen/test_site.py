@@ -442,13 +442,18 @@ def test_comments_of_schemas_are_shown_but_not_licences(tmp_path: Path) -> None:
     schemas = hostile.write(tmp_path / "schemas", [OWN])
     file = schemas / "PingRequest.json"
     licence = "// Licensed to the Foundation under one\n//\n// or more licenses.\n\n"
-    file.write_text(
-        f"{licence}// Version 1 adds Count (KIP-1).\n//\n// <b>More.\n{file.read_text()}"
-    )
+    remarks = "// Version 1 adds Count (KIP-1).\n//\n// <b>More.\n// Version 2 does\n// not.\n"
+    file.write_text(f"{licence}{remarks}{file.read_text()}")
     codegen("--schemas", schemas, "--out", tmp_path / "out")
     shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
-    assert "Version 1 adds Count (KIP-1)." in shown.text
+    rows = {row.cells[0].text: row.cells for row in shown.table("version-table").rows}
+    assert rows["1"][2].text == (
+        "flexible: compact lengths and tagged fields + Count Version 1 adds Count (KIP-1)."
+    )
+    assert rows["1"][3].text == "KIP-1"
+    assert rows["2"][2].text == "the same fields Version 2 does not."
     assert "<b>More." in shown.text
+    assert read(tmp_path / "out" / "kips.html").tables[0].rows[0].cells[0].text == "KIP-1"
     assert "Foundation" not in shown.text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,11 +38,12 @@ LISTENERS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A message with its schema, and its fields at every position."""
+    """A message with its schema, its fields at every position, and the comments of its file."""
 
     message: Message
     schema: MessageSchema
     spots: list[Spot]
+    comments: tuple[str, ...]
 
     @property
     def kind(self) -> str:
@@ -55,7 +56,8 @@ class Entry:
     @property
     def kips(self) -> tuple[int, ...]:
         """The proposals that its texts name."""
-        return kips([self.schema.about, *(spot.field.about for spot in self.spots)])
+        abouts = (spot.field.about for spot in self.spots)
+        return kips([self.schema.about, *self.comments, *abouts])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +98,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Book:
-    """All messages of a source.
-
-    apis: by key. kips: every proposal that a text names. remarks: comments of schemas, by message.
-    """
+    """All messages of a source. apis: by key. kips: every proposal that a text names."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -108,13 +107,16 @@ class Book:
     errors: tuple[ErrorCode, ...]
     examples: Examples | None
     kips: tuple[int, ...]
-    remarks: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, source: Source) -> Book:
         """Collect; SchemaErrors for a message with too many fields to list."""
         pairs = zip(source.messages, source.schemas, strict=True)
-        entries = tuple(Entry(message, schema, positions(schema)) for message, schema in pairs)
+        comments = source.comments
+        entries = tuple(
+            Entry(message, schema, positions(schema), comments.get(schema.name, ()))
+            for message, schema in pairs
+        )
         named = sorted({kip for entry in entries for kip in entry.kips})
         return cls(
             source.name,
@@ -124,7 +126,6 @@ class Book:
             source.supplied.errors,
             source.supplied.examples,
             tuple(named),
-            source.comments,
         )
 
     @property

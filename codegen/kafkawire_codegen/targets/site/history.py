@@ -5,8 +5,10 @@ FetchRequest 12: + ClusterId (tag 0), flexible; Kafka 2.7 and newer; KIP-482, KI
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ... import naming
 from ...dialect import MessageSchema
@@ -14,7 +16,10 @@ from ...layout import Spot
 from ...model import Message
 from ...releases import Releases
 from ...versions import NONE, Versions
-from .texts import anchor, kips
+from .texts import Part, anchor, kips, parts
+
+_ABOUT_VERSION: Final = re.compile(r"Version ([0-9]{1,5})\b")
+"""How a comment about one version begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class Availability:
 class Entry:
     """One version of a message, or several that are the same.
 
-    first: whether nothing is before it. header: the version of the header, or None.
+    first: whether nothing is before it. header: the version of the header, or None. comments: those
+    of the schema's file that begin with its number.
     """
 
     versions: Versions
@@ -56,6 +62,7 @@ class Entry:
     unstable: bool
     header: int | None
     changes: tuple[Change, ...]
+    comments: tuple[tuple[Part, ...], ...]
     kips: tuple[int, ...]
     availability: Availability | None
 
@@ -65,14 +72,17 @@ def history(
     message: Message,
     fields: list[Spot],
     columns: tuple[Versions, ...],
+    comments: Sequence[str],
     releases: Releases | None,
 ) -> list[Entry]:
-    """Describe each column of a message, oldest first."""
+    """Describe each column of a message, oldest first. comments: those about its versions."""
     changes = _by_version(fields)
     made: list[Entry] = []
     for number, column in enumerate(columns):
         version, first = column.low, number == 0
         found = [] if first else changes.get(version, [])
+        about = [text for text in comments if _version_of(text) in column]
+        texts = [spot.field.about for change, spot in found if change.sign != "−"]
         flexible = version in message.flexible
         made.append(
             Entry(
@@ -84,11 +94,22 @@ def history(
                 unstable=message.latest_unstable and message.versions.high in column,
                 header=message.header_version(version),
                 changes=tuple(change for change, _ in found),
-                kips=kips(spot.field.about for change, spot in found if change.sign != "−"),
+                comments=tuple(map(parts, about)),
+                kips=kips([*texts, *about]),
                 availability=availability(schema, version, releases),
             )
         )
     return made
+
+
+def general(comments: Sequence[str], versions: Versions) -> list[str]:
+    """List the comments of a file that are about none of the message's versions."""
+    return [text for text in comments if _version_of(text) not in versions]
+
+
+def _version_of(comment: str) -> int | None:
+    found = _ABOUT_VERSION.match(comment)
+    return None if found is None else int(found[1])
 
 
 def _by_version(fields: list[Spot]) -> dict[int, list[tuple[Change, Spot]]]:

@@ -11,7 +11,7 @@ from ...templating import fill_html
 from ...wire_types import WIRE_TYPES
 from .book import RECORDS, Api, Book, Entry
 from .examples import examples
-from .history import history
+from .history import general, history
 from .table import table
 from .texts import anchor, kips, parts, wiki
 from .timeline import matrix, timeline
@@ -100,10 +100,12 @@ class _Site:
             "api": api,
             "partner": self.partner(entry),
             "facts": list(_facts(entry, api)),
-            "remarks": [parts(remark) for remark in book.remarks.get(name, ())],
+            "remarks": [parts(text) for text in general(entry.comments, entry.message.versions)],
             "table": arranged,
             "types": WIRE_TYPES,
-            "history": history(entry.schema, entry.message, entry.spots, columns, book.releases),
+            "history": history(
+                entry.schema, entry.message, entry.spots, columns, entry.comments, book.releases
+            ),
             "released": book.releases is not None and api is not None,
             "examples": examples(entry.message, columns, book.examples) if book.examples else [],
         }
@@ -157,7 +159,7 @@ def _mentions(book: Book) -> list[tuple[int, str, list[tuple[str, str, str]]]]:
     found: dict[int, list[tuple[str, str, str]]] = {}
     for entry in book.entries:
         name = entry.message.name
-        for kip in kips([entry.schema.about]):
+        for kip in kips([entry.schema.about, *entry.comments]):
             found.setdefault(kip, []).append((name, "", ""))
         for spot in entry.spots:
             for kip in kips([spot.field.about]):
