@@ -448,7 +448,7 @@ def test_comments_of_schemas_are_shown_but_not_licences(tmp_path: Path) -> None:
     shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
     rows = {row.cells[0].text: row.cells for row in shown.table("version-table").rows}
     assert rows["1"][2].text == (
-        "flexible: compact lengths and tagged fields + Count Version 1 adds Count (KIP-1)."
+        "flexible: compact lengths and tagged fields+ Count Version 1 adds Count (KIP-1)."
     )
     assert rows["1"][3].text == "KIP-1"
     assert rows["2"][2].text == "the same fields Version 2 does not."
