@@ -309,4 +309,6 @@ def test_hostile_schemas(page: Page, tmp_path: Path) -> None:
     assert found == SHOWN
     assert search(page, "inner")[0][:2] == ("Struct.Inner", "BadRequest")
     visit(page, out, f"diff.html?from={quote(MARKUP)}&to={quote('a b')}")
-    assert lists(page)["diff-BadRequest"] == ["+ versions 2", "~ latestVersionUnstable none -> yes"]
+    assert lists(page) == {
+        "diff-BadRequest": ["+ versions 2", "~ latestVersionUnstable none -> yes"],
+    }

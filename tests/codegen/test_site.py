@@ -331,6 +331,7 @@ def assert_links_resolve(out: Path) -> int:
     count = 0
     for file, shown in pages.items():
         assert len(shown.ids) == len(set(shown.ids)), file
+        assert not any(re.search(r"[\s<>]", identifier) for identifier in shown.ids)
         for link in shown.links:
             parts = urlsplit(link)
             if parts.scheme:
@@ -473,8 +474,11 @@ def hostile_documents() -> list[hostile.Document]:
 def write_hostile(folder: Path) -> Path:
     """Write hostile schemas with hostile releases, and make their site."""
     schemas = hostile.write(folder / "schemas", hostile_documents())
-    versions_of = {MARKUP: {"Bad": "0-1", MARKUP: "0"}, "a b": {"Bad": "0-2", "Ping": "0"}}
-    releases = {"releases": versions_of, "unstable": {"a b": {"Bad": "2"}}}
+    versions_of = {
+        MARKUP: {"Bad": "0-1", MARKUP: "0", "Ping": "0-1"},
+        "a b": {"Bad": "0-2", "Ping": "0-1"},
+    }
+    releases = {"releases": versions_of, "unstable": {"a b": {"Bad": "2", "Ping": "0"}}}
     (schemas / "releases.json").write_text(json.dumps(releases), "utf-8")
     codegen("--schemas", schemas, "--out", folder / "out", "--package", MARKUP)
     return folder / "out"
