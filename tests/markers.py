@@ -87,6 +87,7 @@ SLOW: Final = (
     "codegen/test_lint.py",
     "codegen/test_schema_mutations.py",
     "codegen/test_site.py",
+    "codegen/test_site_of_others.py",
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",

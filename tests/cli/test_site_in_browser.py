@@ -13,14 +13,15 @@ from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.evolution import compare
 from kafkawire_codegen.releases import read as read_releases
 from kafkawire_codegen.versions import Versions
-from tests.codegen.test_site import FACTS, MARKUP, write_hostile
-from tests.codegen.test_site import page as parsed
+from tests.codegen.sites import FACTS, MARKUP, whole_site, write_hostile
+from tests.codegen.sites import page as parsed
 from tests.schemas import schemas
 
 from .browser import Page, browser
 from .reports import run
 
 PHONE: Final = 390
+pytestmark = pytest.mark.xdist_group("site")
 RELEASES: Final = read_releases(schemas_dir() / "releases.json")
 SCHEMAS: Final = list(schemas())
 SHOWN: Final = MARKUP.replace("\x00", r"\x00").replace("\x1b", r"\x1b").replace("\u202e", r"\u202e")
@@ -63,9 +64,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    assert run("codegen", "--target", "site", "--out", out).exit_code == 0
-    return out
+    return whole_site(tmp_path_factory.getbasetemp() / "whole-site")
 
 
 def visit(page: Page, site: Path, address: str, *, dark: bool = False, width: int = 1280) -> None:
@@ -295,8 +294,8 @@ def test_the_theme_follows_the_system_and_can_be_switched(page: Page, site: Path
 # -- hostile schemas
 
 
-def test_hostile_schemas(page: Page, tmp_path: Path) -> None:
-    out = write_hostile(tmp_path)
+def test_hostile_schemas(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:
+    out = write_hostile(tmp_path_factory.getbasetemp() / "hostile-site")
     addresses = ["index.html", "names.html", "releases.html", "diff.html"]
     addresses += ["messages/BadRequest.html?v=2", "messages/EveryDefault.html"]
     for address in addresses:

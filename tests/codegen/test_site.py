@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 import pytest
-from typer.testing import CliRunner
 
 import kafkawire
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.protocol.error_meaning import MEANINGS
-from kafkawire_cli.main import app
 from kafkawire_codegen import schemas_dir
-from kafkawire_codegen.targets import generate_target
 from kafkawire_codegen.versions import Versions
 from tests.conftest import FIXTURES
 
-from . import hostile
-from .html_pages import Page, Table, read
+from .html_pages import Page, Table
+from .sites import FACTS, assert_links_resolve, page, whole_site
 
 LARGEST_PAGE: Final = 150_000
-KAFKAS_WIKI: Final = "https://cwiki.apache.org/confluence/"
-
-
-def lines(name: str) -> Iterator[dict[str, Any]]:
-    with gzip.open(FIXTURES / "reference" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as text:
-        yield from map(json.loads, text)
-
-
-FACTS: Final = {fact["name"]: fact for fact in lines("protocol_facts")}
-MARKUP: Final = (
-    "<b>bold</b><img src=x onerror=alert(1)></script><script>document.title='owned'</script>"
-    '</p></table></main>" onmouseover="alert(1)" \' {{ 7 * 7 }} {% x %} &lt; ]]> -->'
-    " \x00\x1b[31m\u202e"
-)
-
-
-def codegen(*arguments: object) -> str:
-    result = CliRunner().invoke(app, ["codegen", "--target", "site", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result.output
+pytestmark = pytest.mark.xdist_group("site")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    assert codegen("--out", out).startswith("292 messages, 305 files in ")
-    return out
-
-
-@cache
-def page(site: Path, path: str) -> Page:
-    return read(site / path)
+    return whole_site(tmp_path_factory.getbasetemp() / "whole-site")
 
 
 def message_page(site: Path, name: str) -> Page:
@@ -326,25 +294,6 @@ def test_kips_are_those_that_the_schemas_name(site: Path) -> None:
 # -- the site as a whole
 
 
-def assert_links_resolve(out: Path) -> int:
-    pages = {file: page(out, file.relative_to(out).as_posix()) for file in out.rglob("*.html")}
-    count = 0
-    for file, shown in pages.items():
-        assert len(shown.ids) == len(set(shown.ids)), file
-        assert not any(re.search(r"[\s<>]", identifier) for identifier in shown.ids)
-        for link in shown.links:
-            parts = urlsplit(link)
-            if parts.scheme:
-                assert link.startswith((KAFKAS_WIKI, "data:")), link
-                continue
-            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
-            assert target.is_file(), (file, link)
-            if parts.fragment:
-                assert unquote(parts.fragment) in pages[target].ids, (file, link)
-            count += 1
-    return count
-
-
 def test_all_links_resolve(site: Path) -> None:
     assert assert_links_resolve(site) > 12_000
 
@@ -394,123 +343,3 @@ def test_the_same_schemas_give_the_same_bytes(site: Path) -> None:
         [*command, "--out", str(site)], env=environment, capture_output=True, text=True, check=True
     )
     assert made.stdout.endswith(", 0 files changed\n")
-
-
-# -- schemas of others
-
-
-OWN: Final = hostile.message(
-    "PingRequest",
-    hostile.field("Count", "int32", "1+", default="7", about="How often."),
-    hostile.field("ErrorCode", "int16"),
-    type="request",
-    apiKey=900,
-)
-
-
-def test_own_schemas_without_releases(tmp_path: Path) -> None:
-    schemas = hostile.write(tmp_path / "schemas", [OWN])
-    codegen("--schemas", schemas, "--out", tmp_path / "out", "--package", "Ping protocol")
-    made = {
-        file.relative_to(tmp_path / "out").as_posix() for file in (tmp_path / "out").rglob("*.*")
-    }
-    assert {"index.html", "messages/PingRequest.html"} < made
-    assert not made & {"errors.html", "releases.html", "diff.html", "kips.html", "assets/diff.js"}
-    shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
-    assert shown.facts["API key"] == "900"
-    assert "UNKNOWN_TOPIC_OR_PARTITION" not in shown.text  # Kafka's error codes are not theirs
-    table = shown.tables[next(iter(shown.within))]
-    assert [cell.text for cell in table.rows[0].cells] == [
-        "0",
-        "00 00 00 01",
-        "count",
-        "int32",
-        "1",
-    ]
-    assert "Ping protocol" in read(tmp_path / "out" / "index.html").text
-    assert assert_links_resolve(tmp_path / "out") > 20
-
-
-def test_without_what_the_command_line_supplies(tmp_path: Path) -> None:
-    schemas = hostile.write(tmp_path / "schemas", [OWN])
-    generate_target("site", schemas, tmp_path / "out")
-    shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
-    assert "Example bytes" not in shown.text
-    assert_links_resolve(tmp_path / "out")
-
-
-def test_comments_of_schemas_are_shown_but_not_licences(tmp_path: Path) -> None:
-    schemas = hostile.write(tmp_path / "schemas", [OWN])
-    file = schemas / "PingRequest.json"
-    licence = "// Licensed to the Foundation under one\n//\n// or more licenses.\n\n"
-    remarks = "// Version 1 adds Count (KIP-1).\n//\n// <b>More.\n// Version 2 does\n// not.\n"
-    file.write_text(f"{licence}{remarks}{file.read_text()}")
-    codegen("--schemas", schemas, "--out", tmp_path / "out")
-    shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
-    rows = {row.cells[0].text: row.cells for row in shown.table("version-table").rows}
-    assert rows["1"][2].text == (
-        "flexible: compact lengths and tagged fields+ Count Version 1 adds Count (KIP-1)."
-    )
-    assert rows["1"][3].text == "KIP-1"
-    assert rows["2"][2].text == "the same fields Version 2 does not."
-    assert "<b>More." in shown.text
-    assert read(tmp_path / "out" / "kips.html").tables[0].rows[0].cells[0].text == "KIP-1"
-    assert "Foundation" not in shown.text
-
-
-def hostile_documents() -> list[hostile.Document]:
-    inner = [hostile.field("Inner", "string", about=MARKUP, default=MARKUP)]
-    bad = hostile.message(
-        "BadRequest",
-        hostile.field("Text", "string", about=MARKUP, default=MARKUP),
-        hostile.field("Struct", "[]Inside", about=MARKUP, fields=inner),
-        type="request",
-        apiKey=901,
-        about=MARKUP,
-    )
-    return [*hostile.COLLECTED, bad, OWN]
-
-
-def write_hostile(folder: Path) -> Path:
-    """Write hostile schemas with hostile releases, and make their site."""
-    schemas = hostile.write(folder / "schemas", hostile_documents())
-    versions_of = {
-        MARKUP: {"Bad": "0-1", MARKUP: "0", "Ping": "0-1"},
-        "a b": {"Bad": "0-2", "Ping": "0-1"},
-    }
-    releases = {"releases": versions_of, "unstable": {"a b": {"Bad": "2", "Ping": "0"}}}
-    (schemas / "releases.json").write_text(json.dumps(releases), "utf-8")
-    codegen("--schemas", schemas, "--out", folder / "out", "--package", MARKUP)
-    return folder / "out"
-
-
-def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
-    out = write_hostile(tmp_path)
-    assert assert_links_resolve(out) > 100
-    for file in out.rglob("*.html"):
-        shown = read(file)
-        assert not shown.elements.keys() & {"img", "style", "iframe"}
-        scripts = 4 if file.name == "diff.html" else 2
-        assert shown.elements["script"] == scripts
-        assert re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", shown.text) is None
-    bad = read(out / "messages" / "BadRequest.html")
-    assert bad.elements.get("b", 0) == 7  # those of the legend
-    seen = MARKUP.replace("\x00", r"\x00").replace("\x1b", r"\x1b").replace("\u202e", r"\u202e")
-    assert bad.text.count(seen) >= 5
-    for script in (out / "assets").glob("*-data.js"):
-        assert "<" not in script.read_text("ascii")
-
-
-@pytest.mark.parametrize("document", hostile.COLLECTED[:4], ids=lambda d: d["name"][:20])
-def test_a_page_of_every_hostile_schema(document: hostile.Document, tmp_path: Path) -> None:
-    schemas = hostile.write(tmp_path / "schemas", [document])
-    codegen("--schemas", schemas, "--out", tmp_path / "out")
-    assert_links_resolve(tmp_path / "out")
-
-
-def test_many_versions_share_columns(tmp_path: Path) -> None:
-    many = {**OWN, "validVersions": "0-32766"}
-    codegen("--schemas", hostile.write(tmp_path / "schemas", [many]), "--out", tmp_path / "out")
-    shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
-    head = shown.table("field-table").head[0].cells
-    assert [cell.text for cell in head] == ["Field", "0", "1–32766"]

@@ -17,6 +17,8 @@ from .texts import anchor, kips, parts, wiki
 from .timeline import matrix, timeline
 from .wire import type_rows
 
+HEADERS: Final = {"request": "RequestHeader", "response": "ResponseHeader"}
+
 GROUPS: Final = (
     (
         "Metadata records",
@@ -71,6 +73,7 @@ class _Site:
         self.book = book
         self.apis = {api.name: api for api in book.apis}
         self.records = {entry.message.name: entry for entry in book.of_types(*RECORDS)}
+        self.headers = {entry.message.name for entry in book.of_types("header")}
         optional = (
             ("errors.html", "Errors", bool(book.errors)),
             ("releases.html", "Releases", book.releases is not None),
@@ -100,6 +103,7 @@ class _Site:
             "api": api,
             "partner": self.partner(entry),
             "facts": list(_facts(entry, api)),
+            "header": HEADERS.get(entry.message.type) if self.has_header(entry) else None,
             "remarks": [parts(text) for text in general(entry.comments, entry.message.versions)],
             "table": arranged,
             "types": WIRE_TYPES,
@@ -111,6 +115,10 @@ class _Site:
         }
         here = f"messages/{name}.html"
         return File(here, self.fill("message", here, name, "../", values))
+
+    def has_header(self, entry: Entry) -> bool:
+        """Whether the schemas have the message that stands before requests or responses."""
+        return HEADERS.get(entry.message.type) in self.headers
 
     def partner(self, entry: Entry) -> tuple[Entry, Entry] | None:
         """Find the key and the value of a coordinator's record."""

@@ -13,11 +13,15 @@ from typing import Final
 
 from ...dialect import FieldSchema, MessageSchema
 from ...layout import Spot, spots
+from ...source import SchemaError, SchemaErrors
 from ...versions import Versions
 from .texts import Part, anchor, parts
 
 MOST_COLUMNS: Final = 60
 """Versions of a message that have a column each; those of a message with more share columns."""
+
+MOST_CELLS: Final = 1_000_000
+"""The most cells of a table; the largest of Kafka's has under 1000."""
 
 ABSENT: Final = ""
 
@@ -63,8 +67,14 @@ class Table:
 
 
 def table(schema: MessageSchema, fields: list[Spot]) -> Table:
-    """Arrange a message. fields: its `spots`."""
+    """Arrange a message. fields: its `spots`. SchemaErrors for more than MOST_CELLS."""
     columns = tuple(_columns(schema, fields))
+    if len(columns) * len(fields) > MOST_CELLS:
+        reason = (
+            f"{len(fields)} fields in {len(columns)} different versions: "
+            f"a page has {MOST_CELLS} cells at most"
+        )
+        raise SchemaErrors((SchemaError.at(schema.place, schema.name, "too-many-cells", reason),))
     common = {struct.name: struct.about for struct in schema.common_structs}
     rows = (_row(spot, common.get(spot.field.element, ""), columns) for spot in fields)
     return Table(columns, tuple(rows))
