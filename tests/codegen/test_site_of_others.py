@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from kafkawire_cli.input.protocol_facts import protocol_facts
 from kafkawire_cli.main import app
+from kafkawire_codegen.layout import MOST_SPOTS
+from kafkawire_codegen.schema import SchemaErrors
 from kafkawire_codegen.targets import generate_target
 
 from . import hostile
 from .html_pages import read
 from .sites import MARKUP, OWN, assert_links_resolve, codegen, write_hostile
+from .test_linear import STEEPEST, calls, long_words, many_structs, nested, wide
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -117,3 +123,27 @@ def test_many_versions_share_columns(tmp_path: Path) -> None:
     shown = read(tmp_path / "out" / "messages" / "PingRequest.html")
     head = shown.table("field-table").head[0].cells
     assert [cell.text for cell in head] == ["Field", "0", "1–32766"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"), [(wide, 30), (many_structs, 20), (long_words, 100)], ids=lambda one: str(one)
+)
+def test_pages_take_time_in_proportion(
+    shape: Callable[[int], hostile.Document], size: int, tmp_path: Path
+) -> None:
+    counted: list[tuple[int, int]] = []
+    for number in (size, 10 * size):
+        schemas = hostile.write(tmp_path / f"schemas{number}", [shape(number)])
+        out = tmp_path / f"out{number}"
+        supplied = protocol_facts(schemas)
+        work = calls(partial(generate_target, "site", schemas, out, None, supplied))
+        counted.append((work, (out / "messages" / "M.html").stat().st_size))
+    (few, short), (many, long) = counted
+    assert many < STEEPEST * few
+    assert long < STEEPEST * short
+
+
+def test_structs_that_unfold_to_millions_of_fields_are_an_error(tmp_path: Path) -> None:
+    schemas = hostile.write(tmp_path / "schemas", [nested(25)])
+    with pytest.raises(SchemaErrors, match=f"{MOST_SPOTS} at most"):
+        generate_target("site", schemas, tmp_path / "out", None, protocol_facts(schemas))
