@@ -16,6 +16,7 @@ class Cell:
     tag: str
     attributes: dict[str, str]
     texts: list[tuple[str, str]] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -74,6 +75,8 @@ class Page(HTMLParser):
                 self._path.pop()
             if tag == "tr" and self._path and self._path[-1][0] == "tr":
                 self._path.pop()
+        if self._cell is not None and "href" in attributes:
+            self._cell.links.append(attributes["href"])
         self._structure(tag, attributes)
         if tag not in VOID:
             self._path.append((tag, attributes.get("class", "")))

@@ -239,6 +239,17 @@ def snake(name: str) -> str:
     return {"tags": "tags"}.get(text, text)
 
 
+def test_rows_of_an_example_lead_to_their_fields(site: Path) -> None:
+    shown = message_page(site, "FetchRequest")
+    first = min(number for number in shown.within)  # of version 18
+    links = [(row.cells[2].text, row.cells[2].links) for row in shown.tables[first].rows]
+    assert ("fetch_offset", ["#topics.partitions.fetch_offset"]) in links
+    assert links.count(("high_watermark", ["#topics.partitions.high_watermark"])) == 2  # tag, value
+    assert ("replica_epoch", ["#replica_state.replica_epoch"]) in links
+    assert ("tagged fields", []) in links
+    assert ("size", []) in links
+
+
 # -- errors and releases
 
 

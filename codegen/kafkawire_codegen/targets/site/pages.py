@@ -10,9 +10,9 @@ from ...output import File
 from ...templating import fill_html
 from ...wire_types import WIRE_TYPES
 from .book import RECORDS, Api, Book, Entry
-from .examples import examples
+from .examples import Example, examples
 from .history import general, history
-from .table import table
+from .table import Table, table
 from .texts import anchor, kips, parts, wiki
 from .timeline import matrix, timeline
 from .wire import type_rows
@@ -111,10 +111,16 @@ class _Site:
                 entry.schema, entry.message, entry.spots, columns, entry.comments, book.releases
             ),
             "released": book.releases is not None and api is not None,
-            "examples": examples(entry.message, columns, book.examples) if book.examples else [],
+            "examples": self.examples(entry, arranged),
         }
         here = f"messages/{name}.html"
         return File(here, self.fill("message", here, name, "../", values))
+
+    def examples(self, entry: Entry, arranged: Table) -> list[Example]:
+        if self.book.examples is None:
+            return []
+        anchors = {row.anchor for row in arranged.rows}
+        return examples(entry.message, arranged.columns, anchors, self.book.examples)
 
     def has_header(self, entry: Entry) -> bool:
         """Whether the schemas have the message that stands before requests or responses."""
