@@ -27,7 +27,7 @@ def codegen(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Import name of the generated package; required for python.",
+            help="Name of the generated package or site; required for python.",
             show_default=False,
         ),
     ] = None,
@@ -48,6 +48,7 @@ def codegen(
     \b
     kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
+    kafkawire codegen --target site --out ./reference
 
     Schemas are in the format of Apache Kafka's own message directories.
     """
@@ -100,8 +101,10 @@ def _python(source: Path, out: Path, package: str | None, target: str) -> str:
 def _other(source: Path, out: Path, package: str | None, target: str) -> str:
     from kafkawire_codegen.targets import InvalidName, generate_target
 
+    from ..input.protocol_facts import protocol_facts
+
     try:
-        made = generate_target(target, source, out, package)
+        made = generate_target(target, source, out, package, protocol_facts(source))
     except LookupError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--target") from None
     except InvalidName as error:

@@ -9,18 +9,22 @@ A target is a module with `NAME` (the default name of the package that it makes)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from ..model import Message, load
+from ..dialect import MessageSchema
+from ..model import Message, build
 from ..output import File, write_listed
 from ..releases import Releases, read
-from ..schema import RELEASES
+from ..schema import RELEASES, load_directory
+from .comments import comments
+from .supplied import NOTHING, Supplied
 
 TARGETS: Final[Mapping[str, str]] = {
     "wireshark": "a dissector for Wireshark and tshark, in Lua",
+    "site": "a protocol reference in HTML",
 }
 """Each target and what it writes, besides `python`."""
 
@@ -30,12 +34,17 @@ class Source:
     """What a target is made from.
 
     messages: sorted by name. name: of the package to make, as the target needs one. releases: the
-    versions of each release; None if the schemas come without a releases.json.
+    versions of each release; None if the schemas come without a releases.json. schemas: the same
+    messages as they are written; comments: those of their files, by message; supplied: what the
+    generator cannot know.
     """
 
     messages: list[Message]
     name: str
     releases: Releases | None
+    schemas: tuple[MessageSchema, ...] = ()
+    comments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    supplied: Supplied = NOTHING
 
 
 class Target(Protocol):
@@ -61,7 +70,11 @@ class GeneratedFiles:
 
 
 def generate_target(
-    target: str, schemas: Path, out: Path, name: str | None = None
+    target: str,
+    schemas: Path,
+    out: Path,
+    name: str | None = None,
+    supplied: Supplied = NOTHING,
 ) -> GeneratedFiles:
     """Generate the files of a target, and remove those that it made before and makes no longer.
 
@@ -75,8 +88,14 @@ def generate_target(
         )
     module = cast(Target, import_module(f"{__name__}.{target.replace('-', '_')}"))
     releases = schemas / RELEASES
+    written = tuple(schema for schema in load_directory(schemas) if schema.valid_versions)
     source = Source(
-        load(schemas), name or module.NAME, read(releases) if releases.is_file() else None
+        [build(schema) for schema in written],
+        name or module.NAME,
+        read(releases) if releases.is_file() else None,
+        written,
+        {schema.name: comments(Path(schema.place.file)) for schema in written},
+        supplied,
     )
     files = list(module.files(source))
     changed = write_listed(files, out, target)

@@ -1,0 +1,29 @@
+"""Reads the comments of a schema file, which say what its keys cannot.
+
+Law: a comment is a line that begins with `//`; one about a licence is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+_PARAGRAPHS: Final = re.compile(r"\n\n+|(?<=[.])\n(?=Version)")
+"""An empty line, or a sentence that begins a line and is about a version."""
+_LICENCE: Final = re.compile("licen[cs]e", re.IGNORECASE)
+
+
+def comments(file: Path) -> tuple[str, ...]:
+    """Return the paragraphs of a file's comments; none if it cannot be read as a file."""
+    try:
+        lines = [line.strip() for line in file.read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return ()
+    found: list[str] = []
+    for is_comment, block in groupby(lines, key=lambda line: line.startswith("//")):
+        text = "\n".join(line.removeprefix("//").strip() for line in block)
+        if is_comment and not _LICENCE.search(text):
+            found += [" ".join(paragraph.split()) for paragraph in _PARAGRAPHS.split(text)]
+    return tuple(paragraph for paragraph in found if paragraph)
