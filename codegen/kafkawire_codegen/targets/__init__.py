@@ -67,10 +67,13 @@ def generate_target(
             f"unknown target {target!r} (known: {', '.join(sorted({'python', *TARGETS}))})"
         )
     module = cast(Target, import_module(f"{__name__}.{target.replace('-', '_')}"))
-    releases = schemas / RELEASES
-    source = Source(
-        load(schemas), name or module.NAME, read(releases) if releases.is_file() else None
-    )
+    source = source_of(schemas, name or module.NAME)
     files = list(module.files(source))
     changed = write_listed(files, out, target)
     return GeneratedFiles(out, len(source.messages), len(files), changed)
+
+
+def source_of(schemas: Path, name: str) -> Source:
+    """Read what a target is made from; SchemaErrors lists every error."""
+    releases = schemas / RELEASES
+    return Source(load(schemas), name, read(releases) if releases.is_file() else None)
