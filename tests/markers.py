@@ -85,6 +85,7 @@ SLOW: Final = (
     "codegen/test_linear.py",
     "codegen/test_lint.py",
     "codegen/test_schema_mutations.py",
+    "codegen/test_user_templates.py::test_go_compiles_the_target_of_the_page",
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
@@ -117,7 +118,13 @@ SLOW: Final = (
 """Folders, files, and functions or classes of tests that take half a second of CPU time or more
 together, and that other tests of the same code stand beside.
 """
-SAMPLED: Final = ("codegen/test_facts.py", "codegen/test_show.py", "messages", "reference")
+SAMPLED: Final = (
+    "codegen/test_facts.py",
+    "codegen/test_json_schema.py",
+    "codegen/test_show.py",
+    "messages",
+    "reference",
+)
 """Files and folders of tests with a parameter for each message: one in ten of these is not slow,
 the same ones in each run.
 """

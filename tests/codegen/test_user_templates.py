@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from json import dumps
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from kafkawire_codegen.user_templates.filters import FILTERS, comment, json
 from kafkawire_codegen.user_templates.model import Message, message_of
 from kafkawire_codegen.user_templates.rendering import Folder, read, render
 from kafkawire_codegen.versions import NONE, VersionCondition, Versions
-from tests.codegen.hostile import field, message
+from tests.codegen.hostile import COLLECTED, field, message
 from tests.codegen.test_linear import STEEPEST, calls, nested, written
 from tests.conftest import ROOT, missing
 from tests.pages import blocks
@@ -404,6 +405,11 @@ def test_paths_that_cannot_be_made(source: Source, names: list[str], error: str)
     assert error in found
 
 
+def test_text_that_cannot_be_written_is_an_error(source: Source) -> None:
+    (found,) = errors(source, {"a.j2": r"{{ '\ud800' }}"})
+    assert found == "T/a.j2: makes text that UTF-8 does not have"
+
+
 def test_errors_can_be_pickled(source: Source) -> None:
     with pytest.raises(TemplateErrors) as caught:
         files(source, {"a.j2": "{{ x }}"})
@@ -510,7 +516,8 @@ def test_the_target_of_the_page_has_40_lines() -> None:
     assert sum(text.count("\n") for text in page_templates().values()) <= 40
 
 
-def test_go_compiles_the_target_of_the_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hostile_schemas", [False, True])
+def test_go_compiles_the_target_of_the_page(tmp_path: Path, hostile_schemas: bool) -> None:
     """Of docs/templates.md."""
     go = shutil.which("go")
     if go is None:
@@ -525,9 +532,15 @@ def test_go_compiles_the_target_of_the_page(tmp_path: Path) -> None:
     for shown, place in places.items():
         assert shown in line
         line = line.replace(shown, place)
+    if hostile_schemas:
+        line += f" --schemas {tmp_path / 'schemas'}"
+        (tmp_path / "schemas").mkdir()
+        for each in COLLECTED:
+            (tmp_path / "schemas" / f"{each['name']}.json").write_text(dumps(each))
     assert run(*shlex.split(line)[2:]).exit_code == 0
-    (text,) = blocks("docs/templates.md", "text")
-    assert (out / "fetch_request.go").read_text().startswith(text.text)
+    if not hostile_schemas:
+        (text,) = blocks("docs/templates.md", "text")
+        assert (out / "fetch_request.go").read_text().startswith(text.text)
     ran = subprocess.run(
         [go, "build", "./..."],
         cwd=out,

@@ -19,7 +19,9 @@ from ..output import File, write_listed
 from ..releases import Releases, read
 from ..schema import RELEASES
 
-TARGETS: Final[Mapping[str, str]] = {}
+TARGETS: Final[Mapping[str, str]] = {
+    "json-schema": "JSON Schemas (2020-12) of Kafka's JSON form, by message and version.",
+}
 """Each target and what it writes, besides `python`."""
 
 

@@ -10,6 +10,7 @@ Law: a file comes from one template, and for one message at most; nothing is wri
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from .faults import TemplateErrors, TemplateFault
 from .model import Message, message_of
 from .sandbox import Templates
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 END: Final = ".j2"
 PER_MESSAGE: Final = "message"
 """The variable whose mention in the path of a template makes a file for each message."""
@@ -128,7 +130,10 @@ class _Rendering:
         parents = path.split("/")[:-1]
         for count in range(1, len(parents) + 1):
             self.folders.setdefault("/".join(parents[:count]), name)
-        self.texts[path] = self.templates.fill(name, values, about)
+        text = self.templates.fill(name, values, about)
+        if not text.isascii() and _SURROGATE.search(text):
+            raise TemplateFault(self.shown[name], 0, about, "makes text that UTF-8 does not have")
+        self.texts[path] = text
 
     def clash(self, path: str) -> str:
         """Say which template has made a file or folder at a path already; "" if none has."""
