@@ -89,7 +89,7 @@ def values(each: FieldVersion, at: Any, key: Any, *, is_array: bool) -> Iterator
     """List wrong values of a field, and of what is in it."""
     value = at[key]
     if is_array:
-        yield from ((at, key, wrong) for wrong in ({}, "", 0))
+        yield from ((at, key, wrong) for wrong in NOT_ARRAYS)
         for number in range(len(value or ())):
             yield value, number, None
             yield from values(each, value, number, is_array=False)
@@ -103,7 +103,8 @@ def values(each: FieldVersion, at: Any, key: Any, *, is_array: bool) -> Iterator
         yield from changes(each.struct, value)
 
 
-INTEGER: Final = (1.5, "1", True, [], {})
+INTEGER: Final[tuple[Any, ...]] = (1.5, "1", True, [], {})
+NOT_ARRAYS: Final[tuple[Any, ...]] = ({}, "", 0)
 WRONG: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("int8", "int16", "uint16", "int32", "uint32", "int64"), INTEGER),
     "bool": (0, "true", [], {}),

@@ -529,9 +529,9 @@ def test_go_compiles_the_target_of_the_page(tmp_path: Path, hostile_schemas: boo
     (block,) = blocks("docs/templates.md", "sh")
     places = {"--templates my-templates": f"--templates {templates}", "--out kafka": f"--out {out}"}
     line = block.text
-    for shown, place in places.items():
-        assert shown in line
-        line = line.replace(shown, place)
+    for option, place in places.items():
+        assert option in line
+        line = line.replace(option, place)
     if hostile_schemas:
         line += f" --schemas {tmp_path / 'schemas'}"
         (tmp_path / "schemas").mkdir()
@@ -539,8 +539,8 @@ def test_go_compiles_the_target_of_the_page(tmp_path: Path, hostile_schemas: boo
             (tmp_path / "schemas" / f"{each['name']}.json").write_text(dumps(each))
     assert run(*shlex.split(line)[2:]).exit_code == 0
     if not hostile_schemas:
-        (text,) = blocks("docs/templates.md", "text")
-        assert (out / "fetch_request.go").read_text().startswith(text.text)
+        (shown,) = blocks("docs/templates.md", "text")
+        assert (out / "fetch_request.go").read_text().startswith(shown.text)
     ran = subprocess.run(
         [go, "build", "./..."],
         cwd=out,

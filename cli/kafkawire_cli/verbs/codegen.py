@@ -91,7 +91,7 @@ def codegen(
         raise typer.BadParameter(
             f"{source}: no schemas (*.json) in this directory", param_hint="--schemas"
         )
-    write = _python if target == PYTHON else _other
+    write: Writer = _python if target == PYTHON else _other
     if templates is not None:
         write = _templates(templates, target)
     typer.echo(printable(_generated(write, source, out, package, target)))

@@ -26,9 +26,9 @@ def _lines() -> Iterator[str]:
     yield from _table("Variables", "", "name | type", _variables())
     for cls in MODEL:
         yield from _table(cls.__name__, _about(cls), "attribute | type", _attributes(cls))
-    for cls, names in SHARED.items():
-        rows = [(f"`{_name(cls, name)}`", _type(cls, name), text) for name, text in names.items()]
-        yield from _table(cls.__name__, _about(cls), "attribute | type", rows)
+    for of, names in SHARED.items():
+        rows = [(f"`{_name(of, name)}`", _type(of, name), text) for name, text in names.items()]
+        yield from _table(of.__name__, _about(of), "attribute | type", rows)
     yield from _table("Filters", "", "filter | arguments", _filters())
 
 
