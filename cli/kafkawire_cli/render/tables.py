@@ -16,7 +16,7 @@ import csv
 import json
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from importlib.abc import MetaPathFinder
@@ -36,12 +36,13 @@ from ..pipes import make_private
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkawire.capture.filters import Filter
-
+    from ..input.entries import Wanted
     from .messages import View
 
 TABLE: Final = "{table}"
 """Placeholder for the name of the table in the name of an output file."""
+
+MESSAGES: Final = "messages"
 
 Write = Callable[["pa.RecordBatch"], None]
 
@@ -49,12 +50,14 @@ Write = Callable[["pa.RecordBatch"], None]
 def write(
     given: list[str],
     names: list[str],
+    message: str | None,
     output: Path | None,
-    brokers: captures.Known,
+    wanted: Wanted,
     view: View,
-    where: Filter | None = None,
 ) -> int:
     """Write tables of captures, read as one capture in one pass.
+
+    message: the one whose bodies are columns of the table `messages`, which has no other.
 
     Without `output` as JSON lines to standard output. Return the number of files skipped because
     they are not captures. InputError if there are no captures; usage errors for unknown tables and
@@ -68,7 +71,7 @@ def write(
         if name not in tables.TABLES:
             raise unknown_table(name)
     with usage_errors():
-        tables.checked(where, names)
+        tables.checked(wanted.where, names)
     files = _files(list(dict.fromkeys(names)), output)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
@@ -85,18 +88,43 @@ def write(
         batches = tables.read_tables(
             sources,
             files,
-            ports=brokers.ports,
-            brokers=brokers.addresses,
-            keylog=brokers.keylog,
+            ports=wanted.brokers.ports,
+            brokers=wanted.brokers.addresses,
+            keylog=wanted.brokers.keylog,
             batch_rows=size,
             secrets=view.secrets,
             watch=watch,
-            where=where,
+            where=wanted.where,
         )
-        to = {name: opened.enter_context(_opened(name, file)) for name, file in files.items()}
+        to = {
+            name: opened.enter_context(_opened(_schema(name, message), file))
+            for name, file in files.items()
+        }
         for name, batch in batches:
-            to[name](redacted(name, batch) if view.redact else batch)
+            shown = redacted(name, batch) if view.redact else batch
+            for made in _with_bodies(name, message, shown):
+                to[name](made)
     return refused
+
+
+def _schema(name: str, message: str | None) -> pa.Schema:
+    """Return the schema of a table."""
+    if name == MESSAGES and message is not None:
+        from kafkawire.capture.tables import bodies
+
+        return bodies.schema(message)
+    from kafkawire.capture.tables import TABLES
+
+    return TABLES[name].schema
+
+
+def _with_bodies(name: str, message: str | None, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+    """Make the bodies of a message columns, in the table of messages."""
+    if name != MESSAGES or message is None:
+        return [batch]
+    from kafkawire.capture.tables import bodies
+
+    return bodies.typed([batch], message)
 
 
 class _NoPandas(MetaPathFinder):
@@ -124,13 +152,11 @@ def import_arrow() -> None:
         sys.meta_path.remove(finder)
 
 
-def _opened(name: str, file: Path | None) -> AbstractContextManager[Write]:
+def _opened(schema: pa.Schema, file: Path | None) -> AbstractContextManager[Write]:
     """Open the output of a table, and make its directory."""
-    from kafkawire.capture.tables import TABLES
-
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-    return _format(file)(file, TABLES[name].schema)
+    return _format(file)(file, schema)
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
