@@ -16,7 +16,7 @@ import csv
 import json
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from importlib.abc import MetaPathFinder
@@ -32,6 +32,7 @@ from ..input.filters import usage_errors
 from ..input.names import unknown_table
 from ..input.progress import progress
 from ..pipes import make_private
+from .bodies import schema_of, with_bodies
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
 TABLE: Final = "{table}"
 """Placeholder for the name of the table in the name of an output file."""
-
-MESSAGES: Final = "messages"
 
 Write = Callable[["pa.RecordBatch"], None]
 
@@ -96,35 +95,13 @@ def write(
             watch=watch,
             where=wanted.where,
         )
-        to = {
-            name: opened.enter_context(_opened(_schema(name, message), file))
-            for name, file in files.items()
-        }
+        to = {name: _opened(schema_of(name, message), file) for name, file in files.items()}
+        writers = {name: opened.enter_context(writer) for name, writer in to.items()}
         for name, batch in batches:
             shown = redacted(name, batch) if view.redact else batch
-            for made in _with_bodies(name, message, shown):
-                to[name](made)
+            for made in with_bodies(name, message, shown):
+                writers[name](made)
     return refused
-
-
-def _schema(name: str, message: str | None) -> pa.Schema:
-    """Return the schema of a table."""
-    if name == MESSAGES and message is not None:
-        from kafkawire.capture.tables import bodies
-
-        return bodies.schema(message)
-    from kafkawire.capture.tables import TABLES
-
-    return TABLES[name].schema
-
-
-def _with_bodies(name: str, message: str | None, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-    """Make the bodies of a message columns, in the table of messages."""
-    if name != MESSAGES or message is None:
-        return [batch]
-    from kafkawire.capture.tables import bodies
-
-    return bodies.typed([batch], message)
 
 
 class _NoPandas(MetaPathFinder):

@@ -30,7 +30,7 @@ def _list_targets(wanted: bool) -> None:
         return
     from kafkawire_codegen.targets import TARGETS
 
-    targets = {PYTHON: "A package of codecs, with the runtime of kafkawire."} | dict(TARGETS)
+    targets = {PYTHON: "a package of codecs, on the runtime of kafkawire"} | dict(TARGETS)
     width = max(map(len, targets))
     for name, written in sorted(targets.items()):
         typer.echo(f"{name:{width}}  {written}")

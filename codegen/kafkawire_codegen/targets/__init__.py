@@ -20,8 +20,8 @@ from ..releases import Releases, read
 from ..schema import RELEASES
 
 TARGETS: Final[Mapping[str, str]] = {
-    "arrow": "A Python package of Arrow and Spark schemas of messages.",
-    "json-schema": "JSON Schemas (2020-12) of Kafka's JSON form, by message and version.",
+    "arrow": "a Python package of Arrow and Spark schemas",
+    "json-schema": "a JSON Schema of Kafka's JSON form for each message and version",
 }
 """Each target and what it writes, besides `python`."""
 

@@ -71,7 +71,7 @@ class Row:
 def files(source: Source) -> Iterator[File]:
     """Write the package: its functions, and a module for each message."""
     messages = source.messages
-    yield File("__init__.py", fill("arrow/index.py.j2", name=source.name, messages=messages))
+    yield File("__init__.py", fill("arrow/index.py.j2", messages=messages))
     yield File("_types.py", fill("arrow/types.py.j2"))
     for message in messages:
         yield File(f"{message.module}.py", module(message))

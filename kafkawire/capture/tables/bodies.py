@@ -13,7 +13,6 @@ import json
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -113,9 +112,19 @@ def _with_bodies(batch: pa.RecordBatch, message: str, columns: pa.Schema) -> pa.
 # -- types
 
 
-@cache
+_types: Final[dict[type[Structure], pa.DataType]] = {}
+_defaults: Final[dict[type[Structure], Structure]] = {}
+
+
 def body_type(cls: type[Structure]) -> pa.DataType:
     """Make the type of a message or struct, over all versions."""
+    found = _types.get(cls)
+    if found is None:
+        found = _types[cls] = _new_type(cls)
+    return found
+
+
+def _new_type(cls: type[Structure]) -> pa.DataType:
     fields = [pa.field(field.attribute, _field_type(field)) for field in all_fields(cls)]
     if _has_tags(cls):
         fields.append(pa.field("unknown_tags", TAGS))
@@ -127,9 +136,11 @@ def _field_type(field: Field) -> pa.DataType:
     return list_of(element) if field.is_array else element
 
 
-@cache
 def _default(cls: type[Structure]) -> Structure:
-    return cls()
+    found = _defaults.get(cls)
+    if found is None:
+        found = _defaults[cls] = cls()
+    return found
 
 
 def _has_tags(cls: type[Structure]) -> bool:
