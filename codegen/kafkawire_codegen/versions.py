@@ -87,6 +87,10 @@ class Versions:
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Versions(low, high) if low <= high else NONE
 
+    def intersection(self, other: Versions) -> Versions:
+        """The versions of both, for templates, which have no operator `&`."""
+        return self & other
+
     def __or__(self, other: Versions) -> Versions:
         """The run of both; ValueError if there is a gap between them."""
         if not self or not other:

@@ -182,6 +182,20 @@ def test_a_version_has_its_own_structs_and_fields(source: Source) -> None:
     ]
 
 
+def test_versions_are_ranges_of_numbers(source: Source) -> None:
+    text = one(
+        source,
+        "{% set m = messages | selectattr('name', 'eq', 'HeartbeatRequest') | first %}"
+        "{% set f = m.root.fields | selectattr('name', 'eq', 'GroupInstanceId') | first %}"
+        "{{ m.versions }} {{ m.versions | length }} {{ m.versions | list }} {{ 3 in f.versions }} "
+        "{{ 2 in f.versions }} {{ 'yes' if f.versions else 'no' }} "
+        "{{ 'yes' if f.tagged else 'no' }} {{ f.tagged }} {{ f.versions == f.nullable }} "
+        "{{ m.flexible.intersection(f.versions) }} {{ m.versions.without(f.versions) | join }} "
+        "{{ f.versions.covers(m.flexible) }} {{ f.versions.low }} {{ f.versions.high }}",
+    )
+    assert text == "0-4 5 [0, 1, 2, 3, 4] True False yes no none True 4 0-2 True 3 4"
+
+
 def built(tmp_path: Path, document: dict[str, Any]) -> Message:
     (own,) = source_of(written(tmp_path, document).parent, "x").messages
     return message_of(own)

@@ -55,6 +55,7 @@ SHARED: Final[Mapping[type, Mapping[str, str]]] = {
         "low": "The lowest version.",
         "high": "The highest version; below `low` if there is none.",
         "covers": "Whether every version of `other` is in it.",
+        "intersection": "The versions of both.",
         "without": "The runs that remain without `other`: none, one or two.",
     },
     VersionCondition: {
