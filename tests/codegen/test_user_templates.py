@@ -400,6 +400,36 @@ def test_the_first_error_of_each_template_is_reported(source: Source) -> None:
     assert "in its path: 'x' is undefined" in found[3]
 
 
+def test_an_error_of_a_template_that_others_include_is_one(source: Source) -> None:
+    texts = {"_a.j2": "{% if %}", "b.j2": "{% include '_a.j2' %}", "c.j2": "{% include '_a.j2' %}"}
+    (found,) = errors(source, texts)
+    assert found.startswith("T/_a.j2:1: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("messages[0]", "Message"),
+        ("messages[0].at(0).root", "StructVersion"),
+        ("messages[0].root.fields[0].wire", "WireType"),
+        ("messages[0].at", "method"),
+        ("messages | map(attribute='name')", "generator"),
+        ("'a'.upper", "builtin_function_or_method"),
+    ],
+)
+def test_what_has_no_text_is_not_printed(source: Source, value: str, kind: str) -> None:
+    """It would be an address, which differs each time."""
+    (found,) = errors(source, {"a.j2": f"\n{{{{ {value} }}}}"})
+    assert found.startswith(f"T/a.j2:2: TypeError: a {kind} cannot be printed")
+
+
+def test_a_list_is_printed_as_names(source: Source) -> None:
+    assert one(source, "{{ messages[:2] }} {{ messages[0].root.fields[:1] }} {{ apis[:1] }}") == (
+        "(Message('ApiVersionsResponse'), Message('FetchRequest')) (Field('ErrorCode'),) "
+        "(Api('Fetch'),)"
+    )
+
+
 @pytest.mark.parametrize(
     ("names", "error"),
     [

@@ -21,6 +21,9 @@ class Api:
         self._name = name
         self._messages = messages
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     @property
     def key(self) -> int:
         """The API key."""
@@ -53,6 +56,9 @@ class Release:
         self._name = name
         self._ranges = ranges
         self._unstable = unstable
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
 
     @property
     def name(self) -> str:

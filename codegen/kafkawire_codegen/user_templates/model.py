@@ -26,6 +26,9 @@ class Field:
         self._field = field
         self._struct = struct
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     @property
     def name(self) -> str:
         """The name in the schema: `MaxWaitMs`."""
@@ -148,6 +151,9 @@ class Struct:
         self._struct = struct
         self._fields = tuple(fields)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     @property
     def name(self) -> str:
         """The name, unique in its message: `FetchTopic`."""
@@ -197,6 +203,9 @@ class Message:
     def __init__(self, message: model.Message, structs: Iterable[Struct]) -> None:
         self._message = message
         self._structs = tuple(structs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
 
     @property
     def name(self) -> str:

@@ -74,14 +74,14 @@ def is_partial(name: str) -> bool:
 def render(folder: Folder, source: Source) -> list[File]:
     """Render every template; TemplateErrors with the first error of each."""
     rendering = _Rendering(folder, source)
-    faults: list[TemplateFault] = []
+    faults: dict[str, TemplateFault] = {}  # one for templates that include the same wrong one
     for name in folder.texts:
         try:
             rendering.template(name)
         except TemplateFault as fault:
-            faults.append(fault)
+            faults.setdefault(str(fault), fault)
     if faults:
-        raise TemplateErrors(tuple(faults))
+        raise TemplateErrors(tuple(faults.values()))
     return [File(path, text) for path, text in sorted(rendering.texts.items())]
 
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from traceback import walk_tb
-from types import TracebackType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    TracebackType,
+)
 from typing import Any, Final
 
 import jinja2
@@ -22,6 +28,18 @@ from .filters import FILTERS
 
 NOT_REPRODUCIBLE: Final = ("lipsum", "random")
 """Jinja2's global function and its filter that give another result each time."""
+
+
+def _text(value: object) -> object:
+    """Refuse to print what has no text of its own, such as an address that differs each time."""
+    own = type(value)
+    has_none = own in NAMES or own.__repr__ is object.__repr__
+    if isinstance(value, _NO_TEXT) or (has_none and own.__str__ is object.__str__):
+        raise TypeError(f"a {own.__name__} cannot be printed: print an attribute of it, or a list")
+    return value
+
+
+_NO_TEXT: Final = (GeneratorType, FunctionType, MethodType, BuiltinFunctionType)
 
 
 class Undefined(jinja2.StrictUndefined):
@@ -79,6 +97,7 @@ class Templates:
             keep_trailing_newline=True,
             autoescape=False,
             cache_size=-1,
+            finalize=_text,
         )
         self._environment.filters |= FILTERS
         for name in NOT_REPRODUCIBLE:
@@ -120,7 +139,7 @@ class Templates:
         """Find the line of an error: the innermost one of a template."""
         if isinstance(error, jinja2.TemplateSyntaxError):
             file = error.filename or self._shown.get(error.name or name, name)
-            return TemplateFault(file, error.lineno, message, _reason(error))
+            return TemplateFault(file, error.lineno, "", _reason(error))
         file, line = self._shown[name], 0
         files = set(self._shown.values())
         for at, number in _lines(error.__traceback__):

@@ -83,7 +83,8 @@ def _type_of(message: str, column: Column) -> pa.DataType:
 def _load(message: str) -> type[Structure]:
     if message not in REGISTRY:
         raise KeyError(message)
-    return REGISTRY.load(message)
+    cls: type[Structure] = REGISTRY.load(message)
+    return cls
 
 
 def _rows_of(batch: pa.RecordBatch, message: str) -> pa.RecordBatch:
