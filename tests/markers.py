@@ -119,6 +119,8 @@ SLOW: Final = (
 together, and that other tests of the same code stand beside.
 """
 SAMPLED: Final = (
+    "capture/test_table_bodies.py",
+    "codegen/test_arrow.py",
     "codegen/test_facts.py",
     "codegen/test_json_schema.py",
     "codegen/test_show.py",

@@ -24,15 +24,10 @@ from tests.conftest import FIXTURES
 CAPTURE: Final = FIXTURES / "captures" / "kcat-kf.pcap"
 
 
-def bare(type: pa.DataType) -> str:
-    """The text of a type, which has no metadata."""
-    return str(type)
-
-
-@pytest.mark.parametrize("name", vectors.NAMES)
-def test_types_are_those_of_the_target(schemas: ModuleType, name: str) -> None:  # noqa: F811
-    made = bodies.body_type(REGISTRY.load(name))
-    assert bare(made) == bare(pa.struct(list(schemas.schema(name))))
+def test_types_are_those_of_the_target(schemas: ModuleType) -> None:  # noqa: F811
+    for name in vectors.NAMES:
+        wanted = pa.struct(list(schemas.schema(name)))
+        assert str(bodies.body_type(REGISTRY.load(name))) == str(wanted)  # without metadata
 
 
 @pytest.mark.parametrize("name", sorted(vectors.by_message("messages")))

@@ -118,6 +118,7 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
 """Type -> values that it does not have."""
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_documents_are_refused(name: str) -> None:
     tried = 0

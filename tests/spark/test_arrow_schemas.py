@@ -10,10 +10,15 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import DataType, StructType
+from typer.testing import CliRunner
 
+from kafkawire.capture import tables
+from kafkawire.capture.tables import bodies
+from kafkawire_cli.main import app
 from kafkawire_codegen import schemas_dir
 from tests import vectors
 from tests.codegen.test_arrow import imported, rows
+from tests.conftest import FIXTURES
 
 NAMES = ("ApiVersionsResponse", "DescribeClientQuotasResponse", "FetchResponse", "MetadataResponse")
 """With tagged fields, float64, nested arrays, unknown tagged fields, bytes and uuids."""
@@ -30,6 +35,20 @@ def test_spark_reads_messages_by_their_schema(spark: SparkSession, tmp_path: Pat
         frame = spark.read.schema(schema).parquet(path)
         assert frame.schema == schema
         assert vectors.same([plain(row) for row in frame.collect()], wanted), name
+
+
+def test_spark_reads_bodies_as_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Of `decode --bodies`: the type in Spark is that of the schema."""
+    made = imported(schemas_dir(), tmp_path, "spark_bodies_of_tests")
+    capture = FIXTURES / "captures" / "kcat-kf.pcap"
+    given = ["--table", "messages", "--bodies", "FetchResponse", "-o", str(tmp_path / "b.parquet")]
+    assert CliRunner().invoke(app, ["decode", str(capture), *given]).exit_code == 0
+    frame = spark.read.parquet(str(tmp_path / "b.parquet"))
+    wanted = StructType.fromJson(json.loads(made.spark_schema("FetchResponse")))
+    assert bare(frame.schema["body"].dataType) == bare(wanted)
+    found = [plain(row) for row in frame.select("body.*").collect()]
+    (batch,) = bodies.typed(tables.read(str(capture), "messages"), "FetchResponse")
+    assert found == batch.column("body").to_pylist()
 
 
 def bare(schema: DataType) -> Any:
