@@ -365,6 +365,9 @@ def test_a_comment_keeps_any_delimiter_out() -> None:
         ("\n{% include 'gone.j2' %}", "2: no template 'gone.j2'"),
         ("{% include '../a.txt.j2' %}", "1: no template '../a.txt.j2'"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "1: RecursionError: "),
+        ("{% include 'sub/a.txt.j2' %}", "1: RecursionError: "),
+        ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", " RecursionError: "),
+        ("{% for a in [] %}" * 60 + "{% endfor %}" * 60, " SyntaxError: too many statically"),
     ],
 )
 def test_an_error_names_file_and_line(source: Source, text: str, error: str) -> None:

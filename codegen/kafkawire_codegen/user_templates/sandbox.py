@@ -84,6 +84,7 @@ class Templates:
 
     def __init__(self, texts: Mapping[str, str], shown: Mapping[str, str]) -> None:
         self._shown = shown
+        self._paths: dict[str, jinja2.Template] = {}
 
         def load(name: str) -> tuple[str, str, None] | None:
             return (texts[name], shown[name], None) if name in texts else None
@@ -105,10 +106,10 @@ class Templates:
             self._environment.globals.pop(name, None)
 
     def compile(self, name: str) -> None:
-        """Compile a template; TemplateFault for a syntax error."""
+        """Compile a template; TemplateFault if that is impossible."""
         try:
             self._environment.get_template(name)
-        except jinja2.TemplateError as error:
+        except Exception as error:  # noqa: BLE001 - Python refuses what is nested too deeply
             raise self._fault(error, name, "") from None
 
     def fill(self, name: str, values: Mapping[str, object], message: str) -> str:
@@ -121,19 +122,24 @@ class Templates:
     def path(self, name: str, values: Mapping[str, object], message: str) -> str:
         """Fill the path of a template: its name without `.j2`."""
         try:
-            return self._environment.from_string(name.removesuffix(".j2")).render(values)
+            compiled = self._paths.get(name)
+            if compiled is None:
+                compiled = self._environment.from_string(name.removesuffix(".j2"))
+                self._paths[name] = compiled
+            return compiled.render(values)
         except Exception as error:  # noqa: BLE001 - a template is a program: it can raise anything
-            raise TemplateFault(
-                self._shown[name], 0, message, f"in its path: {_reason(error)}"
-            ) from None
+            raise self._path_fault(error, name, message) from None
 
     def names_in_path(self, name: str) -> set[str]:
         """The variables that the path of a template mentions; TemplateFault for a syntax error."""
         try:
             tree = self._environment.parse(name.removesuffix(".j2"))
-        except jinja2.TemplateError as error:
-            raise TemplateFault(self._shown[name], 0, "", f"in its path: {error.message}") from None
+        except Exception as error:  # noqa: BLE001 - Python refuses what is nested too deeply
+            raise self._path_fault(error, name, "") from None
         return jinja2.meta.find_undeclared_variables(tree)
+
+    def _path_fault(self, error: Exception, name: str, message: str) -> TemplateFault:
+        return TemplateFault(self._shown[name], 0, message, f"in its path: {_reason(error)}")
 
     def _fault(self, error: Exception, name: str, message: str) -> TemplateFault:
         """Find the line of an error: the innermost one of a template."""
@@ -156,5 +162,5 @@ def _reason(error: Exception) -> str:
     """Say what went wrong, in one line."""
     if isinstance(error, jinja2.TemplateNotFound):
         return f"no template {error.name!r}"
-    text = " ".join(str(error).split())
+    text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
     return text if isinstance(error, jinja2.TemplateError) else f"{type(error).__name__}: {text}"
