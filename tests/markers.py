@@ -49,6 +49,7 @@ SLOW: Final = (
     "capture/test_reassembly_properties.py",
     "capture/test_resynchronisation_work.py",
     "capture/test_snapshot.py::test_builds_read_each_others_state",
+    "capture/test_table_bodies.py",
     "capture/test_table_columns.py",
     "capture/test_tables.py::test_records_match_the_truth",
     "capture/test_tables.py::test_tables_agree_with_each_other",
@@ -82,14 +83,20 @@ SLOW: Final = (
     "client/test_client_meets_broker.py",
     "client/test_client_meets_broker_in_groups.py",
     "client/test_client_meets_broker_producing.py",
+    "codegen/test_arrow.py",
     "codegen/test_generate.py",
     "codegen/test_hostile_schemas.py",
+    "codegen/test_json_schema.py::test_a_file_for_each_version",
     "codegen/test_linear.py",
     "codegen/test_lint.py",
     "codegen/test_schema_mutations.py",
     "codegen/wireshark",
     "codegen/test_site.py",
     "codegen/test_site_of_others.py",
+    "codegen/test_user_templates.py::test_a_folder_is_read_and_written",
+    "codegen/test_user_templates.py::test_go_compiles_the_target_of_the_page",
+    "codegen/test_user_templates.py::test_the_command_reports_errors_and_writes_nothing",
+    "codegen/test_user_templates.py::test_values_are_those_of_the_generator",
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
@@ -128,7 +135,13 @@ BUILDS: Final = (
     "test_benchmarks.py::test_two_commits_are_built_and_measured_in_turns",
 )
 """Files and functions of tests that take ten seconds or more for a build or a cluster."""
-SAMPLED: Final = ("codegen/test_facts.py", "codegen/test_show.py", "messages", "reference")
+SAMPLED: Final = (
+    "codegen/test_facts.py",
+    "codegen/test_json_schema.py",
+    "codegen/test_show.py",
+    "messages",
+    "reference",
+)
 """Files and folders of tests with a parameter for each message: one in ten of these is not slow,
 the same ones in each run.
 """

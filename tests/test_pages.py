@@ -40,6 +40,8 @@ ELSEWHERE: Final = {
     ("docs/spark.md", "python"): SPARK,
     ("docs/spark.md", "sh"): SPARK,
     ("docs/spark.md", "sql"): SPARK,
+    ("docs/templates.md", "jinja"): "tests/codegen/test_user_templates.py",
+    ("docs/templates.md", "sh"): "tests/codegen/test_user_templates.py",
 }
 """(page, language) -> the test that runs these blocks; it names the page."""
 NOT_RUN: Final = {

@@ -32,6 +32,7 @@ EXPORTS: Final = (
 )
 """Packages of which everything in `__all__` is public."""
 NAMED: Final = {
+    "kafkawire.capture.tables.bodies": ["schema", "typed"],
     "kafkawire.client.config": ["CLIENT_KEYS"],
     "kafkawire.net.consumer": ["Consumer"],
     "kafkawire.net.producer": ["Producer", "RecordMetadata"],
@@ -42,6 +43,8 @@ NAMED: Final = {
     "kafkawire_codegen.compile": ["compile_modules"],
     "kafkawire_codegen.releases": ["read"],
     "kafkawire_codegen.schema": ["RELEASES"],
+    "kafkawire_codegen.targets": ["GeneratedFiles", "generate_target"],
+    "kafkawire_codegen.user_templates": ["TemplateErrors", "TemplateFault"],
 }
 """Modules of which only these names are public."""
 MESSAGES: Final = "kafkawire.messages"

@@ -14,8 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["GeneratedPackage", "generate", "is_package_name", "schemas_dir"]
+if TYPE_CHECKING:
+    from .targets import GeneratedFiles
+
+__all__ = ["GeneratedPackage", "generate", "generate_templates", "is_package_name", "schemas_dir"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,25 @@ def generate(
     messages = load(schemas)
     changed = write(render(messages, package, runtime), out)
     return GeneratedPackage(out, {m.name: m.module for m in messages}, changed)
+
+
+def generate_templates(
+    schemas: Path, templates: Path, out: Path, *, name: str = "kafka"
+) -> GeneratedFiles:
+    """Fill every Jinja2 template (`*.j2`) of a directory, as docs/templates.md describes.
+
+    schemas: the directory. templates: the directory of templates. out: the output directory, made
+    if missing; files that templates made there before and make no longer are deleted, other files
+    are never touched. name: the variable `name` of the templates.
+
+    Raises ValueError if there is no template; before anything is written, TemplateErrors (of
+    `kafkawire_codegen.user_templates`) with file, line and message, and SchemaErrors; OSError if a
+    directory cannot be read or written, FileExistsError if `out` has a file of that name that was
+    not generated.
+    """
+    from . import user_templates
+
+    return user_templates.generate_templates(schemas, templates, out, name=name)
 
 
 def is_package_name(name: str) -> bool:

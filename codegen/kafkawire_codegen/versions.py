@@ -12,6 +12,7 @@ have a gap raises ValueError.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,6 +61,9 @@ class Versions:
     def __len__(self) -> int:
         return max(0, self.high - self.low + 1)
 
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.low, self.high + 1))
+
     @property
     def open_ended(self) -> bool:
         """Whether every later version is in it too."""
@@ -82,6 +86,10 @@ class Versions:
     def __and__(self, other: Versions) -> Versions:
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Versions(low, high) if low <= high else NONE
+
+    def intersection(self, other: Versions) -> Versions:
+        """The versions of both, for templates, which have no operator `&`."""
+        return self & other
 
     def __or__(self, other: Versions) -> Versions:
         """The run of both; ValueError if there is a gap between them."""
@@ -137,6 +145,18 @@ class VersionCondition:
     def depends(self) -> bool:
         """Whether some possible versions are wanted and others are not."""
         return bool(self.wanted & self.possible) and not self.always
+
+    @property
+    def at_least(self) -> int | None:
+        """The lowest wanted version, if lower ones are possible; else None."""
+        wanted = self.wanted & self.possible
+        return wanted.low if wanted and wanted.low > self.possible.low else None
+
+    @property
+    def at_most(self) -> int | None:
+        """The highest wanted version, if higher ones are possible; else None."""
+        wanted = self.wanted & self.possible
+        return wanted.high if wanted and wanted.high < self.possible.high else None
 
     def __str__(self) -> str:
         if not self.depends:

@@ -182,6 +182,25 @@ def test_tables(secret_capture: tuple[str, Path], tmp_path: Path) -> None:
             assert_hidden(secret, (one.read_text() for one in written), ending)
 
 
+def test_bodies_as_columns(secret_capture: tuple[str, Path]) -> None:
+    secret, path = secret_capture
+    names = {
+        f"{one.api}{one.direction.capitalize()}"
+        for one in hidden_messages(secret, random.Random(3))
+    }
+    shown = 0
+    for name in sorted(names):
+        given = ("decode", path, "--table", "messages", "--bodies", name)
+        result = run(*given)
+        assert result.exit_code == 0, result.output
+        assert (
+            f'"api_name":"{name.removesuffix("Request").removesuffix("Response")}"' in result.output
+        )
+        assert_hidden(secret, iter([result.output]), name)
+        shown += clearly_shown(secret, run(*given, "--show-secrets").output)
+    assert shown > 5
+
+
 def test_files_with_secrets_are_private(secret_capture: tuple[str, Path], tmp_path: Path) -> None:
     secret, path = secret_capture
     out = tmp_path / "m.jsonl"

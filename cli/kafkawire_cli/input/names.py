@@ -82,6 +82,24 @@ def message_name(text: str, direction: str) -> str:
     return found.name
 
 
+def captured_message(text: str, option: str = "--bodies") -> str:
+    """Find a request or response by its name; a usage error names those that are similar."""
+    known = {name.lower(): name for name in captured_messages()}
+    plain = text.replace("_", "").replace("-", "").lower()
+    if plain in known:
+        return known[plain]
+    both = [known[f"{plain}{end}"] for end in ("request", "response") if f"{plain}{end}" in known]
+    hint = f"; expected {' or '.join(both)}" if both else suggestion(plain, known.values())
+    raise typer.BadParameter(f"unknown message {text!r}{hint}", param_hint=option)
+
+
+def captured_messages() -> list[str]:
+    """List the names of all requests and responses."""
+    from kafkawire.messages import REGISTRY
+
+    return [info.name for info in REGISTRY if info.type in ("request", "response")]
+
+
 def checked_version(info: MessageInfo, version: int | None) -> int:
     """Check that a message has a version; the usage error lists its versions."""
     valid = f"{info.name} has versions {info.first}-{info.last}"
@@ -142,6 +160,11 @@ def complete_message(incomplete: str) -> list[str]:
     from kafkawire.messages import REGISTRY
 
     return _beginning(incomplete, [*api_names(), *(info.name for info in REGISTRY)])
+
+
+def complete_captured(incomplete: str) -> list[str]:
+    """Complete the name of a request or response."""
+    return _beginning(incomplete, captured_messages())
 
 
 def complete_table(incomplete: str) -> list[str]:

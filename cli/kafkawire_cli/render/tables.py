@@ -32,12 +32,12 @@ from ..input.filters import usage_errors
 from ..input.names import unknown_table
 from ..input.progress import progress
 from ..pipes import make_private
+from .bodies import schema_of, with_bodies
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkawire.capture.filters import Filter
-
+    from ..input.entries import Wanted
     from .messages import View
 
 TABLE: Final = "{table}"
@@ -49,12 +49,14 @@ Write = Callable[["pa.RecordBatch"], None]
 def write(
     given: list[str],
     names: list[str],
+    message: str | None,
     output: Path | None,
-    brokers: captures.Known,
+    wanted: Wanted,
     view: View,
-    where: Filter | None = None,
 ) -> int:
     """Write tables of captures, read as one capture in one pass.
+
+    message: the one whose bodies are columns of the table `messages`, which has no other.
 
     Without `output` as JSON lines to standard output. Return the number of files skipped because
     they are not captures. InputError if there are no captures; usage errors for unknown tables and
@@ -68,7 +70,7 @@ def write(
         if name not in tables.TABLES:
             raise unknown_table(name)
     with usage_errors():
-        tables.checked(where, names)
+        tables.checked(wanted.where, names)
     files = _files(list(dict.fromkeys(names)), output)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
@@ -85,17 +87,20 @@ def write(
         batches = tables.read_tables(
             sources,
             files,
-            ports=brokers.ports,
-            brokers=brokers.addresses,
-            keylog=brokers.keylog,
+            ports=wanted.brokers.ports,
+            brokers=wanted.brokers.addresses,
+            keylog=wanted.brokers.keylog,
             batch_rows=size,
             secrets=view.secrets,
             watch=watch,
-            where=where,
+            where=wanted.where,
         )
-        to = {name: opened.enter_context(_opened(name, file)) for name, file in files.items()}
+        to = {name: _opened(schema_of(name, message), file) for name, file in files.items()}
+        writers = {name: opened.enter_context(writer) for name, writer in to.items()}
         for name, batch in batches:
-            to[name](redacted(name, batch) if view.redact else batch)
+            shown = redacted(name, batch) if view.redact else batch
+            for made in with_bodies(name, message, shown):
+                writers[name](made)
     return refused
 
 
@@ -124,13 +129,11 @@ def import_arrow() -> None:
         sys.meta_path.remove(finder)
 
 
-def _opened(name: str, file: Path | None) -> AbstractContextManager[Write]:
+def _opened(schema: pa.Schema, file: Path | None) -> AbstractContextManager[Write]:
     """Open the output of a table, and make its directory."""
-    from kafkawire.capture.tables import TABLES
-
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-    return _format(file)(file, TABLES[name].schema)
+    return _format(file)(file, schema)
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kafkawire.display import plural, printable, printable_lines
+
+if TYPE_CHECKING:
+    from kafkawire_codegen.targets import GeneratedFiles
 
 PYTHON: Final = "python"
 """The default target: a package of codecs."""
@@ -19,6 +22,19 @@ def _targets(incomplete: str) -> list[str]:
     from kafkawire_codegen.targets import TARGETS
 
     return [name for name in (PYTHON, *TARGETS) if name.startswith(incomplete)]
+
+
+def _list_targets(wanted: bool) -> None:
+    """Print each target and what it writes, and end the command."""
+    if not wanted:
+        return
+    from kafkawire_codegen.targets import TARGETS
+
+    targets = {PYTHON: "a package of codecs, on the runtime of kafkawire"} | dict(TARGETS)
+    width = max(map(len, targets))
+    for name, written in sorted(targets.items()):
+        typer.echo(f"{name:{width}}  {written}")
+    raise typer.Exit
 
 
 def codegen(
@@ -42,13 +58,28 @@ def codegen(
             show_default=False,
         ),
     ] = None,
+    templates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory of Jinja2 templates (*.j2) to fill, instead of --target.",
+            show_default=False,
+        ),
+    ] = None,
+    list_targets: Annotated[  # noqa: ARG001 - its callback does it
+        bool,
+        typer.Option(
+            "--list-targets", callback=_list_targets, is_eager=True, help="List targets and exit."
+        ),
+    ] = False,
 ) -> None:
     """Generate a Python package of codecs, or another target, from message schemas.
 
     \b
-    kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
+    kafkawire codegen --schemas schemas --package my.messages --out my/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
     kafkawire codegen --target site --out ./reference
+    kafkawire codegen --templates ./templates --out ./generated
 
     Schemas are in the format of Apache Kafka's own message directories.
     """
@@ -61,7 +92,9 @@ def codegen(
         raise typer.BadParameter(
             f"{source}: no schemas (*.json) in this directory", param_hint="--schemas"
         )
-    write = _python if target == PYTHON else _other
+    write: Writer = _python if target == PYTHON else _other
+    if templates is not None:
+        write = _templates(templates, target)
     typer.echo(printable(_generated(write, source, out, package, target)))
 
 
@@ -72,10 +105,11 @@ Writer = Callable[[Path, Path, str | None, str], str]
 def _generated(write: Writer, source: Path, out: Path, package: str | None, target: str) -> str:
     """Write the output of a target; errors of the schemas and the folder end the command."""
     from kafkawire_codegen.schema import SchemaErrors
+    from kafkawire_codegen.user_templates.faults import TemplateErrors
 
     try:
         return write(source, out, package, target)
-    except SchemaErrors as errors:
+    except (SchemaErrors, TemplateErrors) as errors:
         typer.echo(printable_lines(str(errors)), err=True)
         raise typer.Exit(1) from None
     except OSError as error:
@@ -109,6 +143,28 @@ def _other(source: Path, out: Path, package: str | None, target: str) -> str:
         raise typer.BadParameter(str(error.args[0]), param_hint="--target") from None
     except InvalidName as error:
         raise typer.BadParameter(str(error), param_hint="--package") from None
+    return _line(made)
+
+
+def _templates(templates: Path, target: str) -> Writer:
+    """Make the writer that fills templates."""
+    if target != PYTHON:
+        raise typer.BadParameter("not allowed with --target", param_hint="--templates")
+    if not templates.is_dir():
+        raise typer.BadParameter(f"{templates}: not a directory", param_hint="--templates")
+
+    def write(source: Path, out: Path, package: str | None, _: str) -> str:
+        from kafkawire_codegen.user_templates import NAME, generate_templates
+
+        try:
+            return _line(generate_templates(source, templates, out, name=package or NAME))
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--templates") from None
+
+    return write
+
+
+def _line(made: GeneratedFiles) -> str:
     return (
         f"{plural(made.messages, 'message')}, {plural(made.files, 'file')} in {made.out}, "
         f"{plural(made.changed, 'file')} changed"

@@ -12,7 +12,14 @@ from .. import pipes
 from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
-from ..input.names import api_key, complete_api, complete_table, direction_of
+from ..input.names import (
+    api_key,
+    captured_message,
+    complete_api,
+    complete_captured,
+    complete_table,
+    direction_of,
+)
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
@@ -94,6 +101,16 @@ def decode(  # noqa: PLR0913 - options of the verb
             autocompletion=complete_table,
         ),
     ] = None,
+    bodies: Annotated[
+        str | None,
+        typer.Option(
+            "--bodies",
+            metavar="MESSAGE",
+            help="With --table messages: only this message, FetchRequest, and its body as columns "
+            "instead of JSON.",
+            autocompletion=complete_captured,
+        ),
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +132,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     kafkawire decode body.bin --api Metadata --version 12 --direction response
     kafkawire decode trace*.pcap --table records -o records.parquet
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
+    kafkawire decode t.pcap --table messages --bodies FetchRequest -o f.parquet
 
     Exit code 1: a message is not fully decoded (only with --strict); 2: an input cannot be read, or
     usage error.
@@ -122,7 +140,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
     brokers, where = known(port, broker, keylog), parse_filter(wanted)
-    if table or to is not None:
+    if table or bodies is not None or to is not None:
         if shape or api or records or strict:
             raise typer.BadParameter(
                 "not allowed with --format, --api, --records or --strict",
@@ -130,7 +148,8 @@ def decode(  # noqa: PLR0913 - options of the verb
             )
         if jobs > 1:
             raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
-        _write_tables(given, table, to, Wanted(brokers, where), view)
+        message = _bodies(table, bodies)
+        _write_tables(given, table or [], message, to, Wanted(brokers, where), view)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
@@ -217,17 +236,32 @@ class Messages:
         self.unreadable = True
 
 
+def _bodies(names: list[str] | None, bodies: str | None) -> str | None:
+    """Find the message whose bodies are columns; a usage error without a table for it."""
+    if not names:
+        option = "--output" if bodies is None else "--bodies"
+        raise typer.BadParameter("only allowed with --table", param_hint=option)
+    if bodies is None:
+        return None
+    if "messages" not in names:
+        raise typer.BadParameter("only allowed with --table messages", param_hint="--bodies")
+    return captured_message(bodies)
+
+
 def _write_tables(
-    given: list[str], names: list[str] | None, to: Path | None, wanted: Wanted, view: View
+    given: list[str],
+    names: list[str],
+    message: str | None,
+    to: Path | None,
+    wanted: Wanted,
+    view: View,
 ) -> None:
     """Write tables of the captures, read as one capture."""
     from ..render import tables
 
-    if not names:
-        raise typer.BadParameter("only allowed with --table", param_hint="--output")
     with pipes.stop_at_closed_pipe():
         try:
-            refused = tables.write(given, names, to, wanted.brokers, view, wanted.where)
+            refused = tables.write(given, names, message, to, wanted, view)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

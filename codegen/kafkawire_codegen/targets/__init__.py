@@ -23,8 +23,10 @@ from .comments import comments
 from .supplied import NOTHING, Supplied
 
 TARGETS: Final[Mapping[str, str]] = {
-    "wireshark": "a dissector for Wireshark and tshark, in Lua",
+    "arrow": "a Python package of Arrow and Spark schemas",
+    "json-schema": "a JSON Schema of Kafka's JSON form for each message and version",
     "site": "a protocol reference in HTML",
+    "wireshark": "a dissector for Wireshark and tshark, in Lua",
 }
 """Each target and what it writes, besides `python`."""
 
@@ -87,16 +89,21 @@ def generate_target(
             f"unknown target {target!r} (known: {', '.join(sorted({'python', *TARGETS}))})"
         )
     module = cast(Target, import_module(f"{__name__}.{target.replace('-', '_')}"))
+    source = source_of(schemas, name or module.NAME, supplied)
+    files = list(module.files(source))
+    changed = write_listed(files, out, target)
+    return GeneratedFiles(out, len(source.messages), len(files), changed)
+
+
+def source_of(schemas: Path, name: str, supplied: Supplied = NOTHING) -> Source:
+    """Read what a target is made from; SchemaErrors lists every error."""
     releases = schemas / RELEASES
     written = tuple(schema for schema in load_directory(schemas) if schema.valid_versions)
-    source = Source(
+    return Source(
         [build(schema) for schema in written],
-        name or module.NAME,
+        name,
         read(releases) if releases.is_file() else None,
         written,
         {schema.name: comments(Path(schema.place.file)) for schema in written},
         supplied,
     )
-    files = list(module.files(source))
-    changed = write_listed(files, out, target)
-    return GeneratedFiles(out, len(source.messages), len(files), changed)

@@ -38,6 +38,9 @@ fastest. In `-o 'a-{table}.csv'`, `{table}` is replaced by the name of the table
 directories are created. Without `-o`, one table is printed as JSON lines. In CSV, nested columns
 are JSON strings; in CSV and JSON lines, binary values are base64.
 
+`--bodies FetchResponse` leaves the messages of one type in the table `messages`, with their bodies
+as columns instead of JSON text ([Arrow schemas](arrow.md)).
+
 CSV is made for spreadsheets: control and invisible characters are escaped (`\\x1b`), and a string
 that begins with `=`, `+`, `-`, `@`, a tab or a CR is prefixed with `'`; columns of numbers stay
 numbers. The other formats hold strings unchanged. Secrets are redacted unless `--show-secrets` is
