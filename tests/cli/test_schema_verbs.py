@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -181,13 +182,73 @@ def test_diff_of_releases() -> None:
     assert run("diff", "3.9", "4.0").exit_code == FINDINGS
 
 
-def test_diff_of_a_directory_with_a_release_or_an_unknown_release_is_a_usage_error(
-    good: Path,
-) -> None:
-    assert run("diff", good, "4.0").exit_code == USAGE
+def test_diff_with_an_unknown_release_is_a_usage_error() -> None:
     result = run("diff", "4.0", "4.O")
     assert result.exit_code == USAGE
-    assert "4.3, trunk" in result.stderr
+    assert "4.O: not a directory, an archive or a release" in " ".join(result.stderr.split())
+    assert "4.3, trunk" in " ".join(result.stderr.split())
+
+
+def test_diff_of_a_directory_with_a_release_leaves_out_what_a_release_has_not(
+    good: Path, tmp_path: Path
+) -> None:
+    table = '{ "releases": { "1.0": { "A": "0" } }, "unstable": {} }'
+    (good / "releases.json").write_text(table)
+    data = '{ "name": "D", "type": "data", "validVersions": "0", "fields": [] }'
+    grown = write(tmp_path / "grown")
+    (grown / "D.json").write_text(data)
+    result = run("diff", "1.0", grown, "--schemas", good, "--format", "json")
+    assert result.exit_code == OK
+    evolution = machine(result)
+    assert (evolution["added"], evolution["removed"]) == ([], [])
+    assert [change["versions_added"] for change in evolution["changed"]] == ["1", "1"]
+    back = run("diff", grown, "1.0", "--schemas", good)
+    assert back.exit_code == FINDINGS
+    assert "ARequest: 1 is no longer valid [version-dropped]" in back.stdout
+
+
+def archive(path: Path, folder: Path, inside: str) -> Path:
+    """Pack the schemas of a folder into an archive."""
+    with zipfile.ZipFile(path, "w") as packed:
+        for file in sorted(folder.glob("*.json")):
+            packed.write(file, f"{inside}{file.name}")
+    return path
+
+
+def test_every_verb_reads_archives(good: Path, bad: Path, tmp_path: Path) -> None:
+    jar = archive(tmp_path / "kafka-clients-1.0.jar", good, "common/message/")
+    assert lines(run("lint", jar)) == ["2 messages, 0 errors, 0 pieces of advice"]
+    assert lines(run("show", "ARequest", "--schemas", jar))[0].startswith("ARequest: request 7")
+    assert run("diff", good, jar).stdout == "0 added, 0 removed, 0 changed, 0 rules broken\n"
+    table = '{ "releases": { "1.0": { "A": "0-1" } }, "unstable": {} }'
+    (tmp_path / "r.json").write_text(table)
+    assert run("coverage", "--schemas", jar, "--releases", tmp_path / "r.json").exit_code == OK
+    faulty = archive(tmp_path / "bad.jar", bad, "common/message/")
+    result = run("diff", jar, faulty)
+    assert result.exit_code == FINDINGS
+    assert result.stderr.startswith(f"{faulty}!common/message/ARequest.json:2:24: ARequest.A: ")
+
+
+def test_a_later_source_overrides(good: Path, tmp_path: Path) -> None:
+    jar = archive(tmp_path / "kafka-clients-1.0.jar", good, "common/message/")
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    text = (good / "ARequest.json").read_text().replace('"int32"', '"int64"')
+    (ours / "ARequest.json").write_text(text)
+    tables = machine(run("show", "A", "--schemas", jar, "--schemas", ours, "--json"))
+    assert [table["rows"][0]["type"] for table in tables] == ["int64", "int32"]
+    tables = machine(run("show", "A", "--schemas", ours, "--schemas", jar, "--json"))
+    assert [table["rows"][0]["type"] for table in tables] == ["int32", "int32"]
+
+
+def test_a_hostile_archive_is_a_usage_error_without_control_characters(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    jar = archive(tmp_path / "evil.jar", tmp_path, "../\x1b[31m/message/")
+    for arguments in (("lint", jar), ("diff", jar, jar), ("show", "A", "--schemas", jar)):
+        result = run(*arguments)
+        assert result.exit_code == USAGE
+        assert "not a plain path inside the archive" in " ".join(result.stderr.split())
+        assert "\x1b" not in result.stderr
 
 
 def test_coverage_of_one_release_and_of_all() -> None:

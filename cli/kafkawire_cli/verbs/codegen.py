@@ -10,6 +10,8 @@ import typer
 
 from kafkawire.display import plural, printable, printable_lines
 
+from ..input.schema_sources import existing
+
 PYTHON: Final = "python"
 """The default target: a package of codecs."""
 
@@ -35,10 +37,11 @@ def codegen(
         str, typer.Option(metavar="NAME", help="What to generate.", autocompletion=_targets)
     ] = PYTHON,
     schemas: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            metavar="DIR",
-            help="Directory of *.json schemas [default: those of kafkawire].",
+            metavar="SOURCE",
+            help="Directory, jar or ZIP archive of schemas; again: later ones override "
+            "messages [default: those of kafkawire].",
             show_default=False,
         ),
     ] = None,
@@ -48,41 +51,40 @@ def codegen(
     \b
     kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
+    kafkawire codegen --schemas kafka-clients-4.3.1.jar --schemas ./ours ...
 
-    Schemas are in the format of Apache Kafka's own message directories.
+    Schemas are in the format of Apache Kafka's own message directories and jars.
     """
-    from kafkawire_codegen import schemas_dir
-
-    source = schemas_dir() if schemas is None else schemas
-    if not source.is_dir():
-        raise typer.BadParameter(f"{source}: not a directory", param_hint="--schemas")
-    if next(source.glob("*.json"), None) is None:
-        raise typer.BadParameter(
-            f"{source}: no schemas (*.json) in this directory", param_hint="--schemas"
-        )
+    sources = existing(schemas)
     write = _python if target == PYTHON else _other
-    typer.echo(printable(_generated(write, source, out, package, target)))
+    typer.echo(printable(_generated(write, sources, out, package, target)))
 
 
-Writer = Callable[[Path, Path, str | None, str], str]
-"""Schemas, output directory, package and target -> a line about the result."""
+Writer = Callable[[tuple[Path, ...], Path, str | None, str], str]
+"""Sources, output directory, package and target -> a line about the result."""
 
 
-def _generated(write: Writer, source: Path, out: Path, package: str | None, target: str) -> str:
+def _generated(
+    write: Writer, sources: tuple[Path, ...], out: Path, package: str | None, target: str
+) -> str:
     """Write the output of a target; errors of the schemas and the folder end the command."""
+    from kafkawire_codegen.files import UnreadableArchive
     from kafkawire_codegen.schema import SchemaErrors
 
     try:
-        return write(source, out, package, target)
+        return write(sources, out, package, target)
     except SchemaErrors as errors:
         typer.echo(printable_lines(str(errors)), err=True)
         raise typer.Exit(1) from None
+    except UnreadableArchive as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise typer.BadParameter(printable(reason), param_hint="--schemas") from None
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise typer.BadParameter(reason, param_hint="--out") from None
 
 
-def _python(source: Path, out: Path, package: str | None, target: str) -> str:
+def _python(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
     from kafkawire_codegen import generate, is_package_name
 
     if package is None:
@@ -90,18 +92,18 @@ def _python(source: Path, out: Path, package: str | None, target: str) -> str:
     if not is_package_name(package):
         reason = f"invalid package name {package!r}"
         raise typer.BadParameter(reason, param_hint="--package")
-    made = generate(source, out, package)
+    made = generate(sources, out, package)
     return (
         f"{plural(len(made.modules), 'message')} in {made.out}, "
         f"{plural(made.changed, 'file')} changed"
     )
 
 
-def _other(source: Path, out: Path, package: str | None, target: str) -> str:
+def _other(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
     from kafkawire_codegen.targets import generate_target
 
     try:
-        made = generate_target(target, source, out, package)
+        made = generate_target(target, sources, out, package)
     except LookupError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--target") from None
     return (

@@ -14,10 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from ..files import Sources
 from ..model import Message, load
 from ..output import File, write_listed
-from ..releases import Releases, read
-from ..schema import RELEASES
+from ..releases import Releases, of_sources
 
 TARGETS: Final[Mapping[str, str]] = {}
 """Each target and what it writes, besides `python`."""
@@ -55,7 +55,7 @@ class GeneratedFiles:
 
 
 def generate_target(
-    target: str, schemas: Path, out: Path, name: str | None = None
+    target: str, schemas: Sources, out: Path, name: str | None = None
 ) -> GeneratedFiles:
     """Generate the files of a target, and remove those that it made before and makes no longer.
 
@@ -67,10 +67,7 @@ def generate_target(
             f"unknown target {target!r} (known: {', '.join(sorted({'python', *TARGETS}))})"
         )
     module = cast(Target, import_module(f"{__name__}.{target.replace('-', '_')}"))
-    releases = schemas / RELEASES
-    source = Source(
-        load(schemas), name or module.NAME, read(releases) if releases.is_file() else None
-    )
+    source = Source(load(schemas), name or module.NAME, of_sources(schemas))
     files = list(module.files(source))
     changed = write_listed(files, out, target)
     return GeneratedFiles(out, len(source.messages), len(files), changed)
