@@ -74,6 +74,11 @@ def check_file(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
     return read.message, in_order(read.errors)
 
 
+def check_text(file: SchemaFile) -> list[SchemaError]:
+    """Check the text of one schema; return its errors without advice."""
+    return [error for error in in_order(_check(file).errors) if error.rule not in rules.ADVICE]
+
+
 def check_sources(sources: Sources) -> tuple[list[WrittenMessage], list[SchemaError]]:
     """Read every schema of sources, with the errors of each and of all together."""
     kept: list[_Read] = []

@@ -1,4 +1,4 @@
-"""`kafkawire schema lint|show|diff|coverage`: checks, shows and compares message schemas.
+"""`kafkawire schema lint|show|diff|merge|coverage`: checks, shows, compares and merges message schemas.
 
 Law: exit code 1 for findings, 2 for usage errors; colour only on a terminal.
 """
@@ -17,6 +17,7 @@ from kafkawire.display import printable_lines
 
 from ..input.names import complete_message, complete_release, suggestion
 from ..input.schema_sources import existing, load, readable, releases_of, sides
+from .schema_merge import merge
 
 if TYPE_CHECKING:
     from kafkawire_codegen.dialect import MessageSchema
@@ -178,6 +179,9 @@ def diff(
         _print(evolution.text())
     if evolution.breaches:
         raise typer.Exit(1)
+
+
+app.command("merge", short_help="Merge releases into one timeline.")(merge)
 
 
 @app.command("coverage", short_help="Show which APIs of a release are covered.")

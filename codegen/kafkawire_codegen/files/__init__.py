@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .archive import NoSchemas, UnreadableArchive, read_archive
+from .archive import NoSchemas, UnreadableArchive, kafka_version, read_archive
 from .found import RELEASES, SchemaFile, SourceFiles
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Sources",
     "UnreadableArchive",
     "as_sources",
+    "kafka_version",
     "read",
 ]
 

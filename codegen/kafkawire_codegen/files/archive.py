@@ -34,6 +34,9 @@ LARGEST_TOTAL: Final = 64 << 20
 FOLDERS: Final = ("message", "metadata")
 """Folders with schemas in Kafka's jars: common/message, common/metadata, message."""
 
+VERSION_FILE: Final = "kafka/kafka-version.properties"
+"""Names the version of Kafka in kafka-clients."""
+
 _COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What jars have; other methods may need much more memory than they give."""
 
@@ -75,6 +78,18 @@ def read_archive(path: Path, *, only_kafkas: bool = False) -> SourceFiles:
     releases = [entry for entry in files if PurePosixPath(entry).name == RELEASES]
     schemas = tuple(files[entry] for entry in sorted(files.keys() - releases))
     return SourceFiles(schemas, files[releases[0]] if releases else None)
+
+
+def kafka_version(path: Path) -> str | None:
+    """Return the version of Kafka that a jar says it is of, `4.3.1`; None if it says none."""
+    with path.open("rb") as file, _readable(path), zipfile.ZipFile(_Limited(file)) as archive:
+        entries = [each for each in archive.infolist() if each.filename == VERSION_FILE]
+        if not entries or _refusal(entries[0]) is not None:
+            return None
+        with archive.open(entries[0]) as properties:
+            text = properties.read(LARGEST_SCHEMA).decode("utf-8", "replace")
+    pairs = (line.partition("=") for line in text.splitlines())
+    return next((value.strip() for key, _, value in pairs if key.strip() == "version"), None)
 
 
 @contextmanager
