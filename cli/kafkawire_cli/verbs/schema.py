@@ -1,4 +1,4 @@
-"""`kafkawire schema lint|show|diff|merge|coverage`: checks, shows, compares and merges message schemas.
+"""`kafkawire schema lint|show|diff|merge|coverage`: checks, compares and merges schemas.
 
 Law: exit code 1 for findings, 2 for usage errors; colour only on a terminal.
 """

@@ -46,7 +46,7 @@ def merge(
     """Merge releases into one timeline: each version that was ever released.
 
     \b
-    kafkawire schema merge kafka-clients-4.2.0.jar kafka-clients-4.3.1.jar --out all
+    kafkawire schema merge old/kafka-clients-*.jar --out all
     kafkawire schema merge 4.2=kafka_4.2/libs 4.3=kafka_4.3/libs --out all
     kafkawire schema merge schemas 4.4=libs --about-from schemas --overwrite \\
         --out schemas

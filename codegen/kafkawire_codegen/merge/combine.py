@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from .. import naming
 from ..dialect import FieldSchema, HeaderVersions, MessageSchema
@@ -18,6 +19,10 @@ from ..model import header_versions
 from ..versions import NEWEST, NONE, Versions
 from .correspondence import Pair, correspondence
 from .normal import Fields, Normal, cut
+
+
+BYTES: Final = {"bytes", "records"}
+"""Types of the same bytes: records were once described as bytes."""
 
 
 class Unmergeable(Exception):
@@ -105,7 +110,8 @@ class _Fields:
     def joined(self, newer: FieldSchema, older: FieldSchema) -> FieldSchema:
         path = f"{self.struct}.{newer.name}"
         element = self.names.get(older.element, older.element)
-        if newer.is_array != older.is_array or newer.element != element:
+        same = newer.element == element or {newer.type, older.type} == BYTES
+        if newer.is_array != older.is_array or not same:
             raise Unmergeable(f"{path} was {older.type}, and is {newer.type}")
         if newer.tag is not None and older.tag is not None and newer.tag != older.tag:
             raise Unmergeable(f"{path} had tag {older.tag}, and has tag {newer.tag}")

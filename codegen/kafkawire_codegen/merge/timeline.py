@@ -39,7 +39,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Unmerged:
-    """Versions of a message that are not in the timeline, and why; release: the newest with them."""
+    """Versions of a message that are not in the timeline, and why.
+
+    release: the newest that has them.
+    """
 
     message: str
     release: str

@@ -1,7 +1,7 @@
 """Writes a timeline as a directory of schemas.
 
-Law: a file that differs is overwritten only if asked to, and before that nothing is written; no file
-is removed.
+Law: a file that differs is overwritten only if asked to, and nothing is written before that is
+known; no file is removed.
 """
 
 from __future__ import annotations
