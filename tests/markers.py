@@ -84,6 +84,7 @@ SLOW: Final = (
     "codegen/test_hostile_schemas.py",
     "codegen/test_linear.py",
     "codegen/test_lint.py",
+    "codegen/test_merge.py",
     "codegen/test_schema_mutations.py",
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",

@@ -274,6 +274,72 @@ def test_coverage_that_lacks_something_exits_1(good: Path) -> None:
     assert covered["complete"] is False
 
 
+def test_merge_of_releases(good: Path, tmp_path: Path) -> None:
+    old = archive(tmp_path / "kafka-clients-1.0.2.jar", good, "common/message/")
+    changed = f'{FIELD}, {{ "name": "B", "type": "string", "versions": "1+" }}'
+    new = write(tmp_path / "new", changed)
+    for file in new.iterdir():
+        file.write_text(file.read_text().replace('"0-1"', '"1-2"'))
+    result = run("merge", old, f"1.1={new}", "--out", tmp_path / "out")
+    assert result.exit_code == OK
+    assert lines(result) == [
+        "ARequest 1: changed in place between 1.0 and 1.1, the later wins",
+        "  + B: string",
+        "AResponse 1: changed in place between 1.0 and 1.1, the later wins",
+        "  + B: string",
+        f"2 messages, 6 versions, 2 releases in {tmp_path}/out; 3 files changed, "
+        "2 versions changed in place, 0 not merged",
+    ]
+    text = (tmp_path / "out" / "ARequest.json").read_text()
+    assert text.startswith("// Version 1 changed in place between 1.0 and 1.1: gained B.")
+    assert '"validVersions": "0-2"' in text
+    assert run("lint", "--strict", tmp_path / "out").exit_code == OK
+    assert run("coverage", "--schemas", tmp_path / "out").exit_code == OK
+    assert run("diff", "1.0", "1.1", "--schemas", tmp_path / "out").exit_code == FINDINGS
+    again = run("merge", old, f"1.1={new}", "--out", tmp_path / "out", "--json")
+    found = machine(again)
+    assert (found["files_changed"], found["releases"]) == (0, ["1.0", "1.1"])
+    assert [field["path"] for field in found["changed_in_place"][0]["after"]] == ["A", "B"]
+
+
+def test_merge_exits_1_for_what_it_cannot_merge(good: Path, tmp_path: Path) -> None:
+    new = write(tmp_path / "new", FIELD.replace("int32", "int64"))
+    for file in new.iterdir():
+        file.write_text(file.read_text().replace('"0-1"', '"2-3"'))
+    result = run("merge", f"1.0={good}", f"1.1={new}", "--out", tmp_path / "out")
+    assert result.exit_code == FINDINGS
+    reason = "not merged: ARequest.A was int32, and is int64"
+    assert lines(result)[0] == f"ARequest 0-1 of 1.0: {reason}"
+
+
+def test_merge_keeps_words_and_does_not_overwrite_unless_told(good: Path, tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    assert run("merge", f"1.0={good}", "--out", ours).exit_code == OK
+    text = (ours / "ARequest.json").read_text()
+    about = text.replace('"versions": "0+" }', '"versions": "0+",\n      "about": "Ours." }')
+    (ours / "ARequest.json").write_text(f"// A comment.\n{about}")
+    new = write(tmp_path / "new", FIELD.replace(" }", ', "about": "Theirs." }'))
+    again = ("merge", ours, f"1.1={new}", "--out", ours)
+    result = run(*again)
+    assert result.exit_code == USAGE
+    assert "would be overwritten" in " ".join(result.stderr.split())
+    result = run(*again, "--overwrite", "--about-from", ours)
+    assert result.exit_code == OK
+    assert (ours / "ARequest.json").read_text() == f"// A comment.\n{about}"
+    assert json.loads((ours / "releases.json").read_text())["releases"].keys() == {"1.0", "1.1"}
+    result = run(*again, "--overwrite")
+    assert '"about": "Theirs."' in (ours / "ARequest.json").read_text()
+
+
+def test_merge_of_a_release_without_a_name_is_a_usage_error(good: Path, tmp_path: Path) -> None:
+    result = run("merge", good, "--out", tmp_path / "out")
+    assert result.exit_code == USAGE
+    assert "its release is unknown: give it as NAME=" in " ".join(result.stderr.split())
+    result = run("merge", "1.0=absent.jar", "--out", tmp_path / "out")
+    assert result.exit_code == USAGE
+    assert "absent.jar: No such file or directory" in " ".join(result.stderr.split())
+
+
 def test_a_terminal_gets_colour_and_a_pipe_does_not(bad: Path) -> None:
     command = [sys.executable, "-m", "kafkawire_cli.main", "schema", "lint", str(bad)]
     plain = subprocess.run(command, capture_output=True, check=False).stdout
@@ -289,7 +355,7 @@ def test_a_terminal_gets_colour_and_a_pipe_does_not(bad: Path) -> None:
     assert re.sub(rb"\x1b\[[0-9;]*m", b"", coloured).split() == plain.split()
 
 
-@pytest.mark.parametrize("verb", ["lint", "show", "diff", "coverage"])
+@pytest.mark.parametrize("verb", ["lint", "show", "diff", "merge", "coverage"])
 def test_help_has_examples(verb: str) -> None:
     result = run(verb, "--help")
     assert result.exit_code == OK

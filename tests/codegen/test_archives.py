@@ -211,6 +211,26 @@ def test_a_damaged_archive_is_read_or_refused(tmp_path: Path) -> None:
     assert 0 < read < 600
 
 
+def test_our_timeline_follows_from_the_jars_of_a_real_kafka(installation: Installation) -> None:
+    """Our schemas, merged over the newest release: only what trunk changed since is a change."""
+    from kafkawire_codegen.merge.reading import named_source, read_releases
+    from kafkawire_codegen.merge.timeline import timeline
+    from kafkawire_codegen.merge.writing import files_of
+
+    sources = [named_source(str(each)) for each in (installation.jars, schemas_dir())]
+    assert f"{sources[0].release}." in f"{installation.kafka_version}."
+    found = timeline(read_releases(sources))
+    assert (found.renumbered, found.unmerged) == ((), ())
+    assert {(each.message, each.version) for each in found.changes} == {
+        ("StreamsGroupMetadataValue", 0)
+    }
+    written = {file.path: file.text for file in files_of(found)}
+    differ = [
+        path.name for path in schemas_dir().glob("*.json") if path.read_text() != written[path.name]
+    ]
+    assert differ == ["StreamsGroupMetadataValue.json"]  # one more comment
+
+
 def test_the_jars_of_a_real_kafka(installation: Installation) -> None:
     """The schemas of all modules: our own release has the same APIs, and no rule is broken."""
     from kafkawire_codegen.evolution import compare

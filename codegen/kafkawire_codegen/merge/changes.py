@@ -108,16 +108,19 @@ def _facts(side: list[Spot]) -> list[tuple[object, ...]]:
 
 
 def _layout(side: list[Spot], version: int) -> list[LayoutField]:
-    return [
-        LayoutField(
-            path=spot.path.replace("[]", ""),
-            type=_type(spot),
-            nullable=version in spot.nullable,
-            tag=spot.field.tag if version in spot.tagged else None,
-        )
-        for spot in side
-        if version in spot.versions
-    ]
+    """List the fields of a version in wire order: in each struct, the tagged ones last, by tag."""
+    placed: list[tuple[tuple[tuple[bool, int], ...], LayoutField]] = []
+    around: list[tuple[tuple[bool, int], ...]] = [()]
+    for number, spot in enumerate(side):
+        if version not in spot.versions:
+            continue
+        tag = spot.field.tag if version in spot.tagged else None
+        place = (*around[spot.depth], (tag is not None, number if tag is None else tag))
+        around[spot.depth + 1 :] = [place]
+        path = spot.path.replace("[]", "")
+        found = LayoutField(path, _type(spot), version in spot.nullable, tag)
+        placed.append((place, found))
+    return [found for _, found in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _type(spot: Spot) -> str:

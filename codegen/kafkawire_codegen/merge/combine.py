@@ -20,7 +20,6 @@ from ..versions import NEWEST, NONE, Versions
 from .correspondence import Pair, correspondence
 from .normal import Fields, Normal, cut
 
-
 BYTES: Final = {"bytes", "records"}
 """Types of the same bytes: records were once described as bytes."""
 
@@ -31,6 +30,7 @@ class Unmergeable(Exception):
 
 def combine(newer: Normal, older: Normal, run: Versions) -> Normal:
     """Add the versions `run` of an older form, adjacent to those of the newer one."""
+    head = _head(newer.head, older.head, run)
     same = correspondence(newer, older)
     names = dict(same.structs)
     structs = dict(newer.structs)
@@ -56,7 +56,7 @@ def combine(newer: Normal, older: Normal, run: Versions) -> Normal:
             for field in added
             if field.element in older.structs
         ]
-    return Normal(_head(newer.head, older.head, run), structs, common)
+    return Normal(head, structs, common)
 
 
 class _Fields:
@@ -76,20 +76,21 @@ class _Fields:
     def with_all(self, added: list[FieldSchema]) -> Fields:
         places = {name: at for at, name in enumerate(self.fields)}
         behind: list[list[str]] = [[] for _ in range(len(places) + 1)]
-        last = -1
+        last = before = -1
         for field in added:
             name = self.key(field)
             at = places.get(name)
             if at is None:
                 self.fields[name] = self.with_newer_type(field)
-                behind[last].append(name)
+                behind[before].append(name)
                 continue
             self.fields[name] = self.joined(self.fields[name], field)
             if field.tagged_versions:  # its place among the others is not on the wire
+                before += at == before + 1
                 continue
             if at < last:
                 raise Unmergeable(f"{self.struct}.{field.name} is at another place in its struct")
-            last = at
+            last = before = at
         order = [
             *behind[-1],
             *(each for name, at in places.items() for each in (name, *behind[at])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -145,7 +146,7 @@ def _check(schema: MessageSchema) -> None:
 
 
 def _table(releases: Iterable[Release], names: Mapping[Identity, str]) -> Releases:
-    """List the versions of each API in each release; what is not a number stays the newest."""
+    """List the versions of each API in each release, by age."""
     ranges: dict[str, Mapping[str, Versions]] = {}
     unstable: dict[str, Mapping[str, Versions]] = {}
     for release in releases:
@@ -164,11 +165,17 @@ def _table(releases: Iterable[Release], names: Mapping[Identity, str]) -> Releas
         unstable.pop(release.name, None)
         if newest:
             unstable[release.name] = newest
-    order = sorted(ranges, key=lambda name: not name[:1].isdigit())
+    order = sorted(ranges, key=_age)
     return Releases(
         {name: ranges[name] for name in order},
         {name: unstable[name] for name in order if name in unstable},
     )
+
+
+def _age(name: str) -> tuple[bool, list[int]]:
+    """Sort releases by their numbers, then those without one as they are."""
+    numbers = re.findall(r"[0-9]{1,9}", name) if name[:1].isdigit() else []
+    return not numbers, [int(number) for number in numbers]
 
 
 def _requests(release: Release) -> list[MessageSchema]:
