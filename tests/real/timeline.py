@@ -3,7 +3,7 @@
 Law: every difference is explained in a table below; a difference that is not, and an explanation
 without its difference, end the run with exit code 1.
 
-    python -m tests.real.timeline           fetch the jars with Maven once, about 200 MB, and compare
+    python -m tests.real.timeline           fetch the jars with Maven once (200 MB), and compare
     python -m tests.real.timeline FOLDER    or take them from FOLDER/VERSION/*.jar
 
 `make soak` calls this. The jars of the newest release are also compared in tests/codegen.
