@@ -89,6 +89,7 @@ SLOW: Final = (
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
+    "packaging/test_build_examples.py",
     "net/test_wrong_types.py",
     "notebook/test_notebook.py::test_the_notebook_of_the_guide_shows_what_it_does",
     "packaging/test_compile.py",

@@ -115,8 +115,8 @@ class Playground:
     """A folder with what the commands of the pages name.
 
     trace.pcap, trace-1.pcap, trace-2.pcap, captures/, fixtures/, schemas/; my-schemas/, old/, new/
-    of schemas; jars of kafka-clients; orders-0/, __consumer_offsets-12/ and copied.log of a broker, which stand for
-    /var/lib/kafka too; kafkawire, python and tcpdump as commands.
+    of schemas; jars of kafka-clients; orders-0/, __consumer_offsets-12/ and copied.log of a broker,
+    which stand for /var/lib/kafka too; kafkawire, python and tcpdump as commands.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -27,9 +27,13 @@ from typing import Any, Final, NamedTuple
 from . import native_text
 
 # types only guide the compiler; following every import would read the whole package
-_MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports")
-_NO_CACHE: Final = f"--cache-dir={os.devnull}"
-"""mypy would write one into the folder that is compiled, and so into somebody's wheel."""
+# nor is a cache to be written into the folder that is compiled, which setuptools makes a wheel of
+_MYPY_OPTIONS: Final = (
+    "--config-file=",
+    f"--cache-dir={os.devnull}",
+    "--follow-imports=skip",
+    "--ignore-missing-imports",
+)
 
 # no C++ exceptions pass through this code, so unwind tables are not needed
 _C_FLAGS: Final = (
@@ -199,7 +203,7 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         raise NotCompiled(f"mypyc cannot be imported: {error}") from error
     try:
         made = mypycify(
-            [*_MYPY_OPTIONS, _NO_CACHE, *modules, *context],
+            [*_MYPY_OPTIONS, *modules, *context],
             only_compile_paths=modules,
             opt_level="2",
             debug_level="0",

@@ -27,6 +27,9 @@ def pack(path: Path, entries: Iterable[tuple[str | zipfile.ZipInfo, str | bytes]
 
 def jar(path: Path, *names: str, folder: str = CLIENTS) -> Path:
     """Write an archive as Kafka's jars are, with classes beside the schemas."""
-    schemas = [(f"{folder}{name}.json", schema(name, "A")) for name in names]
-    others = [("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n"), ("org/K.class", b"\xca\xfe")]
-    return pack(path, [*others, *schemas])
+    entries: list[tuple[str, str | bytes]] = [
+        ("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n"),
+        ("org/K.class", b"\xca\xfe"),
+    ]
+    entries += [(f"{folder}{name}.json", schema(name, "A")) for name in names]
+    return pack(path, entries)

@@ -65,6 +65,12 @@ def test_a_directory_of_jars_is_read_as_one_source(tmp_path: Path) -> None:
     assert names(tmp_path) == ["C"]
 
 
+def test_jars_without_schemas_are_named(tmp_path: Path) -> None:
+    pack(tmp_path / "jackson.jar", [("some/thing.json", "[]")])
+    with pytest.raises(NoSchemas, match="nor in its jars"):
+        files.read(tmp_path)
+
+
 def test_one_file_is_a_source(tmp_path: Path) -> None:
     (tmp_path / "A.json").write_text(schema("A"))
     assert names(tmp_path / "A.json") == ["A"]

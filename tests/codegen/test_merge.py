@@ -363,9 +363,11 @@ def test_a_release_is_named_by_its_jar_or_on_the_command_line(tmp_path: Path) ->
 
 def test_a_release_without_a_name_is_refused(tmp_path: Path) -> None:
     made = jar(tmp_path / "mine.jar", "A")
-    for source in (str(made), str(tmp_path), str(tmp_path / "absent")):
+    for source in (str(made), str(tmp_path)):
         with pytest.raises(NamelessRelease, match="its release is unknown"):
             named_source(source)
+    with pytest.raises(NamelessRelease, match="absent: no such file or directory"):
+        named_source(str(tmp_path / "absent"))
     for version in ("4.2.0", "4.3.0"):
         jar(tmp_path / f"kafka-clients-{version}.jar", "A")
     with pytest.raises(NamelessRelease, match="of several releases"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkawire_codegen.dialect import MessageSchema
 
 app = typer.Typer(
-    help="Lint, show and compare message schemas.",
+    help="Lint, show, compare and merge message schemas.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,

@@ -61,6 +61,8 @@ def _directory(source: Path) -> SourceFiles:
     jars = () if schemas else sorted(source.glob(f"*{ARCHIVE_SUFFIX}"))
     for jar in jars:
         schemas += read_archive(jar, only_kafkas=True).schemas
+    if jars and not schemas:
+        raise NoSchemas(source, "no schemas in this directory, nor in its jars")
     return SourceFiles(schemas, releases)
 
 

@@ -25,7 +25,7 @@ _COMMENTS: Final = re.compile(r"\A(?:[ \t]*//[^\n]*\n)*")
 
 
 class NamelessRelease(ValueError):
-    """A source whose release is neither given nor in its name."""
+    """A source that is not there, or whose release is neither given nor in its name."""
 
 
 class NamedSource(NamedTuple):
@@ -41,6 +41,8 @@ def named_source(argument: str) -> NamedSource:
     if given is not None and not Path(argument).exists():
         return NamedSource(given["name"], Path(given["source"]))
     path = Path(argument)
+    if not path.exists():
+        raise NamelessRelease(f"{argument}: no such file or directory")
     if path.is_dir() and (path / files.RELEASES).is_file():
         return NamedSource(None, path)
     names = {name for name in map(_release, _archives(path)) if name is not None}

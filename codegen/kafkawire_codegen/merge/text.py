@@ -7,12 +7,12 @@ from outside are escaped as JSON asks, so that a comment or a string cannot end 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import TextWrapper
 from typing import Final
 
 from ..dialect import FieldSchema, MessageSchema, StructSchema
-from ..releases import Ranges, Releases
+from ..releases import Releases
 from ..versions import Versions
 
 RELEASES_WIDTH: Final = 97
@@ -130,7 +130,7 @@ def releases_text(releases: Releases) -> str:
     return '{{\n  "releases": {},\n  "unstable": {}\n}}\n'.format(*texts)
 
 
-def _release(name: str, of: dict[str, Versions] | Ranges) -> str:
+def _release(name: str, of: Mapping[str, Versions]) -> str:
     wrapper = TextWrapper(
         RELEASES_WIDTH,
         initial_indent=" " * 6,
@@ -143,6 +143,5 @@ def _release(name: str, of: dict[str, Versions] | Ranges) -> str:
     return f'    "{name}": {{\n{wrapper.fill(pairs)}\n    }}'.replace("\xa0", " ")
 
 
-def _pairs(of: object) -> list[str]:
-    assert isinstance(of, dict)
+def _pairs(of: Mapping[str, Versions]) -> list[str]:
     return [f'{_string(api)}: "{versions}"' for api, versions in of.items()]
