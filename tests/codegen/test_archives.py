@@ -237,6 +237,28 @@ def test_our_timeline_follows_from_the_jars_of_a_real_kafka(installation: Instal
     assert differ == ["StreamsGroupMetadataValue.json"]  # one more comment
 
 
+def test_a_release_is_merged_into_our_timeline_with_a_small_difference(
+    installation: Installation,
+) -> None:
+    """Kafka 4.3 as if it came after trunk: what differs is what trunk changed since, no text."""
+    from kafkawire_codegen.merge.reading import named_source, read_releases
+    from kafkawire_codegen.merge.timeline import timeline, with_texts_of
+
+    sources = [named_source(str(schemas_dir())), named_source(f"9.0={installation.jars}")]
+    ours = load_sources(schemas_dir())
+    found, texts = with_texts_of(timeline(read_releases(sources)), ours)
+    assert texts == []
+    kept = {message.name: message for message in ours}
+    assert {message.name for message in found.messages if message != kept[message.name]} == {
+        "DescribeProducersRequest",
+        "StreamsGroupHeartbeatResponse",
+        "StreamsGroupMetadataValue",
+        "TxnOffsetCommitRequest",
+        "TxnOffsetCommitResponse",
+    }
+    assert [str(each.versions) for each in found.unmerged] == ["1"]  # a field got another type
+
+
 def test_the_jars_of_a_real_kafka(installation: Installation) -> None:
     """The schemas of all modules: our own release has the same APIs, and no rule is broken."""
     from kafkawire_codegen.evolution import compare

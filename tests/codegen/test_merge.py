@@ -343,6 +343,14 @@ def test_words_of_another_directory_are_taken_where_the_field_is_the_same() -> N
     assert with_texts_of(merged([message(A, name="Another")]), [words])[1] == ["Another"]
 
 
+def test_a_message_that_differs_by_texts_alone_stays_as_it_is() -> None:
+    """Also the order of fields that share no version, and defaults that are written out."""
+    ours = message(field("Old", versions="0"), field("New", versions="1+", more='"about": "Ours."'))
+    default = '"default": "0", "about": "Theirs."'
+    theirs = message(field("New", versions="1+", more=default), field("Old", versions="0"))
+    assert with_texts_of(merged([theirs]), [ours])[0].messages == (ours,)
+
+
 # -- sources and files
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..dialect import MessageSchema
+from ..evolution import compare
+from .changes import changes
 from .correspondence import correspondence
 from .normal import Normal, normal, to_schema
 
@@ -15,10 +17,12 @@ def reworded(
     """Replace the texts of a message by those of another form of it.
 
     Returns also the paths of texts that the other form has not: a field that it has without a text
-    loses its own.
+    loses its own. Where nothing else differs, the other form is returned as it is.
     """
     if words is None:
         return message, [message.name]
+    if not compare([words], [message]).changed and not list(changes(words, message, ("", ""))):
+        return words, []
     ours, theirs = normal(message), normal(words)
     same = correspondence(ours, theirs)
     abouts: dict[tuple[str, str], str] = {}
