@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import stat
 import warnings
@@ -194,6 +195,9 @@ def test_what_is_not_an_archive_is_named(tmp_path: Path) -> None:
     assert not isinstance(caught.value, NoSchemas)
     with pytest.raises(FileNotFoundError):
         files.read(tmp_path / "absent.jar")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnreadableArchive, match="not a directory or a regular file"):
+        files.read(tmp_path / "pipe")
 
 
 @pytest.mark.fuzz

@@ -49,6 +49,8 @@ def read(source: Path) -> SourceFiles:
     """
     if source.is_dir():
         return _directory(source)
+    if source.exists() and not source.is_file():
+        raise UnreadableArchive(source, "not a directory or a regular file")
     if source.suffix == SCHEMA_SUFFIX:
         return SourceFiles((_file(source),), None)
     return read_archive(source)
