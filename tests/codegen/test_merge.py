@@ -388,6 +388,11 @@ def test_parts_of_a_release_define_a_message_once(tmp_path: Path) -> None:
     assert [m.name for m in release.messages] == ["A", "B"]
     with pytest.raises(SchemaErrors, match=r"A is defined in .* already"):
         read_releases([named_source(str(part)) for part in (*parts, parts[0])])
+    for name in ("CRequest", "DRequest"):
+        text = schema(name, more=', "apiKey": 5').replace('"data"', '"request"')
+        parts.append(pack(tmp_path / f"{name}-1.0.jar", [(f"message/{name}.json", text)]))
+    with pytest.raises(SchemaErrors, match="5 is the key of CRequest already"):
+        read_releases([named_source(str(part)) for part in parts])
 
 
 def test_the_next_release_is_merged_into_a_timeline(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ the same name are parts of one release, in which a message is defined once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from ..dialect import MessageSchema
 from ..releases import parse
 from ..schema import load_sources
 from ..source import SchemaError, SchemaErrors
-from .timeline import Release
+from .timeline import Release, identity
 
 _GIVEN: Final = re.compile(r"(?P<name>[0-9A-Za-z][0-9A-Za-z._-]{0,63})=(?P<source>.+)", re.DOTALL)
 _VERSION: Final = re.compile(r"([0-9]{1,4}\.[0-9]{1,4})(?:[.-].*)?")
@@ -81,18 +81,10 @@ def read_releases(sources: Sequence[NamedSource]) -> list[Release]:
 
 
 def _read(name: str, paths: list[Path]) -> Release:
-    messages: dict[str, MessageSchema] = {}
-    errors: list[SchemaError] = []
-    for path in paths:
-        for message in load_sources(path):
-            first = messages.setdefault(message.name.lower(), message)
-            if first is not message:
-                reason = f"{message.name} is defined in {first.place.file} already"
-                place = message.place
-                errors.append(SchemaError.at(place, message.name, "duplicate-message", reason))
+    found = [message for path in paths for message in load_sources(path)]
+    errors = list(_duplicates(found))
     if errors:
         raise SchemaErrors(tuple(errors))
-    found = list(messages.values())
     if name:
         return Release(name, found)
     (path,) = paths
@@ -100,6 +92,21 @@ def _read(name: str, paths: list[Path]) -> Release:
     assert read.releases is not None
     table = parse(read.releases.data, read.releases.file)
     return Release(list(table.ranges or ["the first"])[-1], found, table, comments(path))
+
+
+def _duplicates(messages: Sequence[MessageSchema]) -> Iterator[SchemaError]:
+    """Find messages of one name, or requests of one api key, in different parts of a release."""
+    names: dict[str, MessageSchema] = {}
+    keys: dict[tuple[str, str], MessageSchema] = {}
+    for message in messages:
+        first = names.setdefault(message.name.lower(), message)
+        other = keys.setdefault(identity(message), message)
+        if first is not message:
+            reason = f"{message.name} is defined in {first.place.file} already"
+            yield SchemaError.at(message.place, message.name, "duplicate-message", reason)
+        elif other is not message:
+            reason = f"{message.api_key} is the key of {other.name} already"
+            yield SchemaError.at(message.place, message.name, "duplicate-api-key", reason)
 
 
 def comments(path: Path) -> Mapping[str, Sequence[str]]:

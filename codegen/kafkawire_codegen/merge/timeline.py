@@ -72,7 +72,7 @@ def timeline(releases: Sequence[Release]) -> Timeline:
     for release in releases:
         for message in release.messages:
             if message.valid_versions:
-                history.setdefault(_identity(message), []).append((release, message))
+                history.setdefault(identity(message), []).append((release, message))
     merged = [_Merging(forms) for forms in history.values()]
     names = {identity: m.result.name for identity, m in zip(history, merged, strict=True)}
     merged.sort(key=lambda m: m.result.name)
@@ -86,7 +86,8 @@ def timeline(releases: Sequence[Release]) -> Timeline:
     )
 
 
-def _identity(message: MessageSchema) -> Identity:
+def identity(message: MessageSchema) -> Identity:
+    """Return what a message keeps in all releases: its type and api key, or its name."""
     if message.type in PAIRED and message.api_key is not None:
         return message.type, str(message.api_key)
     return "", message.name.lower()
@@ -155,7 +156,7 @@ def _table(releases: Iterable[Release], names: Mapping[Identity, str]) -> Releas
             unstable |= release.table.unstable
             continue
         requests = sorted(_requests(release), key=lambda request: request.api_key or 0)
-        apis = {r: naming.api_name(names[_identity(r)]) for r in requests}
+        apis = {r: naming.api_name(names[identity(r)]) for r in requests}
         ranges[release.name] = {apis[r]: r.valid_versions for r in requests}
         newest = {
             apis[r]: Versions(r.valid_versions.high, r.valid_versions.high)
@@ -189,11 +190,11 @@ def with_texts_of(merged: Timeline, words: Sequence[MessageSchema]) -> tuple[Tim
     """
     from .texts import reworded
 
-    known = {_identity(message): message for message in words}
+    known = {identity(message): message for message in words}
     messages: list[MessageSchema] = []
     others: list[str] = []
     for message in merged.messages:
-        found, missing = reworded(message, known.get(_identity(message)))
+        found, missing = reworded(message, known.get(identity(message)))
         messages.append(found)
         others += missing
     return replace(merged, messages=tuple(messages)), others
