@@ -42,11 +42,13 @@ builds: $(READY)
 quick: $(READY)
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not builds and not fuzz and not java and not peers and not slow and not spark" $(TESTS)
 
-# every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan
+# every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan; then the schemas of
+# all releases of Kafka, from jars that Maven fetches once, merged and compared with ours
 SOAK ?= 50
 soak: $(READY)
 	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m fuzz $(TESTS)
 	$(BIN)/python -m tests.sanitizers
+	$(BIN)/python -m tests.real.timeline
 
 # the documentation site with the Python API, in build/site; checks links, and opens a page in headless Chromium
 docs: $(READY)

@@ -89,6 +89,7 @@ SLOW: Final = (
     "codegen/test_json_schema.py::test_a_file_for_each_version",
     "codegen/test_linear.py",
     "codegen/test_lint.py",
+    "codegen/test_merge.py",
     "codegen/test_schema_mutations.py",
     "codegen/wireshark",
     "codegen/test_site.py",
@@ -125,6 +126,7 @@ SLOW: Final = (
 together, and that other tests of the same code stand beside.
 """
 BUILDS: Final = (
+    "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
     "packaging/test_explained.py",

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import zipfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -114,8 +115,8 @@ class Playground:
     """A folder with what the commands of the pages name.
 
     trace.pcap, trace-1.pcap, trace-2.pcap, captures/, fixtures/, schemas/; my-schemas/, old/, new/
-    of schemas; orders-0/, __consumer_offsets-12/ and copied.log of a broker, which stand for
-    /var/lib/kafka too; kafkawire, python and tcpdump as commands.
+    of schemas; jars of kafka-clients; orders-0/, __consumer_offsets-12/ and copied.log of a broker,
+    which stand for /var/lib/kafka too; kafkawire, python and tcpdump as commands.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -140,6 +141,9 @@ class Playground:
             (self.folder / name).mkdir()
             text = schema.text.replace("0-1", "0-2") if name == "new" else schema.text
             (self.folder / name / "PingRequest.json").write_text(text)
+        for version in ("4.2.0", "4.3.1"):  # they stand for those of Kafka
+            with zipfile.ZipFile(self.folder / f"kafka-clients-{version}.jar", "w") as jar:
+                jar.writestr("common/message/PingRequest.json", schema.text)
 
     def _write_logs(self) -> None:
         offsets = BatchBuilder(base_offset=0)

@@ -23,6 +23,10 @@ BY_LANGUAGE: Final = {"python": HERE, "console": HERE, "sh": HERE, "text": "a dr
 ELSEWHERE: Final = {
     ("README.md", "sh"): "tests/test_readme.py",
     ("CONTRIBUTING.md", "sh"): HERE,
+    **dict.fromkeys(
+        [("docs/build.md", language) for language in ("make", "meson", "python", "sh", "toml")],
+        "tests/packaging/test_build_examples.py",
+    ),
     ("docs/broker.md", "mermaid"): "tests/broker/test_docs.py",
     ("docs/broker.md", "py"): "tests/test_guide.py",
     ("docs/client.md", "mermaid"): "tests/client/test_drawings.py",
@@ -35,7 +39,6 @@ ELSEWHERE: Final = {
     ("docs/guide/spark.md", "sh"): SPARK,
     ("docs/guide/spark.md", "sql"): SPARK,
     ("docs/log.md", "json"): HERE,
-    ("docs/schemas.md", "toml"): "tests/packaging/test_users_builds.py",
     ("docs/spark.md", "json"): SPARK,
     ("docs/spark.md", "python"): SPARK,
     ("docs/spark.md", "sh"): SPARK,

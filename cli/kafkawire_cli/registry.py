@@ -74,7 +74,7 @@ VERBS: Final = {
     "cluster": Verb(
         "cluster", "cluster", "Show the brokers of a cluster, its controller, features and APIs."
     ),
-    "schema": Verb("schema", "app", "Lint, show and compare message schemas."),
+    "schema": Verb("schema", "app", "Lint, show, compare and merge message schemas."),
     "spark": Verb("spark", "spark", "Decode captures of any size into Parquet tables with Spark."),
     "codegen": Verb(
         "codegen",

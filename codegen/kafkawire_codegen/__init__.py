@@ -11,6 +11,7 @@ hooks. Used at build time; imports nothing of kafkawire. In a build hook of your
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
@@ -35,19 +36,21 @@ class GeneratedPackage:
 
 
 def generate(
-    schemas: Path, out: Path, package: str, *, runtime: str = "kafkawire"
+    schemas: Path | Sequence[Path], out: Path, package: str, *, runtime: str = "kafkawire"
 ) -> GeneratedPackage:
-    """Generate a package of codecs from every schema (`*.json`) of a directory.
+    """Generate a package of codecs from every schema (`*.json`) of a directory or an archive.
 
-    schemas: the directory; Kafka's own message directories are accepted.
+    schemas: the directory, jar or ZIP archive, or several: a message of a later one replaces that
+    of the same name. Kafka's own message directories and jars are accepted.
     out: the folder of the package: made if missing; generated files of removed messages are
     deleted, other files are never touched.
     package: its import name, for the docstrings.
     runtime: the package to import Reader, Writer and errors from.
 
     Raises ValueError for a package or runtime that is not a dotted name of Python, and
-    SchemaErrors, with every error as file:line:column, path, reason and rule; OSError if the folder
-    cannot be written, FileExistsError if it has a file of that name that was not generated.
+    SchemaErrors, with every error as file:line:column, path, reason and rule; OSError if a source
+    cannot be read or the folder cannot be written, FileExistsError if it has a file of that name
+    that was not generated.
     """
     from .model import load
     from .output import write

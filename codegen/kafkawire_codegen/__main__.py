@@ -1,6 +1,6 @@
 """Runs the generator, for builds without an installed kafkawire.
 
-python -m kafkawire_codegen --schemas DIR --package NAME --out DIR
+python -m kafkawire_codegen --schemas SOURCE --package NAME --out DIR
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ def main(arguments: list[str] | None = None) -> int:
     """Generate and report; exit code 0: done, 1: errors in the schemas, 2: usage."""
     parser = argparse.ArgumentParser(prog="kafkawire_codegen", description=__doc__)
     parser.add_argument(
-        "--schemas", type=Path, default=schemas_dir(), help="directory of *.json schemas"
+        "--schemas",
+        type=Path,
+        action="append",
+        help="directory, jar or ZIP archive of *.json schemas; a later one overrides",
     )
     parser.add_argument("--package", required=True, help="import name of the generated package")
     parser.add_argument("--out", type=Path, required=True, help="folder to write it to")
     chosen = parser.parse_args(arguments)
-    if not chosen.schemas.is_dir():
-        parser.error(f"{chosen.schemas} is not a directory")
+    schemas = chosen.schemas or [schemas_dir()]
+    for source in schemas:
+        if not source.exists():
+            parser.error(f"{source} is not a directory or an archive")
     try:
-        made = generate(chosen.schemas, chosen.out, chosen.package)
+        made = generate(schemas, chosen.out, chosen.package)
     except SchemaErrors as errors:
         print(errors, file=sys.stderr)
         return 1

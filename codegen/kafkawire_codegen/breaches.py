@@ -15,6 +15,7 @@ from typing import Final
 
 from . import naming
 from .dialect import FieldSchema, MessageSchema
+from .model import header_versions
 from .rules.defaults import integer
 from .source import Place, SchemaError
 from .versions import Versions
@@ -25,6 +26,7 @@ EVOLUTION_RULES: Final = {
     "api-key-changed": "a message keeps its api key",
     "version-dropped": "a version once valid stays valid",
     "flexible-versions-changed": "a released version stays flexible, or not flexible",
+    "header-version-changed": "a released version keeps the version of its header",
     "field-added": "a released version gets new fields only as tagged ones",
     "field-removed": "a released version keeps its fields",
     "field-moved": "a released version keeps the order of its fields",
@@ -118,6 +120,25 @@ def _head(old: MessageSchema, new: MessageSchema, released: Versions) -> Iterato
     if was != is_ and new.valid_versions:
         reason = f"of {released}, {was} was flexible and {is_} is"
         yield SchemaError.at(new.place, new.name, "flexible-versions-changed", reason)
+    yield from _headers(old, new, released)
+
+
+def _headers(old: MessageSchema, new: MessageSchema, released: Versions) -> Iterator[SchemaError]:
+    """Compare header versions where flexibility, which they follow from, has not changed."""
+    were, are = _header_by_version(old), _header_by_version(new)
+    changed: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for version in sorted(v for v in were.keys() & are.keys() if v in released):
+        flexible = version in old.flexible_versions, version in new.flexible_versions
+        if were[version] != are[version] and flexible[0] == flexible[1]:
+            changed[were[version], are[version]].append(version)
+    for (was, is_), versions in changed.items():
+        reason = f"the header version was {was} in {_runs(versions)}, and is {is_}"
+        yield SchemaError.at(new.place, new.name, "header-version-changed", reason)
+
+
+def _header_by_version(schema: MessageSchema) -> dict[int, int]:
+    runs = header_versions(schema)
+    return {version: header for run, header in runs for version in range(run.low, run.high + 1)}
 
 
 class _Comparison:

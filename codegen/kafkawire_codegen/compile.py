@@ -27,7 +27,13 @@ from typing import Any, Final, NamedTuple
 from . import native_text
 
 # types only guide the compiler; following every import would read the whole package
-_MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports")
+# nor is a cache to be written into the folder that is compiled, which setuptools makes a wheel of
+_MYPY_OPTIONS: Final = (
+    "--config-file=",
+    f"--cache-dir={os.devnull}",
+    "--follow-imports=skip",
+    "--ignore-missing-imports",
+)
 
 # no C++ exceptions pass through this code, so unwind tables are not needed
 _C_FLAGS: Final = (

@@ -15,6 +15,7 @@ from typing import Final
 from .breaches import breaches, plain_default
 from .dialect import MessageSchema
 from .layout import Spot, spots
+from .model import header_versions
 from .source import SchemaError
 from .versions import Versions
 
@@ -118,7 +119,9 @@ def _change(old: MessageSchema, new: MessageSchema) -> MessageChange:
     differences = _differences("", _head(old), _head(new))
     for path, spot in old_spots.items():
         if path in new_spots:
-            differences += _differences(path, _written(spot), _written(new_spots[path]))
+            ours = _written(spot, old.valid_versions.high)
+            theirs = _written(new_spots[path], new.valid_versions.high)
+            differences += _differences(path, ours, theirs)
     return MessageChange(
         name=new.name,
         versions_added=_gone(new.valid_versions, old.valid_versions),
@@ -157,17 +160,29 @@ def _head(schema: MessageSchema) -> dict[str, str]:
         "flexibleVersions": str(schema.flexible_versions),
         "deprecatedVersions": str(schema.deprecated_versions),
         "latestVersionUnstable": _FLAGS[schema.latest_version_unstable],
+        "headerVersions": _headers(schema),
     }
 
 
-def _written(spot: Spot) -> dict[str, str]:
-    """The attributes of a field."""
+def _headers(schema: MessageSchema) -> str:
+    """Write the header versions, the newest as open: `0-8: 1, 9+: 2`."""
+    newest = schema.valid_versions.high
+    return ", ".join(f"{_open(run, newest)}: {header}" for run, header in header_versions(schema))
+
+
+def _open(versions: Versions, newest: int) -> str:
+    """Write versions; an end at the newest one is open."""
+    return f"{versions.low}+" if versions and versions.high >= newest else str(versions)
+
+
+def _written(spot: Spot, newest: int) -> dict[str, str]:
+    """The attributes of a field; versions where everything around it exists, the newest as open."""
     field = spot.field
     return {
         "type": field.type,
-        "versions": str(field.versions),
-        "nullableVersions": str(field.nullable_versions & field.versions),
-        "taggedVersions": str(field.tagged_versions),
+        "versions": _open(spot.versions, newest),
+        "nullableVersions": _open(spot.nullable, newest),
+        "taggedVersions": _open(spot.tagged, newest),
         "tag": _text(field.tag),
         "flexibleVersions": _text(field.flexible_versions),
         "default": plain_default(field),

@@ -9,7 +9,6 @@ its key is in `unread`, so that no rule reports the consequences.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Final
 
 from .dialect import FIELD_KEYS, MESSAGE_KEYS, STRUCT_KEYS, FieldSchema, MessageSchema, StructSchema
@@ -76,7 +75,7 @@ def read(node: Node) -> tuple[WrittenMessage | None, list[SchemaError]]:
 def _message(node: Node, errors: list[SchemaError]) -> WrittenMessage:
     keys = Keys(node, MESSAGE_KEYS, "", errors)
     name = keys.name("name")
-    keys.path = name or PurePath(node.place.file).stem
+    keys.path = name or node.place.stem
     valid = keys.versions("validVersions", ALL)
     # A message removed from Kafka keeps only its key.
     keys.check(("name", "type", "validVersions", "fields")[: 4 if valid else 3])

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .rules import ADVICE, RULES
-from .schema import check_directory, check_file
+from .schema import check_sources
 from .source import SchemaError
 
 
@@ -38,12 +38,8 @@ class Report:
 
 
 def lint(path: Path) -> Report:
-    """Check a schema file or a directory with every rule; OSError if it cannot be read."""
-    if path.is_dir():
-        messages, found = check_directory(path)
-    else:
-        message, found = check_file(path)
-        messages = [message] if message else []
+    """Check a source, such as a directory, with every rule; OSError if it cannot be read."""
+    messages, found = check_sources(path)
     errors = tuple(error for error in found if error.rule not in ADVICE)
     advice = tuple(error for error in found if error.rule in ADVICE)
     return Report(len(messages), errors, advice)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from . import naming
 from .dialect import FieldSchema, HeaderVersions, MessageSchema
+from .files import Sources
 from .layout import children_first, struct_fields
-from .schema import load_directory
+from .schema import load_sources
 from .versions import ALL, NEWEST, NONE, VersionCondition, Versions
 from .wire_types import WIRE_TYPES, WireType, uuid_bytes
 
@@ -187,9 +187,9 @@ def build(schema: MessageSchema) -> Message:
     return _Builder(schema).message()
 
 
-def load(directory: Path) -> list[Message]:
-    """Read every schema of a directory, sorted by name; SchemaErrors lists every error."""
-    return [build(schema) for schema in load_directory(directory) if schema.valid_versions]
+def load(schemas: Sources) -> list[Message]:
+    """Read every schema of sources, sorted by name; SchemaErrors lists every error."""
+    return [build(schema) for schema in load_sources(schemas) if schema.valid_versions]
 
 
 class _Builder:
@@ -222,7 +222,7 @@ class _Builder:
             deprecated=schema.deprecated_versions & schema.valid_versions,
             latest_unstable=schema.latest_version_unstable,
             listeners=schema.listeners,
-            headers=_headers(schema),
+            headers=header_versions(schema),
             about=schema.about,
             structs=[structs[name] for name in order if name in kept],
         )
@@ -260,8 +260,8 @@ class _Builder:
         )
 
 
-def _headers(schema: MessageSchema) -> HeaderVersions:
-    """Return the header version of each valid version."""
+def header_versions(schema: MessageSchema) -> HeaderVersions:
+    """Return the header version of each valid version; nothing for a message without a header."""
     if schema.type not in _HEADERS:
         return ()
     flexible = schema.flexible_versions & schema.valid_versions

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import naming, source
+from . import files, naming, source
 from .dialect import MessageSchema
+from .files import Sources, as_sources
 from .source import SchemaError, SchemaErrors
 from .versions import NONE, Versions
 
@@ -57,7 +58,25 @@ class Releases:
 
 def read(path: Path) -> Releases:
     """Read a releases.json; SchemaErrors lists its errors."""
-    node, _ = source.parse(path.read_text("utf-8"), str(path))
+    return parse(path.read_bytes(), str(path))
+
+
+def of_sources(sources: Sources) -> Releases | None:
+    """Read the releases.json of the last source that has one; None if none has."""
+    for path in reversed(as_sources(sources)):
+        found = files.read(path).releases
+        if found is not None:
+            return parse(found.data, found.file)
+    return None
+
+
+def parse(data: bytes, file: str) -> Releases:
+    """Read the text of a releases.json; SchemaErrors lists its errors."""
+    try:
+        node, _ = source.parse(data.decode("utf-8-sig"), file)
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not UTF-8"
+        raise SchemaErrors((SchemaError(file, 1, 1, "", reason, "syntax"),)) from None
     errors: list[SchemaError] = []
     tables = [_table(node, key, errors) for key in ("releases", "unstable")]
     if errors:

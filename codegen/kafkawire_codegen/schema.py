@@ -1,18 +1,21 @@
 """Reads schema files; reports every error with its place.
 
 Law: a schema that is returned has passed every rule; otherwise all its errors are raised together.
+Of several sources, a message of a later one replaces that of the same name; what is replaced is not
+checked, and within one source a message is defined once.
 
-    file --source--> Node --form--> WrittenMessage --rules--> MessageSchema
+    source --files--> SchemaFile --source--> Node --form--> WrittenMessage --rules--> MessageSchema
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from . import form, rules, source
+from . import files, form, rules, source
 from .dialect import MESSAGE_TYPES, FieldSchema, MessageSchema, StructSchema
+from .files import RELEASES, SchemaFile, Sources, as_sources
 from .form import WrittenMessage
 from .source import Place, SchemaError, SchemaErrors
 
@@ -25,15 +28,13 @@ __all__ = [
     "SchemaError",
     "SchemaErrors",
     "StructSchema",
-    "check_directory",
     "check_file",
+    "check_sources",
     "load_directory",
     "load_file",
+    "load_sources",
     "schema_files",
 ]
-
-RELEASES: Final = "releases.json"
-"""The only JSON file of a schema directory that is not a schema: the versions of each release."""
 
 
 def load_file(path: Path) -> MessageSchema:
@@ -48,11 +49,16 @@ def load_file(path: Path) -> MessageSchema:
 
 
 def load_directory(path: Path) -> list[MessageSchema]:
-    """Read every schema of a directory, sorted by name.
+    """Read every schema of one source, such as a directory; see `load_sources`."""
+    return load_sources(path)
 
-    SchemaErrors has every error of every file; OSError if it is not a directory.
+
+def load_sources(sources: Sources) -> list[MessageSchema]:
+    """Read every schema of a directory, an archive or a file, or of several, sorted by name.
+
+    SchemaErrors has every error of every file; OSError if a source cannot be read.
     """
-    messages, errors = check_directory(path)
+    messages, errors = check_sources(sources)
     _refuse(errors)
     return sorted((m.schema for m in messages), key=lambda schema: schema.name)
 
@@ -64,21 +70,24 @@ def schema_files(path: Path) -> list[Path]:
 
 def check_file(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
     """Read one schema and its errors, in text order; None if it is not an object."""
-    message, errors = _read(path)
-    if message is not None:
-        errors += rules.check_message(message)
-    return message, in_order(errors)
+    read = _check(SchemaFile(str(path), path.read_bytes()))
+    return read.message, in_order(read.errors)
 
 
-def check_directory(path: Path) -> tuple[list[WrittenMessage], list[SchemaError]]:
-    """Read every schema of a directory, with the errors of each and of all together."""
-    messages: list[WrittenMessage] = []
-    errors: list[SchemaError] = []
-    for file in schema_files(path):
-        message, found = check_file(file)
-        errors += found
-        if message is not None:
-            messages.append(message)
+def check_text(file: SchemaFile) -> list[SchemaError]:
+    """Check the text of one schema; return its errors without advice."""
+    return [error for error in in_order(_check(file).errors) if error.rule not in rules.ADVICE]
+
+
+def check_sources(sources: Sources) -> tuple[list[WrittenMessage], list[SchemaError]]:
+    """Read every schema of sources, with the errors of each and of all together."""
+    kept: list[_Read] = []
+    for path in as_sources(sources):
+        added = [_check(file) for file in files.read(path).schemas]
+        replaced = {read.name for read in added}
+        kept = [read for read in kept if not read.name or read.name not in replaced] + added
+    messages = [read.message for read in kept if read.message is not None]
+    errors = [error for read in kept for error in read.errors]
     return messages, in_order(errors + rules.check_together(messages))
 
 
@@ -93,10 +102,29 @@ def _refuse(errors: list[SchemaError]) -> None:
         raise SchemaErrors(grave)
 
 
-def _read(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
-    file = str(path)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A file that was read, and its errors."""
+
+    message: WrittenMessage | None
+    errors: list[SchemaError]
+
+    @property
+    def name(self) -> str:
+        """What it is replaced by; empty if it has no name."""
+        return "" if self.message is None else self.message.schema.name.lower()
+
+
+def _check(file: SchemaFile) -> _Read:
+    message, errors = _read(file.file, file.data)
+    if message is not None:
+        errors += rules.check_message(message)
+    return _Read(message, errors)
+
+
+def _read(file: str, data: bytes) -> tuple[WrittenMessage | None, list[SchemaError]]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
         node, stray = source.parse(text, file)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
 DEEPEST: Final = 64
@@ -28,6 +29,11 @@ class Place:
     file: str
     line: int
     column: int
+
+    @property
+    def stem(self) -> str:
+        """The name of the file, also inside an archive, without folders and suffix."""
+        return PurePath(self.file.rpartition("!")[2]).stem
 
 
 @dataclass(frozen=True, slots=True)

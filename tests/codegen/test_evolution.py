@@ -158,7 +158,13 @@ def test_a_released_version_may_not_become_flexible() -> None:
 
 
 def test_every_rule_of_evolution_has_a_test() -> None:
-    alone = {"message-removed", "api-key-changed", "version-dropped", "flexible-versions-changed"}
+    alone = {
+        "message-removed",
+        "api-key-changed",
+        "version-dropped",
+        "flexible-versions-changed",
+        "header-version-changed",
+    }
     assert {breach.rule for breach in BREACHES} | alone == set(EVOLUTION_RULES)
 
 
@@ -204,6 +210,32 @@ def api(kind: str, valid: str, *fields: str, unstable: bool = False) -> MessageS
     head = f'"type": "{kind.lower()}", "apiKey": 1'
     head += ', "latestVersionUnstable": true' * unstable
     return message(*fields, name=f"A{kind}", valid=valid, head=head)
+
+
+HEADERS = '"type": "request", "apiKey": 1, "headerVersions": {}'
+
+
+def headed(headers: str, valid: str = "0-1") -> MessageSchema:
+    return message(A, name="ARequest", valid=valid, head=HEADERS.format(headers))
+
+
+def test_a_released_version_keeps_its_header_version() -> None:
+    old, new = headed('{"0": "1", "1+": "2"}'), headed('{"0": "0", "1+": "2"}', "0-2")
+    evolution = compare([old], [new])
+    reason = "the header version was 1 in 0, and is 0"
+    assert broken(evolution) == [("header-version-changed", "ARequest", reason)]
+    assert "  ~ headerVersions 0: 1, 1+: 2 -> 0: 0, 1+: 2" in evolution.text().splitlines()
+
+
+def test_header_versions_that_are_written_out_are_no_change() -> None:
+    plain = message(A, name="ARequest", head='"type": "request", "apiKey": 1')
+    assert compare([plain], [headed('{"0": "1", "1+": "2"}')]) == Evolution((), (), (), ())
+
+
+def test_a_header_version_follows_flexibility_which_is_reported_alone() -> None:
+    head = '"type": "request", "apiKey": 1'
+    old, new = (message(A, name="ARequest", flexible=f, head=head) for f in ("1+", "none"))
+    assert [rule for rule, _, _ in broken(compare([old], [new]))] == ["flexible-versions-changed"]
 
 
 def test_an_unstable_version_is_free_in_the_request_and_in_its_response() -> None:

@@ -29,7 +29,7 @@ def test_completion_scripts_are_offered(shell: str) -> None:
         ("kafkawire d", ["decode"]),
         ("kafkawire s", ["summary", "serve", "schema", "spark", "sql"]),
         ("kafkawire cl", ["clients", "cluster"]),
-        ("kafkawire schema ", ["lint", "show", "diff", "coverage"]),
+        ("kafkawire schema ", ["lint", "show", "diff", "merge", "coverage"]),
         ("kafkawire decode --red", ["--redact"]),
         ("kafkawire decode --format ", ["tree", "jsonl", "table"]),
         ("kafkawire decode --table ex", ["exchanges"]),

@@ -1,4 +1,4 @@
-"""A project with schemas of its own builds them compiled, as docs/schemas.md says, and uses them.
+"""A project with schemas of its own builds them compiled, as docs/build.md says, and uses them.
 
 What is built is installed into a folder of its own and exercised by another process: a fault in
 native code ends that process, not this one.
@@ -7,7 +7,6 @@ native code ends that process, not this one.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,17 +20,16 @@ from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
 from tests.codegen import hostile
 from tests.conftest import ROOT
 
+from .build_examples import EXAMPLES
+
 pytestmark = pytest.mark.xdist_group("packaging/test_users_builds")  # one build
 KAFKAS = ("HeartbeatRequest", "LeaderChangeMessage", "MetadataResponse")
 EXERCISE = (sys.executable, "-X", "faulthandler", "-m", "tests.codegen.exercise")
-CODE = re.compile(r"^```(python|toml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def documented(file: str, word: str) -> str:
-    """Take from docs/schemas.md the code block in which a word stands."""
-    blocks = CODE.findall((ROOT / "docs" / file).read_text("utf-8"))
-    (found,) = [code for _, code in blocks if word in code]
-    return str(found)
+def example(file: str) -> str:
+    """Take a file of the project that docs/build.md shows, for another package."""
+    return (EXAMPLES / "hatchling" / file).read_text("utf-8").replace("pinger", "mine")
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +39,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hostile.write(root / "schemas", hostile.COMPILED)
     for name in KAFKAS:
         shutil.copy(schemas_dir() / f"{name}.json", root / "schemas")
-    (root / "pyproject.toml").write_text(documented("schemas.md", "build-backend"))
-    (root / "hatch_build.py").write_text(documented("schemas.md", "BuildHookInterface"))
+    (root / "pyproject.toml").write_text(example("pyproject.toml"))
+    (root / "hatch_build.py").write_text(example("hatch_build.py"))
     (root / "mine").mkdir()
     (root / "mine" / "__init__.py").touch()
     return root

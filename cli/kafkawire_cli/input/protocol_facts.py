@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kafkawire.reference.rendering import Row
+    from kafkawire_codegen.files import Sources
     from kafkawire_codegen.model import Message
     from kafkawire_codegen.targets.supplied import ErrorCode, ExampleRow, Examples, Supplied
 
-KAFKAS_OWN: Final = "ApiVersionsRequest"
-"""A directory with this schema describes Kafka's protocol, whose error codes we know."""
+KAFKAS_OWN: Final = "ApiVersionsRequest.json"
+"""A source with this schema describes Kafka's protocol, whose error codes we know."""
 
 
-def protocol_facts(schemas: Path) -> Supplied:
+def protocol_facts(schemas: Sources) -> Supplied:
     """Return the error codes of a protocol, if it is Kafka's, and how to make its examples."""
+    from kafkawire_codegen.files import as_sources, read
     from kafkawire_codegen.targets.supplied import Supplied
 
-    kafka = (schemas / f"{KAFKAS_OWN}.json").is_file()
+    files = (file.file for source in as_sources(schemas) for file in read(source).schemas)
+    kafka = any(Path(file.rpartition("!")[2]).name == KAFKAS_OWN for file in files)
     return Supplied(_errors() if kafka else (), _examples(kafka))
 
 

@@ -10,6 +10,8 @@ import typer
 
 from kafkawire.display import plural, printable, printable_lines
 
+from ..input.schema_sources import existing
+
 if TYPE_CHECKING:
     from kafkawire_codegen.targets import GeneratedFiles
 
@@ -51,10 +53,11 @@ def codegen(
         str, typer.Option(metavar="NAME", help="What to generate.", autocompletion=_targets)
     ] = PYTHON,
     schemas: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            metavar="DIR",
-            help="Directory of *.json schemas [default: those of kafkawire].",
+            metavar="SOURCE",
+            help="Directory, jar or ZIP archive of schemas; again: later ones override "
+            "messages [default: those of kafkawire].",
             show_default=False,
         ),
     ] = None,
@@ -78,46 +81,45 @@ def codegen(
     \b
     kafkawire codegen --schemas schemas --package my.messages --out my/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
+    kafkawire codegen --schemas kafka-clients-4.3.1.jar --schemas ./ours ...
     kafkawire codegen --target site --out ./reference
     kafkawire codegen --templates ./templates --out ./generated
 
-    Schemas are in the format of Apache Kafka's own message directories.
+    Schemas are in the format of Apache Kafka's own message directories and jars.
     """
-    from kafkawire_codegen import schemas_dir
-
-    source = schemas_dir() if schemas is None else schemas
-    if not source.is_dir():
-        raise typer.BadParameter(f"{source}: not a directory", param_hint="--schemas")
-    if next(source.glob("*.json"), None) is None:
-        raise typer.BadParameter(
-            f"{source}: no schemas (*.json) in this directory", param_hint="--schemas"
-        )
+    sources = existing(schemas)
     write: Writer = _python if target == PYTHON else _other
     if templates is not None:
         write = _templates(templates, target)
-    typer.echo(printable(_generated(write, source, out, package, target)))
+    typer.echo(printable(_generated(write, sources, out, package, target)))
 
 
-Writer = Callable[[Path, Path, str | None, str], str]
-"""Schemas, output directory, package and target -> a line about the result."""
+Writer = Callable[[tuple[Path, ...], Path, str | None, str], str]
+"""Sources, output directory, package and target -> a line about the result."""
 
 
-def _generated(write: Writer, source: Path, out: Path, package: str | None, target: str) -> str:
+def _generated(
+    write: Writer, sources: tuple[Path, ...], out: Path, package: str | None, target: str
+) -> str:
     """Write the output of a target; errors of the schemas and the folder end the command."""
+    from kafkawire_codegen.files import UnreadableArchive
     from kafkawire_codegen.schema import SchemaErrors
     from kafkawire_codegen.user_templates.faults import TemplateErrors
 
     try:
-        return write(source, out, package, target)
+        return write(sources, out, package, target)
     except (SchemaErrors, TemplateErrors) as errors:
         typer.echo(printable_lines(str(errors)), err=True)
         raise typer.Exit(1) from None
+    except UnreadableArchive as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise typer.BadParameter(printable(reason), param_hint="--schemas") from None
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise typer.BadParameter(reason, param_hint="--out") from None
 
 
-def _python(source: Path, out: Path, package: str | None, target: str) -> str:
+def _python(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
     from kafkawire_codegen import generate, is_package_name
 
     if package is None:
@@ -125,20 +127,20 @@ def _python(source: Path, out: Path, package: str | None, target: str) -> str:
     if not is_package_name(package):
         reason = f"invalid package name {package!r}"
         raise typer.BadParameter(reason, param_hint="--package")
-    made = generate(source, out, package)
+    made = generate(sources, out, package)
     return (
         f"{plural(len(made.modules), 'message')} in {made.out}, "
         f"{plural(made.changed, 'file')} changed"
     )
 
 
-def _other(source: Path, out: Path, package: str | None, target: str) -> str:
+def _other(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
     from kafkawire_codegen.targets import InvalidName, generate_target
 
     from ..input.protocol_facts import protocol_facts
 
     try:
-        made = generate_target(target, source, out, package, protocol_facts(source))
+        made = generate_target(target, sources, out, package, protocol_facts(sources))
     except LookupError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--target") from None
     except InvalidName as error:
@@ -153,11 +155,11 @@ def _templates(templates: Path, target: str) -> Writer:
     if not templates.is_dir():
         raise typer.BadParameter(f"{templates}: not a directory", param_hint="--templates")
 
-    def write(source: Path, out: Path, package: str | None, _: str) -> str:
+    def write(sources: tuple[Path, ...], out: Path, package: str | None, _: str) -> str:
         from kafkawire_codegen.user_templates import NAME, generate_templates
 
         try:
-            return _line(generate_templates(source, templates, out, name=package or NAME))
+            return _line(generate_templates(sources, templates, out, name=package or NAME))
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--templates") from None
 

@@ -1,4 +1,4 @@
-"""`kafkawire schema lint|show|diff|coverage`: checks, shows and compares message schemas.
+"""`kafkawire schema lint|show|diff|merge|coverage`: checks, compares and merges schemas.
 
 Law: exit code 1 for findings, 2 for usage errors; colour only on a terminal.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,13 +16,14 @@ import typer
 from kafkawire.display import printable_lines
 
 from ..input.names import complete_message, complete_release, suggestion
+from ..input.schema_sources import existing, load, readable, releases_of, sides
+from .schema_merge import merge
 
 if TYPE_CHECKING:
     from kafkawire_codegen.dialect import MessageSchema
-    from kafkawire_codegen.releases import Releases
 
 app = typer.Typer(
-    help="Lint, show and compare message schemas.",
+    help="Lint, show, compare and merge message schemas.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -32,14 +32,24 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SchemasOption = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         "--schemas",
-        metavar="DIR",
-        help="Directory of schemas [default: those of kafkawire].",
+        metavar="SOURCE",
+        help="Directory, jar or ZIP archive of schemas; again: later ones override messages "
+        "[default: those of kafkawire].",
         show_default=False,
     ),
 ]
+
+
+class DiffFormat(Enum):
+    """What `diff` prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 ReleasesOption = Annotated[
     Path | None,
     typer.Option(
@@ -57,7 +67,7 @@ def lint(
         list[Path] | None,
         typer.Argument(
             metavar="PATH...",
-            help="Directories or files [default: schemas of kafkawire].",
+            help="Directories, jars, ZIP archives or files [default: schemas of kafkawire].",
             show_default=False,
         ),
     ] = None,
@@ -78,7 +88,7 @@ def lint(
     if rules:
         typer.echo(linting.rules_text())
         return
-    with _readable():
+    with readable():
         reports = {str(path): linting.lint(path) for path in paths or [schemas_dir()]}
     for path, report in reports.items():
         if not report.messages and not report.errors:
@@ -118,11 +128,11 @@ def show(
     from kafkawire_codegen.schema import load_file
     from kafkawire_codegen.show import show as table_of
 
-    with _readable():
+    with readable():
         if name.endswith(".json"):
             found = [load_file(Path(name))]
         else:
-            found = _named(name, _load(_directory(schemas)))
+            found = _named(name, load(existing(schemas)))
         tables = [table_of(schema, each=each) for schema in found]
     if as_json:
         _json([table.json() for table in tables])
@@ -130,43 +140,48 @@ def show(
         _print("\n\n".join(table.text() for table in tables))
 
 
-@app.command("diff", short_help="Compare two directories or releases.")
+@app.command("diff", short_help="Compare two directories, jars or releases.")
 def diff(
     before: Annotated[
-        str, typer.Argument(metavar="BEFORE", help="Directory of schemas, or Kafka release.")
+        str,
+        typer.Argument(
+            metavar="BEFORE", help="Directory, jar or ZIP archive of schemas, or Kafka release."
+        ),
     ],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="The newer one, of the same kind.")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="The newer one.")],
     schemas: SchemasOption = None,
     releases: ReleasesOption = None,
+    format_: Annotated[
+        DiffFormat, typer.Option("--format", help="Output format.")
+    ] = DiffFormat.TEXT,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two directories or two releases, and check the rules of schema evolution.
+    """Compare two sources or releases, and check the rules of schema evolution.
 
     \b
     kafkawire schema diff schemas.old schemas
+    kafkawire schema diff kafka-clients-4.2.0.jar kafka-clients-4.3.1.jar
     kafkawire schema diff 3.9 4.0
-    kafkawire schema diff 4.0 trunk --json
+    kafkawire schema diff 4.0 ./ours --format json
+
+    A release has the requests and responses of --schemas in its versions; with
+    a release, other messages of the other side are not compared. The exit code
+    is 1 if a released version changed in a way that breaks a rule of evolution:
+    CI can compare the released schemas with those of a change.
     """
     from kafkawire_codegen.evolution import compare
 
-    directories = [Path(given).is_dir() for given in (before, after)]
-    if any(directories) and not all(directories):
-        other = after if directories[0] else before
-        raise typer.BadParameter(
-            f"{other}: not a directory; expected two directories or two releases"
-        )
-    with _readable():
-        if all(directories):
-            evolution = compare(_load(Path(before)), _load(Path(after)))
-        else:
-            table, loaded = _releases(schemas, releases), _load(_directory(schemas))
-            evolution = compare(table.at(before, loaded), table.at(after, loaded))
-    if as_json:
+    with readable():
+        evolution = compare(*sides(before, after, schemas, releases))
+    if as_json or format_ is DiffFormat.JSON:
         _json(evolution.json())
     else:
         _print(evolution.text())
     if evolution.breaches:
         raise typer.Exit(1)
+
+
+app.command("merge", short_help="Merge releases into one timeline.")(merge)
 
 
 @app.command("coverage", short_help="Show which APIs of a release are covered.")
@@ -192,8 +207,8 @@ def coverage(
     """
     from kafkawire_codegen.releases import coverage as coverage_of
 
-    with _readable():
-        table, loaded = _releases(schemas, releases), _load(_directory(schemas))
+    with readable():
+        table, loaded = releases_of(schemas, releases), load(existing(schemas))
         covered = [coverage_of(name, table, loaded) for name in release or table.ranges]
     if as_json:
         _json([one.json() for one in covered])
@@ -203,49 +218,6 @@ def coverage(
         _print("\n".join(one.summary() for one in covered))
     if not all(one.complete for one in covered):
         raise typer.Exit(1)
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Convert read errors into usage errors, and schema errors into findings."""
-    from kafkawire_codegen.releases import UnknownRelease
-    from kafkawire_codegen.schema import SchemaErrors
-
-    try:
-        yield
-    except SchemaErrors as errors:
-        typer.echo(printable_lines(str(errors)), err=True)
-        raise typer.Exit(1) from None
-    except UnknownRelease as error:
-        raise typer.BadParameter(str(error), param_hint="RELEASE") from None
-    except OSError as error:
-        raise typer.BadParameter(f"{error.filename}: {error.strerror}") from None
-
-
-def _directory(schemas: Path | None) -> Path:
-    from kafkawire_codegen import schemas_dir
-
-    return schemas_dir() if schemas is None else schemas
-
-
-def _load(directory: Path) -> list[MessageSchema]:
-    """Load the schemas in a directory; none is a usage error."""
-    from kafkawire_codegen.schema import load_directory
-
-    found = load_directory(directory)
-    if not found:
-        raise typer.BadParameter(f"{directory}: no schemas (*.json) in this directory")
-    return found
-
-
-def _releases(schemas: Path | None, releases: Path | None) -> Releases:
-    """Load releases from --releases, the directory of --schemas, or those of kafkawire."""
-    from kafkawire_codegen import schemas_dir
-    from kafkawire_codegen.releases import read
-    from kafkawire_codegen.schema import RELEASES
-
-    default = _directory(schemas) / RELEASES
-    return read(releases or (default if default.exists() else schemas_dir() / RELEASES))
 
 
 def _named(name: str, loaded: list[MessageSchema]) -> list[MessageSchema]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Final
 
 from ..dialect import LISTENERS, MESSAGE_TYPES
@@ -43,7 +42,7 @@ def _suffix(message: WrittenMessage) -> str | None:
 
 
 def _file_name(message: WrittenMessage) -> str | None:
-    file = PurePath(message.node.place.file).stem
+    file = message.node.place.stem
     if file == message.schema.name:
         return None
     return f"{message.schema.name} stands in {file}.json: its file is {message.schema.name}.json"

@@ -14,11 +14,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from .. import files as schema_files
 from ..dialect import MessageSchema
+from ..files import Sources, as_sources
 from ..model import Message, build
 from ..output import File, write_listed
-from ..releases import Releases, read
-from ..schema import RELEASES, load_directory
+from ..releases import Releases, of_sources
+from ..schema import load_sources
 from .comments import comments
 from .supplied import NOTHING, Supplied
 
@@ -73,7 +75,7 @@ class GeneratedFiles:
 
 def generate_target(
     target: str,
-    schemas: Path,
+    schemas: Sources,
     out: Path,
     name: str | None = None,
     supplied: Supplied = NOTHING,
@@ -95,15 +97,16 @@ def generate_target(
     return GeneratedFiles(out, len(source.messages), len(files), changed)
 
 
-def source_of(schemas: Path, name: str, supplied: Supplied = NOTHING) -> Source:
+def source_of(schemas: Sources, name: str, supplied: Supplied = NOTHING) -> Source:
     """Read what a target is made from; SchemaErrors lists every error."""
-    releases = schemas / RELEASES
-    written = tuple(schema for schema in load_directory(schemas) if schema.valid_versions)
+    written = tuple(schema for schema in load_sources(schemas) if schema.valid_versions)
+    files = [file for path in as_sources(schemas) for file in schema_files.read(path).schemas]
+    texts = {file.file: file.data.decode("utf-8", "replace") for file in files}
     return Source(
         [build(schema) for schema in written],
         name,
-        read(releases) if releases.is_file() else None,
+        of_sources(schemas),
         written,
-        {schema.name: comments(Path(schema.place.file)) for schema in written},
+        {schema.name: comments(texts[schema.place.file]) for schema in written},
         supplied,
     )

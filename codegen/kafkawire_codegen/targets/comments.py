@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from pathlib import Path
 from typing import Final
 
 _PARAGRAPHS: Final = re.compile(r"\n\n+|(?<=[.])\n(?=Version)")
@@ -15,12 +14,9 @@ _PARAGRAPHS: Final = re.compile(r"\n\n+|(?<=[.])\n(?=Version)")
 _LICENCE: Final = re.compile("licen[cs]e", re.IGNORECASE)
 
 
-def comments(file: Path) -> tuple[str, ...]:
-    """Return the paragraphs of a file's comments; none if it cannot be read as a file."""
-    try:
-        lines = [line.strip() for line in file.read_text("utf-8", "replace").splitlines()]
-    except OSError:
-        return ()
+def comments(text: str) -> tuple[str, ...]:
+    """Return the paragraphs of the comments in a schema's text."""
+    lines = [line.strip() for line in text.splitlines()]
     found: list[str] = []
     for is_comment, block in groupby(lines, key=lambda line: line.startswith("//")):
         text = "\n".join(line.removeprefix("//").strip() for line in block)

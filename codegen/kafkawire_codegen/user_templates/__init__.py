@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from ..files import Sources
 from ..output import write_listed
 from ..targets import GeneratedFiles, source_of
 from .faults import TemplateErrors, TemplateFault
@@ -23,7 +24,7 @@ __all__ = ["TemplateErrors", "TemplateFault", "generate_templates"]
 
 
 def generate_templates(
-    schemas: Path, templates: Path, out: Path, *, name: str = NAME
+    schemas: Sources, templates: Path, out: Path, *, name: str = NAME
 ) -> GeneratedFiles:
     """Fill every template (`*.j2`) of a folder, and write the files, to the same paths, to `out`.
 
