@@ -19,7 +19,9 @@ from ..output import File, write_listed
 from ..releases import Releases, read
 from ..schema import RELEASES
 
-TARGETS: Final[Mapping[str, str]] = {}
+TARGETS: Final[Mapping[str, str]] = {
+    "typescript": "an npm package of codecs for Node",
+}
 """Each target and what it writes, besides `python`."""
 
 
