@@ -36,7 +36,14 @@ _OF_EVERY_OBJECT: Final = frozenset(
 _TYPES: Final = frozenset(
     {"Codec", "CodecError", "DecodeError", "EncodeError", "FrameSplitter", "MessageInfo"}
     | {"MessageName", "Modules", "Partial", "Promise", "Reader", "Request", "RequestHead"}
-    | {"RequestOptions", "RequestStart", "Response", "ResponseHead", "ResponseOptions", "Uint8Array"}
+    | {
+        "RequestOptions",
+        "RequestStart",
+        "Response",
+        "ResponseHead",
+        "ResponseOptions",
+        "Uint8Array",
+    }
     | {"UnknownTag", "UnsupportedVersionError", "Writer"}
 )
 """Types that generated modules use, or that the package exports beside those of messages."""

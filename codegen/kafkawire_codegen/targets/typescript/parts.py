@@ -1,8 +1,8 @@
 """The parts of generated TypeScript: blocks and choices as lines, indented where they stand.
 
-    block("if (n < 0)", ["x = null;"])     if (n < 0) {
-                                             x = null;
-                                           }
+A test of a choice is an expression; `true` and `false` choose here, and no choice is generated.
+
+    block("if (n < 0)", ["x = null;"])     "if (n < 0) {", "  x = null;", "}"
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ ROOM: Final = WIDTH - 4 * len(INDENT)
 
 
 def indented(lines: Sequence[str]) -> Lines:
+    """Indent lines that are not empty."""
     return [line and INDENT + line for line in lines]
 
 

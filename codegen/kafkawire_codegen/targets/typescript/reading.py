@@ -1,7 +1,7 @@
 """Makes the statements that decode a struct.
 
-    at = "acks";
-    const acks = r.int16();
+at = "acks";
+const acks = r.int16();
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reading:
 
     # -- expressions
 
-    def one(self, s: Struct, f: Field, nullable: str, compact: str) -> str:
+    def one(self, f: Field, nullable: str, compact: str) -> str:
         """The expression that reads one value or element."""
         if f.struct is not None:
             return f"{self.spelling.names.decode(f.struct)}(r, version)"
@@ -90,7 +90,7 @@ class Reading:
         local = self.spelling.names.local(f)
         typed = f": {self.spelling.type(f)}" if f.may_be_none else ""
         target = f"const {local}{typed}" if declare else local
-        value = self.one(s, f, nullable, compact)
+        value = self.one(f, nullable, compact)
         if f.is_struct_value and nullable != "false":
             marker = "r.taggedMarker()" if tagged else "r.marker()"
             value = choice(nullable, choice(marker, value, "null"), value)
@@ -104,7 +104,7 @@ class Reading:
         loop = [
             *block(
                 "for (i = 0; i < n; i++)",
-                assign(f"{local}[i]", self.one(s, f, "false", compact)),
+                assign(f"{local}[i]", self.one(f, "false", compact)),
             ),
             "i = -1;",
         ]
@@ -150,7 +150,9 @@ class Reading:
             "const tag = r.uvarint();",
             "const size = r.uvarint();",
             "const start = r.pos;",
-            *block("switch (tag)", [line for f in s.tagged_fields for line in self.case(s, f)])[:-1],
+            *block("switch (tag)", [line for f in s.tagged_fields for line in self.case(s, f)])[
+                :-1
+            ],
             *indented(block("default:", self.kept())),
             "}",
             'at = "unknownTags";',
@@ -164,8 +166,10 @@ class Reading:
             *if_else(flexible, every),
         ]
 
-    def kept(self) -> Lines:
-        return ["unknownTags = r.keepTag(unknownTags, tag, size);"]
+    def cases(self, s: Struct) -> Lines:
+        """Read the value of `tag`."""
+        kept = block("default:", ["unknownTags = r.keepTag(unknownTags, tag, size);"])
+        return [*(line for f in s.tagged_fields for line in self.case(s, f)), *kept]
 
     def case(self, s: Struct, f: Field) -> Lines:
         """Read the value of one known tag."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -66,7 +67,9 @@ class Spelling:
             if f.element != "uuid":
                 return "NO_BYTES"
             return literal(uuid(value)) if any(value) else "ZERO_UUID"
-        return f"{value}n" if f.element == "int64" else literal(value)
+        if f.element == "int64" and isinstance(value, int):
+            return f"{value}n" if value >= 0 else f"MINUS_{-value}"
+        return literal(value)
 
     def differs(self, f: Field, value: str) -> str:
         """The test that a value is not the field's default."""
@@ -76,7 +79,7 @@ class Spelling:
             test = f"!{self.names.is_default(f.struct)}({value})"
         elif f.default == [] or (isinstance(f.default, bytes) and f.element != "uuid"):
             test = f"{value}.length !== 0"
-        elif isinstance(f.default, float) and f.default != f.default:  # noqa: PLR0124 - NaN
+        elif isinstance(f.default, float) and math.isnan(f.default):
             return f"!Number.isNaN({value})"
         else:
             return f"{value} !== {self.default(f)}"
@@ -139,6 +142,12 @@ class Spelling:
 
     # -- the module
 
+    def constants(self) -> list[str]:
+        """Declare the negative defaults that are bigints: as expressions they would be computed."""
+        defaults = {f.default for s in self.message.structs for f in s.fields if _is_long(f)}
+        values = sorted(-value for value in defaults if isinstance(value, int) and value < 0)
+        return [f"const MINUS_{value} = -{value}n;" for value in values]
+
     def is_compared(self, s: Struct) -> bool:
         """Whether a function tests if a struct is all defaults."""
         if not s.compared:
@@ -180,8 +189,13 @@ class Spelling:
         if f.tag is not None:
             notes.append(f"tag {f.tag}")
         if f.default not in ([], EMPTY_STRUCT) and self.default(f) not in ("0", "0n", '""'):
-            notes.append(f"default {_short(self.default(f))}")
+            shown = str(f.default) if _is_long(f) else self.default(f)
+            notes.append(f"default {_short(shown)}")
         return [*comment(f"{about}{'; '.join(notes)}.", "  "), f"  {prop(f)}: {self.type(f)};"]
+
+
+def _is_long(f: Field) -> bool:
+    return f.element == "int64" and not f.is_array
 
 
 def _has_length(f: Field) -> bool:

@@ -1,7 +1,7 @@
 """Makes the statements that encode a struct, and the test that it is all defaults.
 
-    at = "acks";
-    w.int16(m.acks);
+at = "acks";
+w.int16(m.acks);
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Writing:
         compact = "true" if tagged else self.spelling.compact(s, f)
         nullable = self.spelling.nullable(f, where)
         if f.is_array:
-            return self.array(s, f, nullable, compact)
+            return self.array(f, nullable, compact)
         value = f"m.{prop(f)}"
         if f.struct is not None:
             return self.struct(f, f.struct, nullable, tagged=tagged)
@@ -77,7 +77,7 @@ class Writing:
         )
         return if_else(nullable, with_marker, [written])
 
-    def array(self, s: Struct, f: Field, nullable: str, compact: str) -> Lines:
+    def array(self, f: Field, nullable: str, compact: str) -> Lines:
         """Write an array: its count, then each element."""
         local = self.spelling.names.local(f)
         count = choice(compact, f"w.compactCount({local})", f"w.count({local})")

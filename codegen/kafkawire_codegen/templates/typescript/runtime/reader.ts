@@ -7,7 +7,7 @@
 
 import { Failure } from "./errors.ts";
 import { readText, readUuid } from "./text.ts";
-import { MAX_STRING, MAX_TAG } from "./types.ts";
+import { MAX_STRING, MAX_TAG, NO_BYTES } from "./types.ts";
 import type { UnknownTag } from "./types.ts";
 
 /** Reads `data` from `pos` on. Bytes fields are views of `data`, not copies. */
@@ -261,6 +261,9 @@ export class Reader {
 
   /** Takes the next `n` bytes: a view, not a copy. */
   take(n: number): Uint8Array {
+    if (n === 0) {
+      return NO_BYTES;
+    }
     const p = this.step(n);
     return new Uint8Array(this.data.buffer, this.data.byteOffset + p, n);
   }
