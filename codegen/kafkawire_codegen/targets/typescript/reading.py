@@ -86,7 +86,7 @@ class Reading:
         compact = "true" if tagged else self.spelling.compact(s, f)
         nullable = self.spelling.nullable(f, where)
         if f.is_array:
-            return self.array(s, f, nullable, compact, declare=declare)
+            return self.array(f, nullable, compact, declare=declare)
         local = self.spelling.names.local(f)
         typed = f": {self.spelling.type(f)}" if f.may_be_none else ""
         target = f"const {local}{typed}" if declare else local
@@ -96,7 +96,7 @@ class Reading:
             value = choice(nullable, choice(marker, value, "null"), value)
         return assign(target, value)
 
-    def array(self, s: Struct, f: Field, nullable: str, compact: str, *, declare: bool) -> Lines:
+    def array(self, f: Field, nullable: str, compact: str, *, declare: bool) -> Lines:
         """Read an array: its count, then each element."""
         spelling = self.spelling
         local, element = spelling.names.local(f), spelling.element(f)
@@ -150,11 +150,7 @@ class Reading:
             "const tag = r.uvarint();",
             "const size = r.uvarint();",
             "const start = r.pos;",
-            *block("switch (tag)", [line for f in s.tagged_fields for line in self.case(s, f)])[
-                :-1
-            ],
-            *indented(block("default:", self.kept())),
-            "}",
+            *block("switch (tag)", self.cases(s)),
             'at = "unknownTags";',
         ]
         every = block("for (let tags = r.tagCount(); tags > 0; tags--)", one)
