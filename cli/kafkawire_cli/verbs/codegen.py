@@ -98,12 +98,14 @@ def _python(source: Path, out: Path, package: str | None, target: str) -> str:
 
 
 def _other(source: Path, out: Path, package: str | None, target: str) -> str:
-    from kafkawire_codegen.targets import generate_target
+    from kafkawire_codegen.targets import InvalidName, generate_target
 
     try:
         made = generate_target(target, source, out, package)
     except LookupError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--target") from None
+    except InvalidName as error:
+        raise typer.BadParameter(str(error), param_hint="--package") from None
     return (
         f"{plural(made.messages, 'message')}, {plural(made.files, 'file')} in {made.out}, "
         f"{plural(made.changed, 'file')} changed"

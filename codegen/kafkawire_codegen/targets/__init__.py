@@ -25,6 +25,10 @@ TARGETS: Final[Mapping[str, str]] = {
 """Each target and what it writes, besides `python`."""
 
 
+class InvalidName(ValueError):
+    """A package name that a target does not take."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a target is made from.
@@ -61,8 +65,9 @@ def generate_target(
 ) -> GeneratedFiles:
     """Generate the files of a target, and remove those that it made before and makes no longer.
 
-    Raises LookupError for an unknown target, SchemaErrors for the schemas, OSError if the folder
-    cannot be written, FileExistsError if it has a file of that name that was not generated.
+    Raises LookupError for an unknown target, InvalidName for the name, SchemaErrors for the
+    schemas, OSError if the folder cannot be written, FileExistsError if it has a file of that name
+    that was not generated.
     """
     if target not in TARGETS:
         raise LookupError(

@@ -12,19 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib.resources import files as resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...model import Message
 from ...output import File
 from ...templating import fill
+from .. import InvalidName, Source
 from . import names
 from .reading import Reading
 from .spelling import Spelling
 from .text import literal
 from .writing import Writing
-
-if TYPE_CHECKING:
-    from .. import Source
 
 NAME: Final = "kafka-messages"
 RUNTIME: Final = ("errors", "frames", "reader", "text", "types", "writer")
@@ -35,9 +33,9 @@ LONGEST_NAME: Final = 214
 
 
 def files(source: Source) -> Iterator[File]:
-    """Give the files of a package; ValueError for a name that npm does not take."""
+    """Give the files of a package; InvalidName for a name that npm does not take."""
     if not _NPM_NAME.match(source.name) or len(source.name) > LONGEST_NAME:
-        raise ValueError(f"invalid npm package name {source.name!r}")
+        raise InvalidName(f"invalid npm package name {source.name!r}")
     of_package = {
         "name": source.name,
         "messages": source.messages,
