@@ -1,4 +1,4 @@
-"""Schemas that are legal, and hostile to TypeScript: names it has itself, text that ends comments."""
+"""Legal schemas that are hostile to TypeScript: names that it has, text that ends comments."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ STRUCTS: Final = (
 MESSAGES: Final = ("Promise", "Codec", "Modules", "Uint8Array", "FrameSplitter", "Object", "Index")
 TEXTS: Final = (
     "*/ throw 1; /*", "*/", "// */ \n */ import 'x'", "`${process.exit()}`", "{{ 7 }} {% if %} {#",
-    "\u2028*/\u2029", "a\u202eb */", "@deprecated {@link x", "<script>", "\\", "\x00\x1b[31m", "'\"",
-    "\ud7ff\ufeff", "*" * 300 + "/", "wide " * 100, "\r*/\r",
+    "\u2028*/\u2029", "a\u202eb */", "@deprecated {@link x", "<script>", "\\", "\x00\x1b[31m",
+    "'\"", "\ud7ff\ufeff", "*" * 300 + "/", "wide " * 100, "\r*/\r",
 )  # fmt: skip
 
 

@@ -18,18 +18,20 @@ const records: Uint8Array | null = loaded.createPartitionData().records;
 const key: 1 = API_KEYS.Fetch;
 const info = undefined as MessageInfo | undefined;
 
-// @ts-expect-error: int64 is a bigint
-fetchRequest.createFetchPartition({ fetchOffset: 1 });
-// @ts-expect-error: not nullable
-fetchRequest.create({ rackId: null });
-// @ts-expect-error: no such field
-fetchRequest.create({ maxWait: 1 });
-// @ts-expect-error: no such message
-await load("FetchRequests");
-// @ts-expect-error: another message
-encodeRequest(codec, loaded.create(), 12, { correlationId: 1 });
-// @ts-expect-error: a correlation id is needed
-encodeRequest(codec, message, 12, {});
+export function wrong(): void {
+  // @ts-expect-error: int64 is a bigint
+  fetchRequest.createFetchPartition({ fetchOffset: 1 });
+  // @ts-expect-error: not nullable
+  fetchRequest.create({ rackId: null });
+  // @ts-expect-error: no such field
+  fetchRequest.create({ maxWait: 1 });
+  // @ts-expect-error: no such message
+  void load("FetchRequests");
+  // @ts-expect-error: another message
+  encodeRequest(codec, loaded.create(), 12, { correlationId: 1 });
+  // @ts-expect-error: a correlation id is needed
+  encodeRequest(codec, message, 12, {});
+}
 
 void [offset, records, key, info];
 console.log(header.clientId, loaded.lastVersion);

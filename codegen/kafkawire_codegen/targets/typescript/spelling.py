@@ -162,7 +162,7 @@ class Spelling:
         has_tags = any(s.has_tags for s in structs)
         fails = has_tags or any(s.fields for s in structs)
         return Imports(
-            ["checkVersion", "decodeError", "encodeError", *(["failed"] if fails else [])],
+            ["asDecodeError", "asEncodeError", "checkVersion", *(["failed"] if fails else [])],
             sorted(defaults & {"NO_BYTES", "ZERO_UUID"}),
             has_tags,
         )

@@ -73,14 +73,14 @@ export function failed(failure: unknown, field: string, index: number): unknown 
 }
 
 /** Makes the error of a failed decode; any other error stays as it is. */
-export function decodeError(failure: unknown, message: string): unknown {
+export function asDecodeError(failure: unknown, message: string): unknown {
   return failure instanceof Failure
     ? new DecodeError(failure.under(message), failure.reason, failure.offset)
     : failure;
 }
 
 /** Makes the error of a failed encode; any other error stays as it is. */
-export function encodeError(failure: unknown, message: string): unknown {
+export function asEncodeError(failure: unknown, message: string): unknown {
   return failure instanceof Failure
     ? new EncodeError(failure.under(message), failure.reason)
     : failure;

@@ -5,7 +5,7 @@
  *     response  size | correlation id ...                              | body
  */
 
-import { DecodeError, decodeError, encodeError, failed } from "./errors.ts";
+import { DecodeError, asDecodeError, asEncodeError, failed } from "./errors.ts";
 import { Reader } from "./reader.ts";
 import { closeWriter, openWriter } from "./writer.ts";
 import type { Writer } from "./writer.ts";
@@ -77,7 +77,7 @@ export function encodeRequest<M>(
     w.closeFrame();
     return w.finish();
   } catch (failure) {
-    throw encodeError(failure, inside);
+    throw asEncodeError(failure, inside);
   } finally {
     closeWriter(w);
   }
@@ -101,7 +101,7 @@ export function encodeResponse<M>(
     w.closeFrame();
     return w.finish();
   } catch (failure) {
-    throw encodeError(failure, inside);
+    throw asEncodeError(failure, inside);
   } finally {
     closeWriter(w);
   }
@@ -114,7 +114,7 @@ export function requestStart(frame: Uint8Array): RequestStart {
     checkSize(r);
     return readRequestHeader(r, 0);
   } catch (failure) {
-    throw decodeError(failure, REQUEST);
+    throw asDecodeError(failure, REQUEST);
   }
 }
 
@@ -134,7 +134,7 @@ export function decodeRequest<M>(codec: Codec<M>, frame: Uint8Array): Request<M>
     r.finish();
     return { header, message };
   } catch (failure) {
-    throw decodeError(failure, inside);
+    throw asDecodeError(failure, inside);
   }
 }
 
@@ -156,7 +156,7 @@ export function decodeResponse<M>(
     r.finish();
     return { header, message, version: body };
   } catch (failure) {
-    throw decodeError(failure, inside);
+    throw asDecodeError(failure, inside);
   }
 }
 
