@@ -18,6 +18,7 @@ from . import (
     records,
     report,
     startup,
+    typescript,
     varied_codec,
 )
 from .measure import Figure
@@ -33,6 +34,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "pipeline": pipeline.run,
     "records": records.run,
     "startup": startup.run,
+    "typescript": typescript.run,
     "varied-codec": varied_codec.run,
 }
 

@@ -85,6 +85,7 @@ SLOW: Final = (
     "codegen/test_linear.py",
     "codegen/test_lint.py",
     "codegen/test_schema_mutations.py",
+    "codegen/typescript",
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",

@@ -64,7 +64,11 @@ def test_a_directory_of_no_messages() -> None:
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(st.lists(documents(), min_size=6, max_size=12, unique_by=lambda d: naming.api_name(d["name"]).lower()))
+@given(
+    st.lists(
+        documents(), min_size=6, max_size=12, unique_by=lambda d: naming.api_name(d["name"]).lower()
+    )
+)
 def test_drawn_schemas(drawn: list[Document]) -> None:
     keyed = [d | {"apiKey": 7000 + n} if "apiKey" in d else d for n, d in enumerate(drawn)]
     check(keyed, rounds=1)
