@@ -133,7 +133,10 @@ test("results are not shared, and inputs may be any view", () => {
   const [first, second] = fetchResponse.decode(data, 17).responses[0].partitions;
   assert.deepStrictEqual([first.records, second.records], [records, records]);
   assert.strictEqual(first.records.buffer, data.buffer); // a view
-  assert.strictEqual(data.buffer.byteLength < data.length * 1.4, true);
+  assert(data.buffer.byteLength < data.length * 1.4);
+  const kept = hex(data);
+  fetchResponse.encode(response(partition({ records: new Uint8Array(300000) })), 17);
+  assert.strictEqual(hex(data), kept);
 });
 
 test("hostile counts allocate nothing", () => {
@@ -146,17 +149,33 @@ test("hostile counts allocate nothing", () => {
     );
     assert(process.memoryUsage().heapUsed - before < 1 << 20);
   }
-  const data = new Uint8Array(1 << 16);
-  data.set(bytes("0000ffff")); // elements take two bytes or more: more than there are bytes
+  // as many as there are bytes, but each takes several
   refused(
-    () => metadataRequest.decode(data, 1),
-    "MetadataRequest.topics: an array of 65535 elements, 65532 bytes left at byte 0",
+    () => fetchResponse.decode(Buffer.concat([bytes("0000000000000000000000000001 0001 61 00001000".replaceAll(" ", "")), new Uint8Array(4096)]), 11),
+    "FetchResponse.responses[0].partitions: an array of 4096 elements, 4096 bytes left at byte 17",
   );
   const error = refused(
     () => apiVersionsRequest.decode(bytes("0101ffffffff0f"), 3),
     "ApiVersionsRequest.unknownTags: 4294967295 tagged fields, 0 bytes left at byte 2",
   );
   assert.strictEqual(error.offset, 2);
+});
+
+test("a known tagged field takes as many bytes as it says", () => {
+  const data = fetchRequest.encode(fetchRequest.create({ clusterId: "c" }), 17);
+  const at = data.length - 3; // tag 0, size, "c"
+  assert.strictEqual(data[at], 2);
+  data[at] = 3;
+  refused(() => fetchRequest.decode(Buffer.concat([data, bytes("00")]), 17), `FetchRequest.clusterId: a tagged field of 3 bytes takes 2 at byte ${at + 1}`);
+});
+
+test("a tag that other versions have is refused", () => {
+  const made = fetchRequest.create({ replicaState: fetchRequest.createReplicaState({ replicaId: 1 }) });
+  const data = fetchRequest.encode(made, 15);
+  const since15 = fetchRequest.encode(fetchRequest.create(), 15).length - 1;
+  const before = Buffer.concat([fetchRequest.encode(fetchRequest.create(), 14).subarray(0, -1), data.subarray(since15)]);
+  refused(() => fetchRequest.decode(before, 14), `FetchRequest.unknownTags: tag 1 does not exist in this version at byte ${before.length - 13}`);
+  refused(() => fetchRequest.encode(made, 14), "FetchRequest.replicaState: set, but not in version 14");
 });
 
 test("unknown tagged fields are kept, in order with known ones, also large and many", () => {
