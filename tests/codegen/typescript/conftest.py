@@ -47,7 +47,14 @@ def tsc(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
 def _installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("npm")
     npm = node().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    command = [node(), npm, "install", "--no-audit", "--no-fund", "typescript@>=5.8"]
+    command: list[str | Path] = [
+        node(),
+        npm,
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "typescript@>=5.8",
+    ]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode:
         missing(f"TypeScript from npm ({ran.stderr[-200:]})")

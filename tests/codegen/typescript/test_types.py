@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.codegen.hostile import write
 
 from .conftest import Compiler
@@ -14,6 +16,7 @@ from .hostile import HOSTILE
 from .node import HERE, package, run, types
 from .test_golden import VECTORS
 
+pytestmark = pytest.mark.fuzz  # so `make soak` runs them
 UNUSED = ("--noUnusedLocals", "--noEmit")
 
 
@@ -34,7 +37,15 @@ def test_a_user_of_the_built_package(sources: Path, tmp_path: Path, tsc: Compile
     assert tsc(["--project", sources.parent, "--outDir", installed / "dist"]) == ""
     (tmp_path / "package.json").write_text('{ "type": "module" }')
     (tmp_path / "user.ts").write_bytes((HERE / "user.ts").read_bytes())
-    options = ["--strict", "--module", "nodenext", "--target", "es2022", "--outDir", tmp_path]
+    options: list[str | Path] = [
+        "--strict",
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        "--outDir",
+        tmp_path,
+    ]
     assert tsc([*options, tmp_path / "user.ts"]) == ""
     assert run(tmp_path / "user.js", cwd=tmp_path) == "me 18\n"
     result = json.loads(run(HERE / "golden.mjs", installed / "dist", types(tmp_path), VECTORS, "7"))

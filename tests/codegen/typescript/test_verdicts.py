@@ -35,7 +35,7 @@ def encoded_again(name: str, data: bytes, version: int) -> str | None:
     except DecodeError:
         return None
     try:
-        return message.encode(version).hex()
+        return str(message.encode(version).hex())
     except EncodeError:
         return ""
 

@@ -143,39 +143,48 @@ export class Reader {
   /** Reads the count of an array whose elements take `least` bytes or more. */
   count(least: number): number {
     const start = this.pos;
-    return this.notNullCount(this.int32(), least, start);
+    const n = this.int32();
+    if (n < 0 || n * least > this.end - this.pos) {
+      throw this.wrongCount(n, start);
+    }
+    return n;
   }
 
   compactCount(least: number): number {
     const start = this.pos;
-    return this.notNullCount(this.uvarint() - 1, least, start);
+    const n = this.uvarint() - 1;
+    if (n < 0 || n * least > this.end - this.pos) {
+      throw this.wrongCount(n, start);
+    }
+    return n;
   }
 
   /** Reads a count, or a negative number for null. */
   nullableCount(least: number): number {
     const start = this.pos;
-    return this.checkedCount(this.int32(), least, start);
+    const n = this.int32();
+    if (n * least > this.end - this.pos) {
+      throw this.wrongCount(n, start);
+    }
+    return n;
   }
 
   nullableCompactCount(least: number): number {
     const start = this.pos;
-    return this.checkedCount(this.uvarint() - 1, least, start);
-  }
-
-  private notNullCount(n: number, least: number, start: number): number {
-    if (n < 0) {
-      throw this.notNull(start);
-    }
-    return this.checkedCount(n, least, start);
-  }
-
-  private checkedCount(n: number, least: number, start: number): number {
+    const n = this.uvarint() - 1;
     if (n * least > this.end - this.pos) {
-      const left = counted(this.end - this.pos, "byte");
-      this.pos = start;
-      throw this.fail(`an array of ${counted(n, "element")}, ${left} left`);
+      throw this.wrongCount(n, start);
     }
     return n;
+  }
+
+  private wrongCount(n: number, start: number): Failure {
+    if (n < 0) {
+      return this.notNull(start);
+    }
+    const left = counted(this.end - this.pos, "byte");
+    this.pos = start;
+    return this.fail(`an array of ${counted(n, "element")}, ${left} left`);
   }
 
   /** Reads the byte before a nullable struct: negative is null. */
