@@ -17,7 +17,7 @@ from kafkawire_codegen.targets.typescript import RUNTIME
 from kafkawire_codegen.targets.typescript.text import comment, literal
 
 from .. import hostile
-from .node import HERE, TARGET, package, run
+from .node import HERE, TARGET, run
 
 
 def test_the_package_has_a_module_for_each_message(sources: Path) -> None:
@@ -30,11 +30,9 @@ def test_the_package_has_a_module_for_each_message(sources: Path) -> None:
     assert json.loads((sources.parent / "tsconfig.json").read_text())["compilerOptions"]["strict"]
 
 
-def test_output_is_the_same_each_time(sources: Path, tmp_path: Path) -> None:
-    again = package(tmp_path)
-    for file in sources.rglob("*.ts"):
-        assert (again / file.relative_to(sources)).read_bytes() == file.read_bytes(), file
-    assert generate_target(TARGET, schemas_dir(), tmp_path).changed == 0
+def test_output_is_the_same_each_time(sources: Path) -> None:
+    again = generate_target(TARGET, schemas_dir(), sources.parent)
+    assert (again.messages, again.changed) == (292, 0)
 
 
 def test_behaviour(sources: Path) -> None:

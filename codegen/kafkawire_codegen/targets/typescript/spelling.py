@@ -148,12 +148,15 @@ class Spelling:
         values = sorted(-value for value in defaults if isinstance(value, int) and value < 0)
         return [f"const MINUS_{value} = -{value}n;" for value in values]
 
+    @cached_property
+    def _default_structs(self) -> set[str]:
+        """Names of structs that are the default of a field."""
+        fields = (f for s in self.message.structs for f in s.fields)
+        return {f.element for f in fields if f.default is EMPTY_STRUCT}
+
     def is_compared(self, s: Struct) -> bool:
         """Whether a function tests if a struct is all defaults."""
-        if not s.compared:
-            return False
-        fields = (f for parent in self.message.structs for f in parent.fields)
-        return any(f.struct is s and f.default is EMPTY_STRUCT for f in fields)
+        return s.compared and s.name in self._default_structs
 
     def imports(self) -> Imports:
         """Find what the module needs of the runtime."""
