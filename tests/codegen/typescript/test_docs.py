@@ -39,4 +39,4 @@ def test_the_example_of_the_generated_readme_runs(
 ) -> None:
     monkeypatch.setenv("KAFKAWIRE_SOURCES", str(sources))
     (example,) = README.findall((sources.parent / "README.md").read_text("utf-8"))
-    assert printed_by(example, tmp_path).startswith("{\n")
+    assert printed_by(example, tmp_path).startswith("{")
