@@ -296,6 +296,19 @@ test("a stream is split into frames, however it arrives", () => {
   refused(() => new index.FrameSplitter().push(bytes("80000000")), "size: a frame of -2147483648 bytes; 104857600 is the most at byte 0");
 });
 
+test("text without Node's Buffer", () => {
+  const script = `delete globalThis.Buffer;
+    const { create, decode, encode } = await import(${JSON.stringify(at("messages/heartbeat-request"))});
+    for (const groupId of ["", "g", "\u017c", "\ufeff\u017c".repeat(99), "g".repeat(99), "\u{1f600}".repeat(9)]) {
+      if (decode(encode(create({ groupId }), 4), 4).groupId !== groupId) throw new Error(groupId);
+    }
+    const data = encode(create({ groupId: "g".repeat(99) }), 4);
+    data[50] = 0xff;
+    try { decode(data, 4); } catch (error) { console.log(error.message); }`;
+  const printed = execFileSync(process.execPath, ["--no-warnings", "--input-type=module", "-e", script]).toString();
+  assert.strictEqual(printed.trim(), "HeartbeatRequest.groupId: invalid UTF-8 at byte 1");
+});
+
 test("the index imports no message", () => {
   const script = `import { registerHooks } from "node:module";
     const urls = []; registerHooks({ load(url, context, next) { urls.push(url); return next(url, context); } });

@@ -77,6 +77,7 @@ def test_the_command_line_writes_it(tmp_path: Path) -> None:
 def test_text_of_schemas_stays_text() -> None:
     assert comment("ends */ here") == ["/** ends *\\/ here */"]
     assert comment("a\u202eb\x00c\n\u2028d") == ["/** a\\u{202e}b\\u{0}c  d */"]
+    assert comment("@deprecated, a@b") == ["/** \\@deprecated, a\\@b */"]
     long = comment("*/" * 300, "  ")
     assert all(len(line) <= 100 for line in long[1:-1])
     assert "*/" not in "".join(long[:-1])

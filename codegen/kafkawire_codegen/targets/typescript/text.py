@@ -49,9 +49,9 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def _harmless(text: str) -> str:
-    """Escape the end of a comment, and what cannot be seen: control characters, directions."""
+    """Escape the end of a comment, TSDoc's tags, and what cannot be seen, such as directions."""
     shown = "".join(c if c.isprintable() else _escaped(c) for c in text)
-    return shown.replace("*/", "*\\/")
+    return shown.replace("*/", "*\\/").replace("@", "\\@")
 
 
 def _escaped(character: str) -> str:
