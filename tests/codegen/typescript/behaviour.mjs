@@ -14,6 +14,7 @@ const fetchResponse = await message("fetch-response");
 const metadataRequest = await message("metadata-request");
 const apiVersionsRequest = await message("api-versions-request");
 const apiVersionsResponse = await message("api-versions-response");
+const writer = await import(at("runtime/writer"));
 const heartbeat = await message("heartbeat-request");
 const bytes = (hex) => new Uint8Array(Buffer.from(hex, "hex"));
 const hex = (data) => Buffer.from(data).toString("hex");
@@ -137,6 +138,13 @@ test("results are not shared, and inputs may be any view", () => {
   const kept = hex(data);
   fetchResponse.encode(response(partition({ records: new Uint8Array(300000) })), 17);
   assert.strictEqual(hex(data), kept);
+  // what was needed once is not kept: 5 MB, of which 3 MB are copied out, then a small message
+  const { openWriter, closeWriter } = writer;
+  fetchResponse.encode(response(partition({ records: new Uint8Array(2 << 20) }), partition({ records: new Uint8Array(1 << 20) })), 17);
+  const w = openWriter();
+  assert(w.capacity <= 1 << 20);
+  closeWriter(w);
+  assert.strictEqual(openWriter(), w);
 });
 
 test("hostile counts allocate nothing", () => {

@@ -14,6 +14,9 @@ const FIRST_SIZE = 1 << 12;
 /** A message beyond this size is handed out with the memory that it is in. */
 const LARGE = 1 << 16;
 
+/** The most memory that a writer keeps. */
+const KEPT = 1 << 20;
+
 let idle: Writer | null = null;
 
 /** Takes the writer that is kept, or a new one while that is in use. */
@@ -24,9 +27,9 @@ export function openWriter(): Writer {
   return w;
 }
 
-/** Keeps a writer for the next message. */
+/** Keeps a writer for the next message, unless it has much memory. */
 export function closeWriter(w: Writer): void {
-  idle = w;
+  idle = w.capacity <= KEPT ? w : null;
 }
 
 export class Writer {
@@ -34,6 +37,11 @@ export class Writer {
   private view: DataView = new DataView(this.data.buffer);
   private size: number = FIRST_SIZE;
   pos = 0;
+
+  /** The bytes of its memory. */
+  get capacity(): number {
+    return this.size;
+  }
 
   /** The bytes written: not shared with those of any later message. */
   finish(): Uint8Array {
@@ -63,7 +71,7 @@ export class Writer {
   }
 
   private grow(needed: number): void {
-    const more = new Uint8Array(Math.max(needed + (needed >> 3), this.size * 2));
+    const more = new Uint8Array(Math.max(Math.ceil(needed * 1.125), this.size * 2));
     more.set(this.data.subarray(0, this.pos));
     this.use(more);
   }
