@@ -99,25 +99,24 @@ class Reading:
     def array(self, f: Field, nullable: str, compact: str, *, declare: bool) -> Lines:
         """Read an array: its count, then each element."""
         spelling = self.spelling
-        local, element = spelling.names.local(f), spelling.element(f)
+        local = spelling.names.local(f)
         count = self.sized("Count", nullable, compact, str(spelling.element_least(f)))
-        loop = [
-            *block(
-                "for (i = 0; i < n; i++)",
-                assign(f"{local}[i]", self.one(f, "false", compact)),
-            ),
-            "i = -1;",
-        ]
         if nullable == "false":
-            target = f"const {local}: {element}[]" if declare else local
-            if declare and f.may_be_none:
-                target = f"const {local}: {element}[]"
-            made = f"{target} = new Array<{element}>(n);"
-            return [*assign("n", count), made, *loop]
+            target = f"const {local}: {spelling.element(f)}[]" if declare else local
+            return [*assign("n", count), *self.items(f, target, compact)]
         declared = [f"let {local}: {spelling.type(f)} = null;"] if declare else []
-        made = f"{local} = new Array<{element}>(n);"
         no = [] if declare else [f"{local} = null;"]
-        return [*declared, *assign("n", count), *if_else("n >= 0", [made, *loop], no)]
+        items = self.items(f, local, compact)
+        return [*declared, *assign("n", count), *if_else("n >= 0", items, no)]
+
+    def items(self, f: Field, target: str, compact: str) -> Lines:
+        """Read `n` elements. Those of int32, such as replicas, are mostly few: a method has them."""
+        if f.element == "int32":
+            return [f"{target} = r.int32s(n);"]
+        local = self.spelling.names.local(f)
+        read = assign(f"{local}[i]", self.one(f, "false", compact))
+        made = f"{target} = new Array<{self.spelling.element(f)}>(n);"
+        return [made, *block("for (i = 0; i < n; i++)", read), "i = -1;"]
 
     def declaration(self, f: Field) -> str:
         """Declare a field's variable, with its default."""
