@@ -20,6 +20,7 @@ from . import (
     records,
     report,
     startup,
+    typescript,
     varied_codec,
 )
 from .measure import Figure
@@ -37,6 +38,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "pipeline": pipeline.run,
     "records": records.run,
     "startup": startup.run,
+    "typescript": typescript.run,
     "varied-codec": varied_codec.run,
 }
 

@@ -98,6 +98,7 @@ SLOW: Final = (
     "codegen/test_user_templates.py::test_go_compiles_the_target_of_the_page",
     "codegen/test_user_templates.py::test_the_command_reports_errors_and_writes_nothing",
     "codegen/test_user_templates.py::test_values_are_those_of_the_generator",
+    "codegen/typescript",
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",

@@ -2,8 +2,9 @@
 
 Law: languages say how a block is tested. `python` runs as it stands; `console` has commands after
 `$ ` and, below them, their output, in which a line `...` stands for any lines; `sh` has commands
-without output; `py` is a fragment that its test completes; `json`, `sql` and `toml` are data of
-their page; `mermaid` and `text` are drawings; a block without a language is `sh`.
+without output; `py` is a fragment that its test completes; `ts` runs under Node and prints what its
+comments say; `json`, `sql` and `toml` are data of their page; `mermaid` and `text` are drawings; a
+block without a language is `sh`.
 tests/test_pages.py lists which test runs which.
 """
 

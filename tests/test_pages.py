@@ -45,12 +45,14 @@ ELSEWHERE: Final = {
     ("docs/spark.md", "sql"): SPARK,
     ("docs/templates.md", "jinja"): "tests/codegen/test_user_templates.py",
     ("docs/templates.md", "sh"): "tests/codegen/test_user_templates.py",
+    ("docs/typescript.md", "ts"): "tests/codegen/typescript/test_docs.py",
 }
 """(page, language) -> the test that runs these blocks; it names the page."""
 NOT_RUN: Final = {
     ("docs/internals/layout.md", "sh"): "writes into the tree",
     ("docs/internals/spark.md", "sh"): "a benchmark of six gigabytes",
     ("docs/internals/wheels.md", "sh"): "needs containers, and builds for minutes",
+    ("docs/typescript.md", "sh"): "publishes; tests/codegen/typescript/test_types.py builds",
 }
 """(page, language) -> why no test runs these blocks; the modules that they name exist."""
 SERVE: Final = "kafkawire serve"

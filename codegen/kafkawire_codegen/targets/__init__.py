@@ -28,9 +28,14 @@ TARGETS: Final[Mapping[str, str]] = {
     "arrow": "a Python package of Arrow and Spark schemas",
     "json-schema": "a JSON Schema of Kafka's JSON form for each message and version",
     "site": "a protocol reference in HTML",
+    "typescript": "an npm package of codecs for Node",
     "wireshark": "a dissector for Wireshark and tshark, in Lua",
 }
 """Each target and what it writes, besides `python`."""
+
+
+class InvalidName(ValueError):
+    """A package name that a target does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,6 @@ class Target(Protocol):
     NAME: str
 
     def files(self, source: Source) -> Iterable[File]: ...
-
-
-class InvalidName(ValueError):
-    """The name is not one that the target's output can have."""
 
 
 @dataclass(frozen=True, slots=True)
