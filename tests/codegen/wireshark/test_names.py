@@ -143,11 +143,9 @@ def test_error_codes_are_those_of_kafkawire() -> None:
     assert dict(ERROR_CODES) == {int(code): code.name for code in ErrorCode}
 
 
-def test_output_is_the_same_each_time(tmp_path: Path) -> None:
-    made = generate_target("wireshark", schemas_dir(), tmp_path)
-    assert (made.files, made.changed) == (1, 1)
-    assert (tmp_path / "kafkawire.lua").read_bytes() == dissector().read_bytes()
-    assert generate_target("wireshark", schemas_dir(), tmp_path).changed == 0
+def test_output_is_the_same_each_time() -> None:
+    made = generate_target("wireshark", schemas_dir(), dissector().parent)
+    assert (made.files, made.changed) == (1, 0)
 
 
 @pytest.mark.parametrize("text", ['"]]..os.exit()--', "a\nb\\n", "\0\x1b[2J", "\ud800é"])
