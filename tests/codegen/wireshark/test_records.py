@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 from kafkawire.records import BatchBuilder, Compression
@@ -34,6 +35,15 @@ def test_batches_stay_compressed_if_wanted(tmp_path: Path) -> None:
     assert answered.value("record_key") is None
     assert answered.find("batch_compressed") is not None
     assert experts(answered) == ["decompression is off"]
+
+
+def test_large_gzip_batches_stay_compressed(tmp_path: Path) -> None:
+    """Wireshark's function has no limit, and a small batch may expand a thousandfold."""
+    builder = BatchBuilder(base_offset=0, compression=Compression.GZIP)
+    builder.append(b"key", random.Random(0).randbytes(300_000))
+    scenario = Scenario()
+    as_fetched(scenario, 1, builder.build())
+    assert experts(messages(scenario, tmp_path)[1]) == ["gzip: too large"]
 
 
 def test_offsets_and_timestamps_beyond_2_to_the_53(tmp_path: Path) -> None:
