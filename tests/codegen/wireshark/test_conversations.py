@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
+from kafkawire.messages import REGISTRY
 from kafkawire.protocol.error_code import ErrorCode
 from tests.capture.wire import Packet
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response
 from tests.conftest import FIXTURES
 from tests.fuzzing import SOAK
 
+from . import made
 from .made import frame
 from .tshark import Item, dissect, fields, run
 
@@ -266,3 +269,17 @@ def test_connections_inside_tls(name: str) -> None:
     ]
     shown = [(packet, i.value("direction"), i.value("correlation_id")) for packet, i in found]
     assert sorted(map(str, shown)) == sorted(map(str, wanted))
+
+
+def test_plausible_headers_alone_are_not_taken(tmp_path: Path) -> None:
+    """Known API, version and client id, but a body of other bytes: a hundred connections."""
+    rng = random.Random(0)
+    scenario = Scenario()
+    apis = [info for info in REGISTRY if info.type == "request"]
+    for connection in range(100):
+        info = rng.choice(apis)
+        assert info.api_key is not None
+        version = rng.randint(info.first, info.last)
+        body = b"\xff" + rng.randbytes(rng.randint(40, 400))
+        scenario.send(CLIENT, made.request(info.api_key, version, 1, body), connection)
+    assert not titles(scenario.save(tmp_path / "made.pcap"), *ANY_PORT)

@@ -5,6 +5,7 @@ dissect(capture)  -> Shown { messages, text of errors }
 
 from __future__ import annotations
 
+import atexit
 import re
 import shutil
 import subprocess
@@ -63,10 +64,11 @@ class Shown:
 
 @cache
 def dissector() -> Path:
-    """Generate the dissector, once."""
-    folder = Path(mkdtemp(prefix="kafkawire-"))
-    generate_target("wireshark", schemas_dir(), folder)
-    return folder / "kafkawire.lua"
+    """Generate the dissector, once; its folder is removed when Python exits."""
+    folder = mkdtemp(prefix="kafkawire-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    generate_target("wireshark", schemas_dir(), Path(folder))
+    return Path(folder) / "kafkawire.lua"
 
 
 def program() -> str:
