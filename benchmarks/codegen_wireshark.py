@@ -15,6 +15,7 @@ from pathlib import Path
 from time import process_time
 from typing import Final
 
+from kafkawire_cli.input.protocol_facts import protocol_facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.targets import generate_target
 
@@ -42,7 +43,9 @@ def _made(folder: Path, rounds: int) -> list[Figure]:
     taken: list[float] = []
     for turn in range(rounds):
         before = process_time()
-        generate_target("wireshark", schemas_dir(), folder / str(turn))
+        generate_target(
+            "wireshark", schemas_dir(), folder / str(turn), None, protocol_facts(schemas_dir())
+        )
         taken.append(process_time() - before)
     size = (folder / "0" / "kafkawire.lua").stat().st_size / 1000
     return [

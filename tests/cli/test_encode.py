@@ -165,6 +165,7 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
     [
         (["--package", "x", "--schemas", "{tmp}"], "no schemas (*.json)"),
         (["--package", "1 x"], "invalid package name '1 x'"),
+        (["--target", "wireshark", "--package", "A.b"], "invalid protocol name 'A.b'"),
         (["--package", "x", "--out", "{tmp}/file"], "file: File exists"),
     ],
 )

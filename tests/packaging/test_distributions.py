@@ -62,13 +62,14 @@ def test_wheel_holds_every_message_as_a_module(wheel: set[str]) -> None:
 
 def test_wheel_holds_schemas_and_templates_of_the_checkout(wheel: set[str]) -> None:
     schemas = {f"kafkawire_codegen/schemas/{p.name}" for p in ROOT.glob("schemas/*.json")}
-    templates = (ROOT / "codegen").glob("kafkawire_codegen/templates/**/*.j2")
+    folder = ROOT / "codegen" / "kafkawire_codegen" / "templates"
+    templates = (p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     wanted = schemas | {p.relative_to(ROOT / "codegen").as_posix() for p in templates}
     wanted |= {
         "kafkawire/broker/configs/broker_configs.json",
         "kafkawire/broker/releases.json",
     }
-    assert {name for name in wheel if name.endswith((".json", ".j2"))} == wanted
+    assert {name for name in wheel if name.endswith((".json", ".j2", ".lua"))} == wanted
     assert len(schemas) > len(REGISTRY)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
+from kafkawire.messages import REGISTRY
 from kafkawire.protocol.error_code import ErrorCode
 from tests.capture.wire import Packet
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response
 from tests.conftest import FIXTURES
+from tests.fuzzing import SOAK
 
+from . import made
 from .made import frame
 from .tshark import Item, dissect, fields, run
 
@@ -137,14 +141,12 @@ def test_tokens_after_a_sasl_handshake_of_version_0(tmp_path: Path) -> None:
     scenario.respond("SaslHandshake", 0, errorCode=0, mechanisms=["PLAIN"])
     scenario.send(CLIENT, frame(token)).send(BROKER, frame(b""))
     scenario.request("Metadata", 4).respond("Metadata", 4)
-    capture = scenario.save(tmp_path / "made.pcap")
-    for passes in ((), ("-2",)):
-        found = [item for _, item in dissect(capture, *passes).messages]
-        tokens = [item.find("sasl_token") for item in found]
-        assert [each is not None for each in tokens] == [False, False, True, True, False, False]
-        assert tokens[2] is not None
-        assert bytes.fromhex(tokens[2].data) == token
-        assert found[-1].value("api_key") == "3"
+    found = messages(scenario, tmp_path, "-2")
+    tokens = [item.find("sasl_token") for item in found]
+    assert [each is not None for each in tokens] == [False, False, True, True, False, False]
+    assert tokens[2] is not None
+    assert bytes.fromhex(tokens[2].data) == token
+    assert found[-1].value("api_key") == "3"
 
 
 def test_a_response_without_its_request(tmp_path: Path) -> None:
@@ -250,7 +252,10 @@ def test_other_protocols_on_the_port_of_a_broker_are_not_taken(tmp_path: Path) -
     assert not titles(scenario.save(tmp_path / "made.pcap"))
 
 
-@pytest.mark.parametrize("name", ["aio-tls12-aes128", "ck-tls13-aes256"])
+@pytest.mark.fuzz
+@pytest.mark.parametrize(
+    "name", ["aio-tls12-aes128", "ck-tls13-aes256"][: 1 if SOAK == 1 else None]
+)
 def test_connections_inside_tls(name: str) -> None:
     """Detection finds Kafka in what Wireshark decrypts."""
     folder = FIXTURES / "tls"
@@ -264,3 +269,17 @@ def test_connections_inside_tls(name: str) -> None:
     ]
     shown = [(packet, i.value("direction"), i.value("correlation_id")) for packet, i in found]
     assert sorted(map(str, shown)) == sorted(map(str, wanted))
+
+
+def test_plausible_headers_alone_are_not_taken(tmp_path: Path) -> None:
+    """Known API, version and client id, but a body of other bytes: a hundred connections."""
+    rng = random.Random(0)
+    scenario = Scenario()
+    apis = [info for info in REGISTRY if info.type == "request"]
+    for connection in range(100):
+        info = rng.choice(apis)
+        assert info.api_key is not None
+        version = rng.randint(info.first, info.last)
+        body = b"\xff" + rng.randbytes(rng.randint(40, 400))
+        scenario.send(CLIENT, made.request(info.api_key, version, 1, body), connection)
+    assert not titles(scenario.save(tmp_path / "made.pcap"), *ANY_PORT)

@@ -5,6 +5,7 @@ dissect(capture)  -> Shown { messages, text of errors }
 
 from __future__ import annotations
 
+import atexit
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from tempfile import mkdtemp
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from kafkawire_cli.input.protocol_facts import protocol_facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.targets import generate_target
 from tests.conftest import missing
@@ -63,10 +65,11 @@ class Shown:
 
 @cache
 def dissector() -> Path:
-    """Generate the dissector, once."""
-    folder = Path(mkdtemp(prefix="kafkawire-"))
-    generate_target("wireshark", schemas_dir(), folder)
-    return folder / "kafkawire.lua"
+    """Generate the dissector, once; its folder is removed when Python exits."""
+    folder = mkdtemp(prefix="kafkawire-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    generate_target("wireshark", schemas_dir(), Path(folder), None, protocol_facts(schemas_dir()))
+    return Path(folder) / "kafkawire.lua"
 
 
 def program() -> str:

@@ -15,7 +15,6 @@ from ...output import File
 from ...templating import fill
 from .. import InvalidName, Source
 from . import lua
-from .error_codes import ERROR_CODES
 from .names import Names, is_protocol_name
 from .tables import Api, field_chunks, side
 
@@ -38,7 +37,7 @@ def files(source: Source) -> Iterable[File]:
         chunks=field_chunks(names),
         apis=known,
         side=lambda message: "nil" if message is None else side(message, names),
-        errors=ERROR_CODES,
+        errors={error.code: error.name for error in source.supplied.errors},
         string=lua.string,
     )
     return [File(f"{source.name}.lua", text)]

@@ -144,10 +144,13 @@ local function from_lua(decompress)
   end
 end
 
--- A function of Wireshark's, if this version has it; `most`: bytes that one compressed byte may become.
-local function from_wireshark(names, most)
+-- A function of Wireshark's, if this version has it. It has no limit, so its input has one: a byte of gzip or zstd data
+-- may become about a thousand.
+local MAX_COMPRESSED = 262144
+
+local function from_wireshark(names, size_of)
   return function(range, limit)
-    if range:len() * most > math.max(limit * 16, 1048576 * 64) then error("too large", 0) end
+    if range:len() > MAX_COMPRESSED or size_of and size_of(range) > limit then error("too large", 0) end
     for _, name in ipairs(names) do
       local found, method = pcall(function() return range[name] end)
       if found and method then
@@ -161,11 +164,16 @@ local function from_wireshark(names, most)
   end
 end
 
+-- What gzip data says of its size, in its last four bytes.
+local function gzip_size(range)
+  return range:len() >= 18 and le32(range:raw(), range:len() - 3) or 0
+end
+
 local DECOMPRESSORS = {
-  [1] = from_wireshark({ "uncompress_zlib", "uncompress" }, 1032),
+  [1] = from_wireshark({ "uncompress_zlib", "uncompress" }, gzip_size),
   [2] = from_lua(snappy),
   [3] = from_lua(lz4),
-  [4] = from_wireshark({ "uncompress_zstd" }, 1032),
+  [4] = from_wireshark({ "uncompress_zstd" }),
 }
 
 local function decompressed(codec, range)

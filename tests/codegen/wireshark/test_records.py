@@ -1,0 +1,69 @@
+"""Records: control batches, and batches that stay compressed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from kafkawire.records import BatchBuilder, Compression
+from kafkawire.records.control import ControlType, control_key, end_txn_value
+from tests.capture.written import Scenario
+
+from .test_conversations import experts, messages
+from .test_golden import as_fetched
+
+
+def test_control_records(tmp_path: Path) -> None:
+    builder = BatchBuilder(
+        base_offset=9, producer_id=7, producer_epoch=0, transactional=True, control=True
+    )
+    builder.append(control_key(ControlType.COMMIT), end_txn_value(5))
+    scenario = Scenario()
+    as_fetched(scenario, 1, builder.build())
+    answered = messages(scenario, tmp_path)[1]
+    assert answered.value("control_type") == str(int(ControlType.COMMIT))
+    assert answered.value("control_coordinator_epoch") == "5"
+    assert (answered.value("batch_control"), answered.value("record_offset")) == ("1", "9")
+
+
+def test_batches_stay_compressed_if_wanted(tmp_path: Path) -> None:
+    builder = BatchBuilder(base_offset=0, compression=Compression.GZIP)
+    builder.append(b"key", b"value")
+    scenario = Scenario()
+    as_fetched(scenario, 1, builder.build())
+    answered = messages(scenario, tmp_path, "-o", "kafkawire.decompress:FALSE")[1]
+    assert answered.value("record_key") is None
+    assert answered.find("batch_compressed") is not None
+    assert experts(answered) == ["decompression is off"]
+
+
+def test_large_gzip_batches_stay_compressed(tmp_path: Path) -> None:
+    """Wireshark's function has no limit, and a small batch may expand a thousandfold."""
+    builder = BatchBuilder(base_offset=0, compression=Compression.GZIP)
+    builder.append(b"key", random.Random(0).randbytes(300_000))
+    scenario = Scenario()
+    as_fetched(scenario, 1, builder.build())
+    assert experts(messages(scenario, tmp_path)[1]) == ["gzip: too large"]
+
+
+def test_offsets_and_timestamps_beyond_2_to_the_53(tmp_path: Path) -> None:
+    """Numbers of Lua 5.2 could not hold them."""
+    offset, time = (1 << 62) + 1, (1 << 61) + 3
+    builder = BatchBuilder(base_offset=offset)
+    builder.append(b"a", None, timestamp=time)
+    builder.append(None, b"b", timestamp=time + (1 << 40) + 1)
+    builder.append(None, b"c", timestamp=time - 5)
+    scenario = Scenario()
+    as_fetched(scenario, 1, builder.build())
+    answered = messages(scenario, tmp_path)[1]
+    shown = [item for item in answered.walk() if item.name == "kafkawire.record"]
+    assert [int(item.value("record_offset") or 0) for item in shown] == [
+        offset,
+        offset + 1,
+        offset + 2,
+    ]
+    assert [int(item.value("record_timestamp") or 0) for item in shown] == [
+        time,
+        time + (1 << 40) + 1,
+        time - 5,
+    ]
