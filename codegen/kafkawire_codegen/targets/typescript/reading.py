@@ -110,7 +110,7 @@ class Reading:
         return [*declared, *assign("n", count), *if_else("n >= 0", items, no)]
 
     def items(self, f: Field, target: str, compact: str) -> Lines:
-        """Read `n` elements. Those of int32, such as replicas, are mostly few: a method."""
+        """Read `n` elements. Those of int32, such as replicas, are mostly few, for a method."""
         if f.element == "int32":
             return [f"{target} = r.int32s(n);"]
         local = self.spelling.names.local(f)
