@@ -15,26 +15,13 @@ from typing import Final
 from . import naming
 from .dialect import FieldSchema, HeaderVersions, MessageSchema
 from .files import Sources
+from .headers import header_versions
 from .layout import children_first, struct_fields
 from .schema import load_sources
-from .versions import ALL, NEWEST, NONE, VersionCondition, Versions
+from .versions import ALL, NONE, VersionCondition, Versions
 from .wire_types import WIRE_TYPES, WireType, uuid_bytes
 
 TYPES_WITH_FRAME: Final = ("request", "response")
-_HEADERS: Final = {"request": (1, 2), "response": (0, 1)}
-"""The header versions of a request or response without tagged fields, and with them."""
-
-_HEADER_EXCEPTIONS: Final[Mapping[str, HeaderVersions]] = {
-    "ControlledShutdownRequest": (
-        (Versions(0, 0), 0),
-        (Versions(1, 2), 1),
-        (Versions(3, NEWEST), 2),
-    ),
-    "ApiVersionsResponse": ((ALL, 0),),
-}
-"""Kafka's own exceptions, which its schemas do not write: version 0 of ControlledShutdown has no
-client id, and an ApiVersions response is read before its reader knows the version (KIP-511).
-"""
 
 
 @dataclass(slots=True, eq=False)
@@ -258,20 +245,6 @@ class _Builder:
             entity_type=written.entity_type,
             about=written.about,
         )
-
-
-def header_versions(schema: MessageSchema) -> HeaderVersions:
-    """Return the header version of each valid version; nothing for a message without a header."""
-    if schema.type not in _HEADERS:
-        return ()
-    flexible = schema.flexible_versions & schema.valid_versions
-    plain, tagged = _HEADERS[schema.type]
-    ranges = schema.header_versions or _HEADER_EXCEPTIONS.get(schema.name)
-    if ranges is None:
-        before = schema.valid_versions.without(flexible)
-        ranges = (*((run, plain) for run in before), (flexible, tagged))
-    cut = ((versions & schema.valid_versions, header) for versions, header in ranges)
-    return tuple((versions, header) for versions, header in cut if versions)
 
 
 def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: bool) -> object:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkawire_codegen.breaches import EVOLUTION_RULES
 from kafkawire_codegen.evolution import Evolution, compare
+from kafkawire_codegen.evolution.breaches import EVOLUTION_RULES
 from kafkawire_codegen.schema import MessageSchema
 from tests.schemas import schemas
 

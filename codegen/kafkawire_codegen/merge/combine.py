@@ -15,7 +15,7 @@ from typing import Final
 
 from .. import naming
 from ..dialect import FieldSchema, HeaderVersions, MessageSchema
-from ..model import header_versions
+from ..headers import header_versions
 from ..versions import NEWEST, NONE, Versions
 from .correspondence import Pair, correspondence
 from .normal import Fields, Normal, cut

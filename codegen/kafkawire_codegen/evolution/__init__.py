@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from ..dialect import MessageSchema
+from ..headers import header_versions
+from ..layout import Spot, spots
+from ..source import SchemaError
+from ..versions import Versions
 from .breaches import breaches, plain_default
-from .dialect import MessageSchema
-from .layout import Spot, spots
-from .model import header_versions
-from .source import SchemaError
-from .versions import Versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from . import naming
-from .dialect import FieldSchema, MessageSchema
-from .model import header_versions
-from .rules.defaults import integer
-from .source import Place, SchemaError
-from .versions import Versions
-from .wire_types import WIRE_TYPES
+from .. import naming
+from ..dialect import FieldSchema, MessageSchema
+from ..headers import header_versions
+from ..rules.defaults import integer
+from ..source import Place, SchemaError
+from ..versions import Versions
+from ..wire_types import WIRE_TYPES
 
 EVOLUTION_RULES: Final = {
     "message-removed": "a message stays; a removed one has validVersions none",
