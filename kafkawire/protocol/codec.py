@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Limits, Message
+from .packages import KAFKA, Package
 
 
 def decode(
@@ -13,6 +13,7 @@ def decode(
     *,
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
 ) -> Message:
     """Decode a message body: `decode("FetchRequest", 12, body)`.
 
@@ -23,5 +24,6 @@ def decode(
 
     Raises DecodeError (with field path and byte offset), UnknownApiKey, UnsupportedVersion.
     """
-    message: Message = REGISTRY.load(name).decode(data, version, lenient=lenient, limits=limits)
+    cls = package.index.load(name)
+    message: Message = cls.decode(data, version, lenient=lenient, limits=limits)
     return message

@@ -7,7 +7,7 @@ the bytes decode to the last one and are plausible.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -38,9 +38,11 @@ class Kind(NamedTuple):
     plausible: Callable[[Any], bool] | None = None
 
 
-def read_payload(path: str, kind: str, data: bytes, limits: Limits) -> Payload:
-    """Decode bytes of a known kind; a fault is in `error`."""
-    known = KINDS[kind]
+def read_payload(
+    path: str, kind: str, data: bytes, limits: Limits, kinds: Mapping[str, Kind]
+) -> Payload:
+    """Decode bytes of one of some kinds; a fault is in `error`."""
+    known = kinds[kind]
     try:
         version, read_as, value = known.read(data, limits)
     except WireError as error:
