@@ -31,7 +31,9 @@ MODES: Final = ("off", "hot", "all")
 
 CAPTURE: Final = (
     "tcp/out_of_order",
+    "frames/apis",
     "frames/bodies",
+    "frames/effort",
     "tcp/limits",
     "files/packet_offsets",
     "tcp/connection",
@@ -89,6 +91,7 @@ RUNTIME: Final = (
     "kafkawire/primitives/writer.py",
     "kafkawire/protocol/header.py",
     "kafkawire/protocol/json_text.py",
+    "kafkawire/protocol/packages.py",
     "kafkawire/records/batch.py",
     "kafkawire/records/batches.py",
     "kafkawire/records/builder.py",
@@ -129,6 +132,7 @@ RARE: Final = (
             "tcp/retransmission",
             "tcp/gap_policy",
             "frames/detection",
+            "frames/effort",
             "frames/serialised",
             "tables/columns",
             "tables/passes",
@@ -146,6 +150,7 @@ RARE: Final = (
     ),
     "kafkawire/primitives/limits.py",
     "kafkawire/protocol/json_text.py",
+    "kafkawire/protocol/packages.py",
     "kafkawire/records/compression.py",
     "kafkawire/records/decompression.py",
     "kafkawire/records/gzip.py",

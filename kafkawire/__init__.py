@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from .messages.api_key import ApiKey
     from .notebook import open_capture
     from .primitives.structure import Bent, Message, Structure
-    from .protocol.codec import decode
     from .protocol.embedded import embedded_payloads
     from .protocol.error_code import ErrorCode
     from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buffers
     from .protocol.json_form import from_json, to_json
+    from .protocol.packages import decode
     from .protocol.payload import Payload
     from .protocol.places import Embedded
     from .reference import Verdict, explain, verify
@@ -86,7 +86,7 @@ _HOME: Final = {
     "Registry": "registry",
     "Structure": "primitives.structure",
     "Verdict": "reference",
-    "decode": "protocol.codec",
+    "decode": "protocol.packages",
     "decode_frame": "protocol.frame",
     "embedded_payloads": "protocol.embedded",
     "encode_frame": "protocol.frame",

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import UnknownApiKey
 from .primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo, Tags
-from .protocol.codec import decode
 from .protocol.embedded import add_payloads, embedded_payloads
 from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buffers
 from .protocol.json_form import Json, from_json, to_json
-from .protocol.packages import package_named
+from .protocol.packages import decode, package_named
 from .protocol.payload import Payload
 from .protocol.places import Embedded, Places, declared_places, places_in
 

@@ -22,7 +22,6 @@ LONG_MODULES: Final = {
     "benchmarks/varied/clients.py": "all simulated clients, short functions side by side",
     "codegen/hatch_build.py": "the build hook: hatchling loads one file",
     "kafkawire/capture/exchanges/conversation.py": "one state machine over both directions",
-    "kafkawire/capture/frames/detection.py": "the rules of protocol detection and their costs",
     "kafkawire/capture/jsonl/rows.py": "one native class with its caches, hot",
     "kafkawire/capture/tables/extraction/body_reader.py": "one native class, one hot loop",
     "kafkawire/capture/tcp/flow.py": "one state machine, reassembly of a direction, hot",

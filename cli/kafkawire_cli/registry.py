@@ -79,7 +79,7 @@ VERBS: Final = {
     "codegen": Verb(
         "codegen",
         "codegen",
-        "Generate a Python package of codecs from message schemas.",
+        "Generate a Python package of codecs, or another target, from message schemas.",
     ),
     "version": Verb("version", "version", "Show versions and whether the codecs are compiled."),
 }

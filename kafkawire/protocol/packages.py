@@ -21,7 +21,7 @@ from ..errors import UnknownApiKey
 from ..messages import REGISTRY
 from ..messages.request_header import RequestHeader
 from ..messages.response_header import ResponseHeader
-from ..primitives import MessageIndex, Structure
+from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageIndex, Structure
 from .fields import all_fields, fields_at
 
 OURS: Final = "kafkawire.messages"
@@ -170,3 +170,26 @@ def package_of(cls: type[Structure]) -> Package | None:
     """Find the package of a generated class; None for any other class."""
     owner: Any = cls
     return package_with(owner.__module__)
+
+
+def decode(
+    name: str,
+    version: int,
+    data: bytes,
+    *,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
+) -> Message:
+    """Decode a message body: `decode("FetchRequest", 12, body)`.
+
+    lenient: accept traffic as it is: bytes after the last field, text that is not UTF-8 (kept by
+    surrogateescape), known
+        tags at versions without them. The message's `bent` lists the deviations, and
+        `encode(version, lenient=True)` writes them again.
+
+    Raises DecodeError (with field path and byte offset), UnknownApiKey, UnsupportedVersion.
+    """
+    cls = package.index.load(name)
+    message: Message = cls.decode(data, version, lenient=lenient, limits=limits)
+    return message

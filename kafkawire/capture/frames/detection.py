@@ -20,6 +20,7 @@ from ...primitives import DEFAULT_LIMITS, Reader
 from ...primitives.limits import NO_LIMITS
 from ...protocol.header import decode_request_header, decode_response_header
 from .apis import CLIENT_ID, KAFKA_APIS, Apis
+from .effort import Effort
 
 SIZE: Final = 4
 MIN_REQUEST: Final = 8
@@ -32,33 +33,6 @@ MAX_TRAILING: Final = 4
 
 MAX_INCOMPLETE: Final = 1 << 20
 """The largest incomplete frame that may become proven by more bytes."""
-
-EFFORT: Final = 8
-"""Bytes that a search may decode for each byte searched."""
-
-MIN_EFFORT: Final = 1 << 21
-"""Bytes that any search may decode: twice the largest incomplete frame."""
-
-POSITION_COST: Final = 64
-"""The least cost of checking a position, in bytes decoded; also, as many bytes copied cost as one
-byte decoded.
-"""
-
-
-@final
-class Effort:
-    """The cost budget of a search, in bytes decoded.
-
-    Hostile bytes may look like a frame at every position, and checking each takes as long as
-    decoding the frame.
-    """
-
-    def __init__(self, searched: int) -> None:
-        self.left: int = EFFORT * searched + MIN_EFFORT
-
-    def spend(self, decoded: int, copied: int) -> None:
-        self.left -= POSITION_COST + decoded + copied // POSITION_COST
-
 
 class RequestCandidate(NamedTuple):
     """A plausible request: its size, API key and version."""

@@ -263,9 +263,7 @@ def _prefix(frame: bytes, mark: Mark, apis: Apis) -> InFlightRequest | None:
     )
 
 
-def request_row(
-    frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS, apis: Apis = KAFKA_APIS
-) -> Row:
+def request_row(frame: bytes, mark: Mark, limits: Limits, apis: Apis) -> Row:
     """Decode a request frame (without its size)."""
     return raw_request(frame, mark, limits, apis).decode(limits)
 
