@@ -201,7 +201,7 @@ CONTEXT: Final = (
     "kafkawire/magic_numbers.py",
     "kafkawire/messages/api_key.py",
     "kafkawire/primitives/failure.py",
-    "kafkawire/primitives/registry.py",
+    "kafkawire/primitives/index.py",
     "kafkawire/primitives/shared.py",
     "kafkawire/protocol/error_code.py",
     "kafkawire/protocol/fields.py",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from librt.strings import read_i16_be, read_i32_be
@@ -33,6 +33,7 @@ MAX_TRAILING: Final = 4
 
 MAX_INCOMPLETE: Final = 1 << 20
 """The largest incomplete frame that may become proven by more bytes."""
+
 
 class RequestCandidate(NamedTuple):
     """A plausible request: its size, API key and version."""

@@ -168,15 +168,8 @@ def in_flight_request(row: Row, apis: Apis = KAFKA_APIS) -> InFlightRequest | No
     """Return the in-flight request of a request row; None if its header could not be decoded."""
     if row.api_key is None or row.api_version is None or row.correlation_id is None:
         return None
-    return InFlightRequest(
-        row.api_key,
-        row.api_version,
-        row.correlation_id,
-        row.client_id,
-        row.packet,
-        row.time_ns,
-        apis,
-    )
+    id, client_id, packet = row.correlation_id, row.client_id, row.packet
+    return InFlightRequest(row.api_key, row.api_version, id, client_id, packet, row.time_ns, apis)
 
 
 def raw_request(
@@ -230,7 +223,7 @@ class RequestHeads:
         body = end
         if version >= known.tagged:
             body += 1
-            if body > size or frame[end] != 0:
+            if body <= size and frame[end] != 0:
                 return None
         if body > size:
             return None
@@ -242,9 +235,8 @@ class RequestHeads:
                     return None
                 self._client_bytes, self._client_id = text, text.decode("ascii")
             client_id = self._client_id
-        request = InFlightRequest(
-            key, version, read_i32_be(frame, 4), client_id, packet, time_ns, self._apis
-        )
+        id = read_i32_be(frame, 4)
+        request = InFlightRequest(key, version, id, client_id, packet, time_ns, self._apis)
         return RawFrame(True, frame, packet, time_ns, request, body, "")
 
 
@@ -258,9 +250,8 @@ def _prefix(frame: bytes, mark: Mark, apis: Apis) -> InFlightRequest | None:
     if len(frame) < REQUEST_PREFIX:
         return None
     key, version = int(read_i16_be(frame, 0)), int(read_i16_be(frame, 2))
-    return InFlightRequest(
-        key, version, int(read_i32_be(frame, 4)), None, mark.packet, mark.time_ns, apis
-    )
+    id = int(read_i32_be(frame, 4))
+    return InFlightRequest(key, version, id, None, mark.packet, mark.time_ns, apis)
 
 
 def request_row(frame: bytes, mark: Mark, limits: Limits, apis: Apis) -> Row:
