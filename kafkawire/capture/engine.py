@@ -16,9 +16,8 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
-from ..protocol.packages import OURS
 from .exchanges.conversation import Conversation
-from .frames.apis import apis_of
+from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import Item, LocatedItem
 from .packets.parser import Segments
 from .rows import Row
@@ -56,7 +55,7 @@ class Engine:
     on_end: called for each closed connection after its last item, with the side that was the
     client. by_packet: items identify connections by their first packets, not by number.
     key_log: the secrets of TLS connections; keys may be added to it before their connections.
-    package: the import name of the messages' package.
+    package: the import name of the messages' package; None for Kafka's.
     """
 
     def __init__(
@@ -68,14 +67,14 @@ class Engine:
         brokers: Collection[str] = (),
         by_packet: bool = False,
         key_log: KeyLog | None = None,
-        package: str = OURS,
+        package: str | None = None,
     ) -> None:
         self.ports = frozenset(ports)
         self.brokers = frozenset(map(endpoint, brokers))
         self.on_end = on_end
         self.by_packet = by_packet
         self.limits = limits
-        self._apis = apis_of(package)
+        self._apis = KAFKA_APIS if package is None else apis_of(package)
         self.key_log = KeyLog() if key_log is None else key_log
         self._reassembler = Reassembler(reassembly)
         self._conversations: dict[Connection, LocatedConversation] = {}

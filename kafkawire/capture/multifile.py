@@ -19,7 +19,6 @@ from typing import BinaryIO, Final, Protocol
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
-from ..protocol.packages import OURS
 from .engine import Engine
 from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
@@ -111,7 +110,7 @@ class Traffic:
         watch: Watch | None = None,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
         keylog: KeySource = None,
-        package: str = OURS,
+        package: str | None = None,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
         self.sources = (

@@ -93,7 +93,9 @@ def test_a_state_of_another_version_is_refused() -> None:
 
 LAYOUT = {
     "tcp.flow.Budget": "held holding remembered",
-    "exchanges.client_detection.ClientDetection": "_apis _limits _retry_at _searched _streams _walked",
+    "exchanges.client_detection.ClientDetection": (
+        "_apis _limits _retry_at _searched _streams _walked"
+    ),
     "tcp.connection.Connection": (
         "captured_bytes client closed first_ns first_packet id key last_ns last_packet "
         "out_of_window repeated_bytes reset reset_ns syn_seen totals"

@@ -109,12 +109,19 @@ def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format
 def _bytes(
     name: str, data: bytes, kind: Format, bare: BareBody | None, wanted: Wanted
 ) -> Iterator[Entry]:
+    from kafkawire.capture.frames.apis import KAFKA_APIS, apis_of
     from kafkawire.capture.frames.bare import decode_body, decode_frames
 
     data = inputs.unpacked(data, name)
     if kind is Format.HEX:
         data = _digits(data, name)
-    rows = decode_frames(data) if bare is None else [decode_body(*bare, data)]
+    package = wanted.brokers.package
+    apis = KAFKA_APIS if package is None else apis_of(package)
+    rows: Iterable[Row]
+    if bare is None:
+        rows = decode_frames(data, apis=apis)
+    else:
+        rows = [decode_body(*bare, data, apis=apis)]
     for row in _selected(rows, wanted.where):
         yield Entry(name, None, None, None, row)
 
@@ -156,6 +163,7 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
                 brokers=brokers.addresses,
                 watch=watch,
                 keylog=brokers.keylog,
+                package=brokers.package,
             )
             for items in item_batches(traffic, wanted.where):
                 for found in map(located, items):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,10 +14,14 @@ from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import api_key, complete_api, complete_table, direction_of
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
+from ..input.packages import RegistryOption, registry
 from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
+
+if TYPE_CHECKING:
+    from kafkawire import Registry
 
 
 def decode(  # noqa: PLR0913 - options of the verb
@@ -33,6 +37,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    package: RegistryOption = None,
     api: Annotated[
         str | None,
         typer.Option(
@@ -113,6 +118,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     tcpdump -i any -w - port 9092 | kafkawire decode -
     kafkawire decode 0000001f0019... --format tree
     kafkawire decode body.bin --api Metadata --version 12 --direction response
+    kafkawire decode trace.pcap --registry mine.messages
     kafkawire decode trace*.pcap --table records -o records.parquet
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
 
@@ -121,13 +127,16 @@ def decode(  # noqa: PLR0913 - options of the verb
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
-    brokers, where = known(port, broker, keylog), parse_filter(wanted)
+    messages_of = None if package is None else registry(package)
+    brokers, where = known(port, broker, keylog, package), parse_filter(wanted, package)
     if table or to is not None:
         if shape or api or records or strict:
             raise typer.BadParameter(
                 "not allowed with --format, --api, --records or --strict",
                 param_hint="--table",
             )
+        if package is not None:
+            raise typer.BadParameter("not allowed with --table", param_hint="--registry")
         if jobs > 1:
             raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
         _write_tables(given, table, to, Wanted(brokers, where), view)
@@ -138,7 +147,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     messages = Messages(
         given,
         input_format,
-        _bare(api, version, direction),
+        _bare(api, version, direction, messages_of),
         DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
@@ -235,7 +244,9 @@ def _write_tables(
         raise typer.Exit(2)
 
 
-def _bare(api: str | None, version: int | None, direction: str | None) -> BareBody | None:
+def _bare(
+    api: str | None, version: int | None, direction: str | None, messages_of: Registry | None
+) -> BareBody | None:
     if api is None:
         if version is not None or direction is not None:
             raise typer.BadParameter(
@@ -244,4 +255,5 @@ def _bare(api: str | None, version: int | None, direction: str | None) -> BareBo
         return None
     if version is None:
         raise typer.BadParameter("missing; required by --api", param_hint="--version")
-    return BareBody(api_key(api), version, direction_of(direction or "request"))
+    key = api_key(api, registry=messages_of)
+    return BareBody(key, version, direction_of(direction or "request"))
