@@ -149,7 +149,7 @@ def _declare(functions: Sequence[CFunction]) -> None:
     """Tell mypyc which calls are of functions in C."""
     try:
         from mypyc.ir import ops, rtypes
-        from mypyc.primitives.index import function_op, function_ops
+        from mypyc.primitives.registry import function_op, function_ops
     except ImportError:  # no mypyc, or one that has them elsewhere
         return
     types = {

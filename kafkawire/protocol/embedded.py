@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Structure
 from .fields import fields_at
 from .json_form import Json
-from .kinds import KINDS, read_payload, recognise
+from .kinds import read_payload, recognise
 from .payload import Payload, decoded_name, json_name
 from .places import ASSIGNMENT, METADATA, PROTOCOL_TYPE, USER_DATA, Place, Places, places_of
 
@@ -165,7 +165,7 @@ def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | N
     if kind is None:
         return None
     own = carried.place.own
-    payload = read_payload(carried.path, kind, carried.value, limits, own or KINDS)
+    payload = read_payload(carried.path, kind, carried.value, limits, own)
     if own is not None:
         return payload
     inner = _inner(payload, carried.name, limits)
@@ -213,4 +213,4 @@ def _inner(payload: Payload, name: str | None, limits: Limits) -> Payload | None
     data = getattr(payload.value, attribute, None)
     if not data or kind is None:
         return None
-    return read_payload(f"{payload.path}.{attribute}", kind, data, limits, KINDS)
+    return read_payload(f"{payload.path}.{attribute}", kind, data, limits)

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 from ..errors import (
     DecodeError,
     InvalidLength,
-    InvalidValue,
     LimitExceeded,
     TrailingBytes,
     Truncated,
@@ -31,6 +30,7 @@ from .error_code import ErrorCode
 from .header import (
     decode_request_header,
     decode_response_header,
+    own_fields,
     request_header_version,
     response_header_version,
 )
@@ -258,38 +258,34 @@ def encode_frame_buffers(
     body = message.encode_buffers(version, lenient=lenient)
     if info.type == "request":
         header_version = request_header_version(info.api_key, version, package)
-        fields = {
-            "request_api_key": info.api_key,
-            "request_api_version": version,
-            "correlation_id": correlation_id,
-            # Kafka's version 0 has none
-            "client_id": client_id if header_version or package.own_request_header else "",
-            "unknown_tags": header_tags,
-        }
-        cls, own = package.request_header, package.own_request_header
+        made = (
+            package.request_header(
+                request_api_key=info.api_key,
+                request_api_version=version,
+                correlation_id=correlation_id,
+                **own_fields(package.request_header, client_id, header_tags, header),
+            )
+            if package.own_request_header or header
+            else package.request_header(
+                request_api_key=info.api_key,
+                request_api_version=version,
+                correlation_id=correlation_id,
+                client_id=client_id if header_version else "",  # header 0 has none
+                unknown_tags=header_tags,
+            )
+        )
+        head = made.encode(header_version, lenient=lenient)
     else:
         header_version = response_header_version(info.api_key, version, package)
-        fields = {"correlation_id": correlation_id, "unknown_tags": header_tags}
-        cls, own = package.response_header, package.own_response_header
-    if own:
-        fields = _own_fields(cls, fields, header)
-    head = cls(**fields).encode(header_version, lenient=lenient and info.type == "request")
+        made = (
+            package.response_header(
+                correlation_id=correlation_id,
+                **own_fields(package.response_header, None, header_tags, header),
+            )
+            if package.own_response_header or header
+            else package.response_header(correlation_id=correlation_id, unknown_tags=header_tags)
+        )
+        head = made.encode(header_version)
     size = len(head) + sum([len(piece) for piece in body])
     body[0] = size.to_bytes(SIZE, "big") + head + body[0]
     return body
-
-
-def _own_fields(
-    cls: Any, fields: dict[str, object], more: Mapping[str, object] | None
-) -> dict[str, object]:
-    """Return the fields of a package's own header: those given that it has, and others.
-
-    Raises InvalidValue for one that is given and that it does not have.
-    """
-    known = frozenset(cls.__match_args__)
-    for name, value in (*fields.items(), *(more or {}).items()):
-        if name not in known and (value is not None or (more and name in more)):
-            raise InvalidValue(f"has no field {name!r}", cls.__name__)
-    given = {**fields, **(more or {})}
-    optional = ("client_id", "unknown_tags")  # where they are not given, their default
-    return {n: v for n, v in given.items() if n in known and (v is not None or n not in optional)}

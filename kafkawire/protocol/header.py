@@ -13,12 +13,13 @@ supports them (KIP-511).
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-from ..errors import DecodeError, InvalidText, Truncated, UnknownApiKey
+from ..errors import DecodeError, InvalidText, InvalidValue, Truncated, UnknownApiKey
 from ..messages.request_header import RequestHeader
 from ..messages.response_header import ResponseHeader
-from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader
+from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader, Tags
 from .packages import KAFKA, Package
 
 REQUEST_PREFIX: Final = 8
@@ -125,3 +126,22 @@ def _located(error: Exception, name: str, reader: Reader) -> DecodeError:
     if isinstance(error, UnicodeDecodeError):
         return InvalidText("the client id is not UTF-8", name, at - len(error.object) + error.start)
     return Truncated("the data ends inside the header", name, len(reader.data))
+
+
+def own_fields(
+    cls: Any, client_id: str | None, tags: Tags, more: Mapping[str, object] | None
+) -> dict[str, object]:
+    """Return the fields of a header of a package's own, beside those that every header begins with.
+
+    Raises InvalidValue for one that the header's class does not have.
+    """
+    fields: dict[str, object] = {}
+    if client_id is not None:
+        fields["client_id"] = client_id
+    if tags is not None:
+        fields["unknown_tags"] = tags
+    fields.update(more or {})
+    for name in fields:
+        if name not in cls.__match_args__:
+            raise InvalidValue(f"has no field {name!r}", cls.__name__)
+    return fields

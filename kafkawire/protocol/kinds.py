@@ -39,10 +39,14 @@ class Kind(NamedTuple):
 
 
 def read_payload(
-    path: str, kind: str, data: bytes, limits: Limits, kinds: Mapping[str, Kind]
+    path: str,
+    kind: str,
+    data: bytes,
+    limits: Limits,
+    kinds: Mapping[str, Kind] | None = None,
 ) -> Payload:
-    """Decode bytes of one of some kinds; a fault is in `error`."""
-    known = kinds[kind]
+    """Decode bytes of one of some kinds, Kafka's if not given; a fault is in `error`."""
+    known = (KINDS if kinds is None else kinds)[kind]
     try:
         version, read_as, value = known.read(data, limits)
     except WireError as error:

@@ -143,14 +143,14 @@ _packages: Final[dict[str, Package]] = {OURS: KAFKA}
 
 
 def package_named(name: str) -> Package:
-    """Import a generated package, once.
+    """Import a generated package.
 
     Raises ModuleNotFoundError, and ValueError for a package that was not generated, or by a
     version of kafkawire too old, or whose headers cannot be used.
     """
+    index = getattr(import_module(name), "REGISTRY", None)
     found = _packages.get(name)
-    if found is None:
-        index = getattr(import_module(name), "REGISTRY", None)
+    if found is None or found.index is not index:  # a package may be reloaded
         if not isinstance(index, MessageIndex) or index.package != name:
             raise ValueError(f"{name} is not a package that kafkawire codegen generates")
         found = _packages[name] = Package(index)

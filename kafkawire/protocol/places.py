@@ -183,7 +183,7 @@ def _read_declared(
     return Reading(version, version, decode_at(index.load(name), data, start, version, limits))
 
 
-_declared: Final[dict[str, Places]] = {KAFKA.name: PLACES}
+_declared: Final[dict[Package, Places]] = {KAFKA: PLACES}
 _of_classes: Final[dict[type[Structure], tuple[Place, ...]]] = {}
 
 
@@ -192,13 +192,13 @@ def places_in(package: Package) -> Places:
 
     Raises ValueError for a list that does not fit the package.
     """
-    found = _declared.get(package.name)
+    found = _declared.get(package)
     if found is None:
         name = f"{package.name}.payloads"
         listed: Any = {}
         if find_spec(name) is not None:
             listed = getattr(import_module(name), "PAYLOADS", {})
-        found = _declared[package.name] = declared_places(package, listed)
+        found = _declared[package] = declared_places(package, listed)
     return found
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from kafkawire_codegen.model import Message
+
 from ..errors import DecodeError, TrailingBytes, UnsupportedVersion, counted
 from ..primitives import DEFAULT_LIMITS, Bent, Limits
 from ..protocol.packages import OURS
@@ -43,12 +45,15 @@ class Parsed:
     package: str = OURS
 
 
-@lru_cache(GRAPHS_KEPT)
 def construct_of(name: str, version: int, package: str = OURS) -> Place:
     """Make the construct of a message at a version; UnknownApiKey, UnsupportedVersion."""
-    message = message_model(name, package)
+    return _construct(message_model(name, package), version)
+
+
+@lru_cache(GRAPHS_KEPT)
+def _construct(message: Message, version: int) -> Place:
     if version not in message.versions:
-        raise UnsupportedVersion(f"{name} has versions {message.versions}, not {version}")
+        raise UnsupportedVersion(f"{message.name} has versions {message.versions}, not {version}")
     return graph(message, version)
 
 

@@ -19,7 +19,6 @@ from ..protocol.packages import OURS
 MODELS_KEPT: Final = 64
 
 
-@lru_cache(MODELS_KEPT)
 def message_model(name: str, package: str = OURS) -> model.Message:
     """Read the schema of one message; UnknownApiKey if there is none.
 
@@ -31,7 +30,17 @@ def message_model(name: str, package: str = OURS) -> model.Message:
         text = known.get(name)
         if text is None:
             raise UnknownApiKey(f"unknown message {name!r}")
-        return facts.read(text)
+        return _from_facts(text)
+    return _from_schema(name)
+
+
+@lru_cache(MODELS_KEPT)
+def _from_facts(text: str) -> model.Message:
+    return facts.read(text)
+
+
+@lru_cache(MODELS_KEPT)
+def _from_schema(name: str) -> model.Message:
     path = schemas_dir() / f"{name}.json"
     if not name.isalnum() or not path.is_file():
         raise UnknownApiKey(f"unknown message {name!r}")

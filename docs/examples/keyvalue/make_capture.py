@@ -1,4 +1,4 @@
-"""Writes keyvalue.pcap: a client of the key-value protocol and its server, on one TCP connection."""
+"""Writes keyvalue.pcap: a client of the key-value protocol and its server, in one connection."""
 
 import struct
 

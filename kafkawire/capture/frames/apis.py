@@ -177,7 +177,8 @@ _known: Final[dict[str, Apis]] = {KAFKA.name: KAFKA_APIS}
 
 def apis_of(name: str) -> Apis:
     """Return the APIs of a package by its import name; raises as `package_named` does."""
+    package = package_named(name)
     found = _known.get(name)
-    if found is None:
-        found = _known[name] = Apis(package_named(name))
+    if found is None or found.package is not package:
+        found = _known[name] = Apis(package)
     return found
