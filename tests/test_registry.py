@@ -79,9 +79,9 @@ def test_errors_name_field_and_byte(store: Registry) -> None:
     with pytest.raises(Truncated) as caught:
         store.decode("PutRequest", 1, data[:9])
     assert (caught.value.path, caught.value.offset) == ("PutRequest.entries[0].value", 9)
-    misplaced = b"\x02b\x02\x02k\x01\x01\x01\x00\x04\x00\x00\x00\x00"
+    short = b"\x02b\x02\x02k\x01\x01\x01\x00\x04" + bytes(8)
     with pytest.raises(InvalidTag) as tag:
-        store.load("PutRequest").decode(misplaced + b"\0", 1)
+        store.load("PutRequest").decode(short + b"\0", 1)
     assert tag.value.path == "PutRequest.entries[0].ttl_ms"
     refused: EncodeError
     with pytest.raises(InvalidValue) as wrong:
