@@ -31,7 +31,13 @@ def test_a_protocol_from_schemas_to_the_command_line(tmp_path: Path) -> None:
             assert (ran.returncode, ran.stderr) == (0, ""), line
             assert not shown or agrees(shown, ran.stdout), f"{line}\n{ran.stdout}"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", f"import sys; sys.path.append('')\n{''.join(example)}"],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            f"import sys; sys.path.append('')\n{''.join(example)}",
+        ],
         cwd=folder,
         env=playground.environment,
         capture_output=True,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from . import naming
 from .model import EMPTY_STRUCT, Field, Message, Struct
 from .versions import NONE, Versions
 from .wire_types import WIRE_TYPES
@@ -48,7 +49,6 @@ def _field(field: Field) -> dict[str, Any]:
     """Write a field; what is as in most fields is left out."""
     made = {
         "name": field.kafka_name,
-        "attribute": field.attribute,
         "type": field.type,
         "versions": str(field.versions),
         "nullable": str(field.nullable),
@@ -119,7 +119,7 @@ def _read_field(made: dict[str, Any], structs: dict[str, Struct]) -> Field:
     element = made["type"].removeprefix("[]")
     return Field(
         kafka_name=made["name"],
-        attribute=made["attribute"],
+        attribute=naming.attribute(made["name"]),
         is_array=element != made["type"],
         wire=WIRE_TYPES.get(element),
         struct=structs.get(element),
