@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -111,8 +111,7 @@ def explain(  # noqa: PLR0913 - options of the verb
                 param_hint="--packet, --exchange",
             )
         brokers = known(port, broker, keylog, package)
-        wanted = Captured(hexadecimal, packet, exchange, brokers, messages)
-        _explain_captured(wanted, tree, show_secrets)
+        _explain_captured(hexadecimal, packet, exchange, brokers, tree, show_secrets)
         return
     if port or broker or keylog:
         raise typer.BadParameter(
@@ -134,19 +133,15 @@ def explain(  # noqa: PLR0913 - options of the verb
 # -- captured messages
 
 
-class Captured(NamedTuple):
-    """Messages to explain: the arguments and the options that say which; and their package."""
-
-    given: list[str]
-    packet: int | None
-    exchange: int | None
-    brokers: Known
-    messages: Registry
-
-
-def _explain_captured(wanted: Captured, tree: bool, secrets: bool) -> None:
+def _explain_captured(
+    given: list[str],
+    packet: int | None,
+    exchange: int | None,
+    brokers: Known,
+    tree: bool,
+    secrets: bool,
+) -> None:
     """Explain the messages that end in a packet, or their exchanges."""
-    given, packet, exchange, brokers, messages = wanted
     if len(given) != 1 or (packet is not None and exchange is not None):
         what = "one capture file" if len(given) != 1 else "one of --packet and --exchange"
         raise typer.BadParameter(f"expected {what}", param_hint="--packet, --exchange")
@@ -156,7 +151,7 @@ def _explain_captured(wanted: Captured, tree: bool, secrets: bool) -> None:
     except InputError as error:
         refuse("explain", error)
         raise typer.Exit(2) from None
-    if not _show_captured(found, messages, tree, secrets):
+    if not _show_captured(found, registry(brokers.package), tree, secrets):
         raise typer.Exit(UNDECODABLE)
 
 

@@ -33,17 +33,6 @@ class Verdict(NamedTuple):
     body_version: int | None
 
 
-def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
-    """Decode a valid body; None if it is not, and the caller has to find out why."""
-    reader = Reader(frame, body, limits=limits)
-    try:
-        message: Message = cls.decode_from(reader, version)
-        message.bent = reader.finish()
-    except (IndexError, ValueError):
-        return None
-    return message
-
-
 def request_verdict(
     apis: Apis, key: int, version: int, frame: bytes, end: int, limits: Limits
 ) -> Verdict:

@@ -14,10 +14,11 @@ from typing import Any, Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from ...primitives import DEFAULT_LIMITS, Limits
+from ...primitives import DEFAULT_LIMITS, Limits, Message
+from ...primitives.reader import Reader
 from ..rows import Located, Row, Status
 from .apis import KAFKA_APIS, Apis
-from .bodies import read_body, request_verdict, response_verdict
+from .bodies import request_verdict, response_verdict
 
 
 @final
@@ -171,6 +172,17 @@ def with_header(row: Row, request: InFlightRequest) -> Row:
         correlation_id=request.correlation_id,
         client_id=request.client_id,
     )
+
+
+def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
+    """Decode a valid body; None if it is not, and the caller has to find out why."""
+    reader = Reader(frame, body, limits=limits)
+    try:
+        message: Message = cls.decode_from(reader, version)
+        message.bent = reader.finish()
+    except (IndexError, ValueError):
+        return None
+    return message
 
 
 def _request(raw: RawFrame, limits: Limits) -> Row:
