@@ -34,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 def put(store: Registry, **fields: Any) -> Any:
     cls = store.load("PutRequest")
-    entry = sys.modules[cls.__module__].Entry  # type: ignore[attr-defined]
+    entry = sys.modules[cls.__module__].Entry
     return cls(bucket="b", entries=[entry(**{"key": "k", **fields})])
 
 

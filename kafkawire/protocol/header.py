@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ..errors import DecodeError, InvalidText, InvalidValue, Truncated, UnknownApiKey
-from ..messages.request_header import RequestHeader
-from ..messages.response_header import ResponseHeader
 from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader, Tags
 from .packages import KAFKA, Package
 
@@ -28,17 +26,23 @@ REQUEST_PREFIX: Final = 8
 
 
 class RequestHead(NamedTuple):
-    """A decoded request header; `end` is the index of the first byte of the body."""
+    """A decoded request header; `end` is the index of the first byte of the body.
 
-    header: RequestHeader
+    header: a RequestHeader, Kafka's or the package's own.
+    """
+
+    header: Any
     header_version: int
     end: int
 
 
 class ResponseHead(NamedTuple):
-    """A decoded response header; `end` is the index of the first byte of the body."""
+    """A decoded response header; `end` is the index of the first byte of the body.
 
-    header: ResponseHeader
+    header: a ResponseHeader, Kafka's or the package's own.
+    """
+
+    header: Any
     header_version: int
     end: int
 
@@ -84,7 +88,7 @@ def decode_request_header(
         header_version = package.usual_header_version
     reader = Reader(data, start, lenient=lenient, limits=limits)
     try:
-        header: RequestHeader = package.request_header.decode_from(reader, header_version)
+        header: Any = package.request_header.decode_from(reader, header_version)
     except (IndexError, UnicodeDecodeError, DecodeError) as error:
         raise _located(error, "RequestHeader", reader) from None
     if reader.invalid_text:
@@ -109,7 +113,7 @@ def decode_response_header(
     header_version = response_header_version(api_key, api_version, package)
     reader = Reader(data, start, limits=limits)
     try:
-        header: ResponseHeader = package.response_header.decode_from(reader, header_version)
+        header: Any = package.response_header.decode_from(reader, header_version)
     except (IndexError, DecodeError) as error:
         raise _located(error, "ResponseHeader", reader) from None
     return ResponseHead(header, header_version, reader.pos)

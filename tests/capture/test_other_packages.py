@@ -158,14 +158,12 @@ LOCK = {
     "apiKey": 17, "type": "request", "name": "LockRequest", "validVersions": "0",
     "flexibleVersions": "none", "fields": [{"name": "Key", "type": "string", "versions": "0+"}],
 }  # fmt: skip
-LOCKED = LOCK | {
-    "type": "response", "name": "LockResponse",
-    "fields": [{"name": "ErrorCode", "type": "int16", "versions": "0+"}],
-}  # fmt: skip
+ERROR_CODE = {"name": "ErrorCode", "type": "int16", "versions": "0+"}
+LOCKED = LOCK | {"type": "response", "name": "LockResponse", "fields": [ERROR_CODE]}  # fmt: skip
 FREE = LOCK | {"apiKey": 18, "name": "FreeRequest", "validVersions": "0-1"}
 FREED = LOCKED | {
     "apiKey": 18, "name": "FreeResponse", "validVersions": "0-1",
-    "fields": [*LOCKED["fields"], {"name": "Key", "type": "string", "versions": "1+"}],
+    "fields": [ERROR_CODE, {"name": "Key", "type": "string", "versions": "1+"}],
 }  # fmt: skip
 
 

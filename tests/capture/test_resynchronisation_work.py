@@ -19,7 +19,7 @@ from kafkawire.capture.files import resynchronisation as resync
 from kafkawire.capture.files.pcap import PcapDecoder
 from kafkawire.capture.files.pcapng import PcapngDecoder
 from kafkawire.capture.frames import detection
-from kafkawire.capture.frames.effort import MIN_EFFORT
+from kafkawire.capture.frames.effort import MIN_EFFORT, Effort
 from kafkawire.primitives import DEFAULT_LIMITS
 from tests.capture import wire
 
@@ -186,7 +186,7 @@ def test_the_effort_of_one_search_is_bounded() -> None:
     limit = DEFAULT_LIMITS.max_frame_bytes
     found = detection.scan_request(data, limit).found
     assert found is None or not found.proven
-    effort = detection.Effort(1000)
+    effort = Effort(1000)
     for at in range(0, len(data), len(head) + 4 + 2 * names):
         detection.check_request(data, at, limit, effort)
         if effort.left < 0:
