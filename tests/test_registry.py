@@ -96,6 +96,13 @@ def test_errors_name_field_and_byte(store: Registry) -> None:
         assert (type(again), str(again)) == (type(error), str(error))
 
 
+def test_messages_explain_themselves(store: Registry) -> None:
+    text = store.load("GetRequest").__doc__
+    assert text is not None
+    assert text.startswith("Asks for the value of a key.")
+    assert "revision (1): The revision to read; -1 for the newest." in text
+
+
 def test_messages_can_be_pickled(store: Registry) -> None:
     message = store.decode("PutRequest", 1, put(store).encode(1) + b"!", lenient=True)
     again = pickle.loads(pickle.dumps(message))
