@@ -77,6 +77,10 @@ def test_captures_are_decoded_with_the_package() -> None:
     assert run("decode", *options, "--rotated").stdout == done.stdout
     tree = run("decode", *options, "--format", "tree", "--filter", "api == Put").stdout
     assert 'title: "Notes"' in tree
+    rows = run("decode", *options, "--table", "messages", "--filter", "api == Put").stdout
+    bodies = [json.loads(json.loads(line)["body"]) for line in rows.splitlines()]
+    assert bodies[0]["entries"][1]["valueDecoded"]["value"]["title"] == "Notes"
+    assert bodies[1] == {"errorCode": 0, "revision": 7}
     table = run("decode", *options, "--format", "table").stdout
     assert "bucket=notes key=k2" in table
 
@@ -143,7 +147,10 @@ def test_a_package_that_cannot_be_used_is_a_usage_error(verb: str, name: str, re
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["decode", "keyvalue.pcap", "--table", "messages"], "not allowed with --table"),
+        (
+            ["decode", "keyvalue.pcap", "--table", "records"],
+            "table 'records' has only Kafka's messages",
+        ),
         (["decode", "keyvalue.pcap", "--filter", "api == Fetch"], "unknown API 'Fetch'"),
         (["decode", "keyvalue.pcap", "--filter", "group == g"], "unknown field 'group'"),
         (["decode", "00", "--api", "Fetch", "--version", "0"], "unknown API 'Fetch'"),

@@ -135,8 +135,6 @@ def decode(  # noqa: PLR0913 - options of the verb
                 "not allowed with --format, --api, --records or --strict",
                 param_hint="--table",
             )
-        if package is not None:
-            raise typer.BadParameter("not allowed with --table", param_hint="--registry")
         if jobs > 1:
             raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
         _write_tables(given, table, to, Wanted(brokers, where), view)
