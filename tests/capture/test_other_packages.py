@@ -296,3 +296,22 @@ def test_located_rows_of_scenarios(folder: Path, store: Registry, tmp_path: Path
     for one in found:
         by_connection.setdefault(one.connection, []).append(one.row)
     assert [summary(rows) for rows in by_connection.values()] == [BOTH] * 3
+
+
+def test_a_search_does_not_depend_on_the_number_of_apis(tmp_path: Path) -> None:
+    """Requests are looked for by sets of bytes, one for each first byte of their keys."""
+    many = [
+        ECHO | {"apiKey": key, "name": f"Echo{key}Request", "headerVersions": {"0+": 1}}
+        for key in (0, 1, 2, 34, 255, 256, 32767)
+    ]
+    with generated(tmp_path, "many_a", *many):
+        registry, apis = Registry("many_a"), apis_of("many_a")
+        assert apis.ahead.pattern.count(b"[\\x") == 3 + 4, "sets of keys; size, version, id"
+        for key in (0, 255, 256, 32767):
+            message = registry.load(f"Echo{key}Request")(text="hello")
+            frame = registry.encode_frame(message, 1, 7, client_id="me")
+            found = find_request(b"\0" * 5 + frame, LIMIT, apis)
+            assert found is not None
+            assert (found.at, found.proven) == (5, True), key
+        wrong = frame[:4] + b"\x7f\xfe" + frame[6:]
+        assert find_request(wrong, LIMIT, apis) is None

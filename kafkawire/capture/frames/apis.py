@@ -156,17 +156,23 @@ def _all_have_client_ids(package: Package) -> bool:
 
 
 def _ahead(package: Package) -> re.Pattern[bytes]:
-    """Make the pattern of a size, the API key and version of a request, and a correlation id."""
-    choices = []
+    """Make the pattern of a size, the API key of a request, a version, and a correlation id.
+
+    Keys with the same first byte are one set, so that a search does not depend on their number.
+    """
+    keys: dict[int, list[int]] = {}
+    newest = 0
     for info in package.index:
         if info.type == "request" and info.api_key is not None:
-            high, low = divmod(info.last, 256)
-            key = re.escape(info.api_key.to_bytes(2, "big", signed=True))
-            last = re.escape(bytes([high or low]))
-            versions = rb"[\x00-" + last + rb"]." if high else rb"\x00[\x00-" + last + rb"]"
-            choices.append(key + versions)
+            keys.setdefault(info.api_key >> 8, []).append(info.api_key & 0xFF)
+            newest = max(newest, info.last)
+    choices = [
+        b"\\x%02x[%s]" % (high, b"".join([b"\\x%02x" % low for low in sorted(lows)]))
+        for high, lows in sorted(keys.items())
+    ]
     apis = b"(?:" + b"|".join(choices) + b")" if choices else b"(?!)"
-    return re.compile(b"(?=" + _SIZE_AHEAD + apis + _ID_AHEAD + b")", re.DOTALL)
+    versions = b"[\\x00-\\x%02x]." % (newest >> 8)
+    return re.compile(b"(?=" + _SIZE_AHEAD + apis + versions + _ID_AHEAD + b")", re.DOTALL)
 
 
 KAFKA_APIS: Final = Apis(KAFKA)
