@@ -7,10 +7,10 @@ that compares them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.packages import OURS
-from ...registry import Registry
 from ..exchanges.exchanges import Ended
 from ..files.source import Watch
 from ..filters import Filter, parse
@@ -21,6 +21,9 @@ from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..tls.keylog import KeySource
 from .messages import Names
 from .selecting import Selection
+
+if TYPE_CHECKING:
+    from ...registry import Registry
 
 
 def decode_capture(  # noqa: PLR0913 - options of a reader, by name

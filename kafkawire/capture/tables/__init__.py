@@ -12,13 +12,12 @@ Of the capture engine, this package alone imports pyarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.packages import OURS
-from ...registry import Registry
 from ..files.source import Watch
 from ..filters import Filter, parse
 from ..frames.decoding import LocatedItem
@@ -33,6 +32,9 @@ from .context import Context
 from .filtering import check, filtered
 from .multiple import read_together
 from .passes import EXCHANGES, RECORDS
+
+if TYPE_CHECKING:
+    from ...registry import Registry
 
 BATCH_ROWS: Final = 4096
 """Rows of a record batch at most, unless the caller says otherwise."""
