@@ -30,6 +30,7 @@ from kafkawire.display import csv_text
 from ..input import sources as captures
 from ..input.filters import usage_errors
 from ..input.names import unknown_table
+from ..input.packages import OPTION as REGISTRY
 from ..input.packages import registry
 from ..input.progress import progress
 from ..pipes import make_private
@@ -64,19 +65,14 @@ def write(
     import_arrow()
     from kafkawire.capture import tables
     from kafkawire.capture.tables.redaction import redacted
-    from kafkawire.errors import FilterError
 
     for name in names:
         if name not in tables.TABLES:
             raise unknown_table(name)
-    messages = None if brokers.package is None else registry(brokers.package)
+        if brokers.package is not None and name not in tables.OF_ANY_PACKAGE:
+            raise typer.BadParameter(f"{name} has only Kafka's messages", param_hint=REGISTRY)
     with usage_errors():
-        try:
-            tables.checked(where, names, brokers.package)
-        except FilterError:
-            raise
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--registry") from None
+        tables.checked(where, names, brokers.package)
     files = _files(list(dict.fromkeys(names)), output)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
@@ -100,7 +96,7 @@ def write(
             secrets=view.secrets,
             watch=watch,
             where=where,
-            registry=messages,
+            registry=None if brokers.package is None else registry(brokers.package),
         )
         to = {name: opened.enter_context(_opened(name, file)) for name, file in files.items()}
         for name, batch in batches:
