@@ -149,7 +149,7 @@ def test_a_package_that_cannot_be_used_is_a_usage_error(verb: str, name: str, re
     [
         (
             ["decode", "keyvalue.pcap", "--table", "records"],
-            "table 'records' has only Kafka's messages",
+            "records has only Kafka's messages",
         ),
         (["decode", "keyvalue.pcap", "--filter", "api == Fetch"], "unknown API 'Fetch'"),
         (["decode", "keyvalue.pcap", "--filter", "group == g"], "unknown field 'group'"),
