@@ -242,13 +242,13 @@ def test_a_snapshot_continues_with_the_package(folder: Path, store: Registry) ->
     assert [located(one).row for one in items] == whole
 
 
-def test_bare_frames_and_bodies(store: Registry, apis: Apis) -> None:
+def test_bare_frames_and_bodies(store: Registry) -> None:
     data = b"".join(frame for _, frame in frames(store))
-    assert summary(decode_frames(data, apis=apis)) == BOTH
-    row = decode_body(1, 1, "request", b"\x02b\x02k\x00", apis=apis)
+    assert summary(decode_frames(data, registry=store)) == BOTH
+    row = decode_body(1, 1, "request", b"\x02b\x02k\x00", registry=store)
     assert (row.api_name, row.message) == ("Get", store.load("GetRequest")(bucket="b", key="k"))
     with pytest.raises(UnknownApiKey):
-        decode_body(3, 0, "request", b"", apis=apis)
+        decode_body(3, 0, "request", b"", registry=store)
 
 
 def test_filters_know_the_package(folder: Path, store: Registry) -> None:

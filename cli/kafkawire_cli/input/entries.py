@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
 from .inputs import Entry, Format, InputError
+from .packages import registry
 from .progress import progress
 from .sources import Known
 
@@ -109,19 +110,18 @@ def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format
 def _bytes(
     name: str, data: bytes, kind: Format, bare: BareBody | None, wanted: Wanted
 ) -> Iterator[Entry]:
-    from kafkawire.capture.frames.apis import KAFKA_APIS, apis_of
     from kafkawire.capture.frames.bare import decode_body, decode_frames
 
     data = inputs.unpacked(data, name)
     if kind is Format.HEX:
         data = _digits(data, name)
     package = wanted.brokers.package
-    apis = KAFKA_APIS if package is None else apis_of(package)
+    messages = None if package is None else registry(package)
     rows: Iterable[Row]
     if bare is None:
-        rows = decode_frames(data, apis=apis)
+        rows = decode_frames(data, registry=messages)
     else:
-        rows = [decode_body(*bare, data, apis=apis)]
+        rows = [decode_body(*bare, data, registry=messages)]
     for row in _selected(rows, wanted.where):
         yield Entry(name, None, None, None, row)
 

@@ -6,15 +6,19 @@ Law: the rows are those of a capture with the same frames, but with `packet` 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...errors import DecodeError, UnknownApiKey
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.frame import SIZE, Body, decode_request_body, decode_response_body
 from ..rows import Row, Status
-from .apis import KAFKA_APIS, Apis
+from .apis import KAFKA_APIS, Apis, apis_of
 from .decoding import InFlightRequest
 from .detection import Confidence, check_response
 from .framing import Mark, in_flight_request, request_row, response_row
+
+if TYPE_CHECKING:
+    from ...registry import Registry
 
 NO_PACKET = Mark(0, 0, 0)
 
@@ -24,13 +28,14 @@ def decode_frames(
     *,
     response_to: tuple[int, int] | None = None,
     limits: Limits = DEFAULT_LIMITS,
-    apis: Apis = KAFKA_APIS,
+    registry: Registry | None = None,
 ) -> Iterator[Row]:
     """Decode size-delimited frames, one after another: requests, and responses to earlier requests.
 
     response_to: API key and version of the requests, if all frames are responses. `packet` is 0 in
-    every row. apis: those of the package.
+    every row. registry: the package of the messages, if they are not Kafka's.
     """
+    apis = _apis(registry)
     in_flight: dict[int, InFlightRequest] = {}
     at = 0
     while at < len(data):
@@ -51,6 +56,10 @@ def decode_frames(
                 in_flight[request.correlation_id] = request
             yield row
         at += SIZE + size
+
+
+def _apis(registry: Registry | None) -> Apis:
+    return KAFKA_APIS if registry is None else apis_of(registry.name)
 
 
 def _id(frame: bytes) -> int:
@@ -90,9 +99,13 @@ def decode_body(
     direction: str,
     data: bytes,
     limits: Limits = DEFAULT_LIMITS,
-    apis: Apis = KAFKA_APIS,
+    registry: Registry | None = None,
 ) -> Row:
-    """Decode a bare body, without size and header. Raises UnknownApiKey."""
+    """Decode a bare body, without size and header. Raises UnknownApiKey.
+
+    registry: as in `decode_frames`.
+    """
+    apis = _apis(registry)
     package = apis.package
     known = package.index.find(direction, api_key)
     if known is None:
