@@ -77,8 +77,8 @@ def test_captures_are_decoded_with_the_package() -> None:
     assert run("decode", *options, "--rotated").stdout == done.stdout
     tree = run("decode", *options, "--format", "tree", "--filter", "api == Put").stdout
     assert 'title: "Notes"' in tree
-    rows = run("decode", *options, "--table", "messages", "--filter", "api == Put").stdout
-    bodies = [json.loads(json.loads(line)["body"]) for line in rows.splitlines()]
+    lines = run("decode", *options, "--table", "messages", "--filter", "api == Put").stdout
+    bodies = [json.loads(json.loads(line)["body"]) for line in lines.splitlines()]
     assert bodies[0]["entries"][1]["valueDecoded"]["value"]["title"] == "Notes"
     assert bodies[1] == {"errorCode": 0, "revision": 7}
     table = run("decode", *options, "--format", "table").stdout
