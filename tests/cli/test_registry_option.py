@@ -6,14 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from kafkawire import Registry
+from kafkawire.records import BatchBuilder
 from kafkawire_cli.main import app
-from tests.generated import keyvalue, write_capture
+from tests.capture.written import Scenario
+from tests.generated import generated, keyvalue, write_capture
 
 PUT = json.dumps({"bucket": "b", "entries": [{"key": "k", "contentType": "text"}]})
 
@@ -164,3 +168,49 @@ def test_usage_errors_name_what_the_package_has(arguments: list[str], reason: st
     done = run(*arguments, "--registry", "keyvalue.messages")
     assert done.exit_code == 2
     assert reason in " ".join(done.stderr.split())
+
+
+APPEND = {
+    "apiKey": 0, "type": "request", "name": "AppendRequest", "validVersions": "0",
+    "flexibleVersions": "0+",
+    "fields": [
+        {"name": "Records", "type": "string", "versions": "0+"},
+        {"name": "Log", "type": "Log", "versions": "0+", "fields": [
+            {"name": "Entries", "type": "records", "versions": "0+"},
+            {"name": "More", "type": "records", "versions": "0+", "taggedVersions": "0+", "tag": 0},
+        ]},
+    ],
+}  # fmt: skip
+
+
+def test_records_of_a_packages_own_are_shown_and_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A field that is named as Kafka's records is no records; one inside a struct is."""
+    batch = BatchBuilder(base_offset=0)
+    batch.append(b"key", b"secret value")
+    data = batch.build()
+    text = b64encode(data).decode()
+    with generated(tmp_path, "append_a", APPEND):
+        messages = Registry("append_a")
+        fields = {"records": "plain", "log": {"entries": text}}
+        request = messages.from_json("AppendRequest", 0, fields)
+        scenario = Scenario().send(0, messages.encode_frame(request, 0, 1, client_id="c"))
+        scenario.save(tmp_path / "append.pcap")
+        monkeypatch.chdir(tmp_path)
+        options = ["decode", "--registry", "append_a", "append.pcap"]
+        shown = json.loads(run(*options, "--records").stdout)
+        assert shown["body"] == fields
+        records, more = shown["records"]
+        assert (more["path"], more["records"]) == ("log.more", 0)
+        assert (records["path"], records["records"]) == ("log.entries", 1)
+        assert records["content"][0]["value"] == {"text": "secret value"}
+        for form in ("jsonl", "tree"):
+            hidden = run(*options, "--records", "--redact", "--format", form)
+            assert hidden.exception is None
+            assert text not in hidden.stdout
+            assert "secret value" not in hidden.stdout
+            assert "plain" in hidden.stdout
+        table = run(*options, "--table", "messages", "--redact").stdout
+        assert "AppendRequest" in table or "Append" in table
+        assert text not in table

@@ -60,8 +60,8 @@ def body(entry: Entry, view: View) -> Any:
     from kafkawire.capture.jsonl.formats import raw_text
     from kafkawire.capture.jsonl.records_fields import (
         records_fields,
-        records_summary,
         replace_records,
+        summaries,
     )
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.json_text import shown_json
@@ -72,7 +72,7 @@ def body(entry: Entry, view: View) -> Any:
     found = records_fields(row.message, row.body_version)
     doubtful = row.status is not Status.OK
     fields = shown_json(row.message, row.body_version, view.secrets, doubtful)
-    return replace_records(fields, map(records_summary, found))
+    return replace_records(fields, type(row.message), row.body_version, summaries(found))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:

@@ -100,7 +100,7 @@ def write(
         )
         to = {name: opened.enter_context(_opened(name, file)) for name, file in files.items()}
         for name, batch in batches:
-            to[name](redacted(name, batch) if view.redact else batch)
+            to[name](redacted(name, batch, brokers.package) if view.redact else batch)
     return refused
 
 

@@ -26,8 +26,8 @@ from .records_fields import (
     RecordsField,
     counts_json,
     records_fields,
-    records_summary,
     replace_records,
+    summaries,
 )
 from .writer import Text
 
@@ -317,7 +317,7 @@ class Lines:
     ) -> str:
         """Write a body with summaries instead of its records."""
         text = to_json_text(message, version, secrets=self.secrets, doubtful=doubtful)
-        value: Any = replace_records(json.loads(text), map(records_summary, fields))
+        value: Any = replace_records(json.loads(text), type(message), version, summaries(fields))
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
