@@ -294,6 +294,18 @@ def test_a_package_may_have_headers_of_its_own(tmp_path: Path) -> None:
         assert caught.value.path == "RequestHeader"
 
 
+def test_a_tagged_field_of_a_header_comes_last_on_the_wire(tmp_path: Path) -> None:
+    trace = {"name": "Trace", "type": "string", "versions": "0+", "taggedVersions": "0+", "tag": 0}
+    header = REQUEST_HEADER | {"flexibleVersions": "0+", "fields": [trace, *PREFIX]}
+    with generated(tmp_path, "echo_e", ECHO, ECHOED, header):
+        echo = Registry("echo_e")
+        request = echo.load("EchoRequest")(text="hi")
+        frame = echo.encode_frame(request, 1, 7, header={"trace": "t"})
+        assert frame.hex() == "000000110005000100000007010002027400026869"
+        assert echo.decode_frame(frame).header.trace == "t"  # type: ignore[union-attr]
+        assert echo.explain_frame(frame).error is None
+
+
 @pytest.mark.parametrize(
     ("header", "reason"),
     [

@@ -66,6 +66,10 @@ class Package:
         self.response_versions: dict[tuple[int, int], int] = {}
         self._check_versions()
 
+    def header_package(self, name: str) -> str:
+        """Return the import name of the package of a header: its own, or Kafka's."""
+        return self.name if _has_header(self.index, name) else OURS
+
     def find_header_version(self, type: str, api_key: int, api_version: int) -> int:
         """Find the header version of a request or response, and cache it.
 
@@ -90,7 +94,7 @@ class Package:
         ranges = {
             type: (info.first, info.last)
             for type, name in names.items()
-            for info in [(self.index if name in self.index else REGISTRY).get(name)]
+            for info in [(self.index if _has_header(self.index, name) else REGISTRY).get(name)]
         }
         for info in self.index:
             first, last = ranges.get(info.type, (0, -1))
@@ -111,12 +115,12 @@ class Package:
 def _header(index: MessageIndex, kafkas: Any) -> Any:
     """Return the class of a header: the package's own, else Kafka's. Raises ValueError."""
     name: str = kafkas.__name__
-    if index is REGISTRY or name not in index:
+    if index is REGISTRY or not _has_header(index, name):
         return kafkas
     cls, info, prefix = index.load(name), index.get(name), PREFIXES[name]
     for version in range(info.first, info.last + 1):
-        fields = fields_at(cls, version)[: len(prefix)]
-        begins = tuple((f.attribute, f.element) for f in fields if not (f.is_array or f.is_tagged))
+        fields = [field for field in fields_at(cls, version) if not field.is_tagged_at(version)]
+        begins = tuple((f.attribute, f.element) for f in fields[: len(prefix)] if not f.is_array)
         if begins != prefix:
             expected = ", ".join(f"{type} {attribute}" for attribute, type in prefix)
             raise ValueError(
@@ -125,10 +129,14 @@ def _header(index: MessageIndex, kafkas: Any) -> Any:
     return cls
 
 
+def _has_header(index: MessageIndex, name: str) -> bool:
+    return name in index and index.get(name).type == "header"
+
+
 def _is_alike(index: MessageIndex, kafkas: Any) -> bool:
     """Whether the header of a package has the fields of Kafka's in every version."""
     name: str = kafkas.__name__
-    if index is REGISTRY or name not in index:
+    if index is REGISTRY or not _has_header(index, name):
         return True
     ours, own = REGISTRY.get(name), index.get(name)
     if (ours.first, ours.last, ours.flexible) != (own.first, own.last, own.flexible):
@@ -184,9 +192,8 @@ def decode(
     """Decode a message body: `decode("FetchRequest", 12, body)`.
 
     lenient: accept traffic as it is: bytes after the last field, text that is not UTF-8 (kept by
-    surrogateescape), known
-        tags at versions without them. The message's `bent` lists the deviations, and
-        `encode(version, lenient=True)` writes them again.
+    surrogateescape), known tags at versions without them. The message's `bent` lists the
+    deviations, and `encode(version, lenient=True)` writes them again.
 
     Raises DecodeError (with field path and byte offset), UnknownApiKey, UnsupportedVersion.
     """

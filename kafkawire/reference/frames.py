@@ -12,7 +12,7 @@ from typing import Final
 from ..errors import InvalidLength, Truncated, UnknownApiKey, WireError
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode, request_header_version, response_header_version
-from ..protocol.packages import KAFKA, OURS, Package
+from ..protocol.packages import KAFKA, Package
 from .codec import parse
 from .explain import finished, hide_secrets, message_rows, rest_is_secret
 from .rendering import Explanation, Row
@@ -109,9 +109,7 @@ class FrameRows:
         return int.from_bytes(self.data[offset : offset + 2], "big", signed=True)
 
     def message(self, name: str, version: int, *, whole: bool) -> None:
-        package = self.package.name
-        if not whole and name not in self.package.index:
-            package = OURS
+        package = self.package.name if whole else self.package.header_package(name)
         parsed = parse(name, version, self.data, start=self.end, whole=whole, package=package)
         if whole:
             self.name = name
