@@ -8,6 +8,7 @@ Law: importing this package is cheap; a name's module is imported when the name 
     kafkawire.to_json(message, 12)                  -> Kafka's own JSON form
     kafkawire.verify("FetchRequest", 12, body)      -> whether the bytes are canonical; if not, why
     kafkawire.open_capture("trace*.pcap")           -> tables, SQL, messages of captures
+    kafkawire.Registry("mine.messages")             -> the same for a generated package
 """
 
 from importlib import import_module
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
     from .messages.api_key import ApiKey
     from .notebook import open_capture
     from .primitives.structure import Bent, Message, Structure
-    from .protocol.codec import decode
     from .protocol.embedded import embedded_payloads
     from .protocol.error_code import ErrorCode
     from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buffers
     from .protocol.json_form import from_json, to_json
+    from .protocol.packages import decode
     from .protocol.payload import Payload
+    from .protocol.places import Embedded
     from .reference import Verdict, explain, verify
+    from .registry import Registry
 
 __version__: Final = "0.1.0"
 
@@ -44,6 +47,7 @@ __all__ = [
     "ApiKey",
     "Bent",
     "DecodeError",
+    "Embedded",
     "EncodeError",
     "ErrorCode",
     "Frame",
@@ -52,6 +56,7 @@ __all__ = [
     "Message",
     "Payload",
     "REGISTRY",
+    "Registry",
     "Structure",
     "UnknownApiKey",
     "UnsupportedVersion",
@@ -72,14 +77,16 @@ __all__ = [
 _HOME: Final = {
     "ApiKey": "messages.api_key",
     "Bent": "primitives.structure",
+    "Embedded": "protocol.places",
     "ErrorCode": "protocol.error_code",
     "Frame": "protocol.frame",
     "Message": "primitives.structure",
     "Payload": "protocol.payload",
     "REGISTRY": "messages",
+    "Registry": "registry",
     "Structure": "primitives.structure",
     "Verdict": "reference",
-    "decode": "protocol.codec",
+    "decode": "protocol.packages",
     "decode_frame": "protocol.frame",
     "embedded_payloads": "protocol.embedded",
     "encode_frame": "protocol.frame",

@@ -116,6 +116,7 @@ SLOW: Final = (
     "spark/splitting",
     "sql/test_needs.py",
     "test_benchmarks.py",
+    "test_examples.py",
     "test_guide.py",
     "test_layout.py",
     "test_magic_numbers.py",

@@ -63,7 +63,7 @@ def test_codecs_from_schemas(tmp_path: Path) -> None:
     for line, _ in commands(block):
         done = run([*COMMAND, *shlex.split(line)[1:]], tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
-    (example,) = code(page, "py")
+    example = "\n".join(code(page, "py"))
     done = run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, 'src')\n{example}"], tmp_path
     )

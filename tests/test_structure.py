@@ -23,7 +23,6 @@ LONG_MODULES: Final = {
     "codegen/hatch_build.py": "the build hook: hatchling loads one file",
     "codegen/kafkawire_codegen/user_templates/model.py": "what templates see, a docstring for each",
     "kafkawire/capture/exchanges/conversation.py": "one state machine over both directions",
-    "kafkawire/capture/frames/detection.py": "the rules of protocol detection and their costs",
     "kafkawire/capture/jsonl/rows.py": "one native class with its caches, hot",
     "kafkawire/capture/tables/extraction/body_reader.py": "one native class, one hot loop",
     "kafkawire/capture/tcp/flow.py": "one state machine, reassembly of a direction, hot",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import naming
+from . import facts, naming
 from .model import Message
 from .output import File
 from .statements.parts import INDENT, LINE
@@ -35,7 +35,10 @@ RUNTIME: Final = "kafkawire"
 
 
 def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> list[File]:
-    """Render a package: one module per message, the registry, the API keys."""
+    """Render a package: one module per message, the index, the API keys.
+
+    A package outside the runtime's own also brings the facts of its schemas.
+    """
     linked = package.startswith(f"{runtime}.")
     made = [render_message(m, runtime, linked=linked) for m in messages]
     api_keys = sorted(
@@ -48,8 +51,15 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
             "__init__.py", fill("index.py.j2", package=package, messages=messages, runtime=runtime)
         ),
         File("api_key.py", fill("api_key.py.j2", package=package, api_keys=api_keys)),
+        *([] if linked else [render_facts(messages, package)]),
         *made,
     ]
+
+
+def render_facts(messages: list[Message], package: str) -> File:
+    """Render what `explain`, `verify` and errors of encoding need of the schemas."""
+    rows = [(message.name, repr(facts.write(message))) for message in messages]
+    return File("_facts.py", fill("facts.py.j2", package=package, facts=rows))
 
 
 def render_message(message: Message, runtime: str = RUNTIME, *, linked: bool = False) -> File:

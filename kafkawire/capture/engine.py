@@ -17,6 +17,7 @@ from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation
+from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import Item, LocatedItem
 from .packets.parser import Segments
 from .rows import Row
@@ -54,6 +55,7 @@ class Engine:
     on_end: called for each closed connection after its last item, with the side that was the
     client. by_packet: items identify connections by their first packets, not by number.
     key_log: the secrets of TLS connections; keys may be added to it before their connections.
+    package: the import name of the messages' package; None for Kafka's.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class Engine:
         brokers: Collection[str] = (),
         by_packet: bool = False,
         key_log: KeyLog | None = None,
+        package: str | None = None,
     ) -> None:
         self.ports = frozenset(ports)
         self.brokers = frozenset(map(endpoint, brokers))
         self.on_end = on_end
         self.by_packet = by_packet
         self.limits = limits
+        self._apis = KAFKA_APIS if package is None else apis_of(package)
         self.key_log = KeyLog() if key_log is None else key_log
         self._reassembler = Reassembler(reassembly)
         self._conversations: dict[Connection, LocatedConversation] = {}
@@ -168,6 +172,7 @@ class Engine:
             in_sync=tuple(connection.syn_seen),
             known_kafka=broker is not None,
             limits=self.limits,
+            apis=self._apis,
         )
 
     def _broker(self, connection: Connection) -> int | None:

@@ -94,7 +94,8 @@ class Traffic:
     """One or more captures that are read as one.
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
-    watch: called with the progress. keylog: a TLS key log, or the path of one. Iterate it once;
+    watch: called with the progress. keylog: a TLS key log, or the path of one. package: as in
+    `Engine`. Iterate it once;
     several times only if `repeatable`. Raises OSError and KeyLogError for the key log.
     first_ns: when the first packet was captured; None before it is read.
     """
@@ -109,6 +110,7 @@ class Traffic:
         watch: Watch | None = None,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
         keylog: KeySource = None,
+        package: str | None = None,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
         self.sources = (
@@ -121,6 +123,7 @@ class Traffic:
         self.reassembly = reassembly
         self.first_ns: int | None = None
         self.key_log = as_key_log(keylog)
+        self.package = package
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures.
@@ -164,6 +167,7 @@ class Traffic:
             on_end=on_end,
             brokers=self.brokers,
             key_log=self.key_log,
+            package=self.package,
         )
         problems: list[LocatedItem] = []
         for file, source in enumerate(self.sources):
@@ -201,6 +205,7 @@ class Traffic:
             watch=self.watch,
             reassembly=self.reassembly,
             keylog=self.key_log,
+            package=self.package,
         )
 
     def place(self, packet: int) -> tuple[str, int]:

@@ -46,11 +46,12 @@ class PacketMessage(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of the brokers, as in `Engine`. keylog: as in `Traffic`."""
+    """What is known of the brokers and messages, as in `Engine`. keylog: as in `Traffic`."""
 
     ports: Collection[int] = ()
     brokers: Collection[str] = ()
     keylog: KeySource = None
+    package: str | None = None
 
 
 class Search:
@@ -117,6 +118,7 @@ class Search:
             brokers=self._known.brokers,
             watch=self._watch,
             keylog=self._key_log,
+            package=self._known.package,
         )
         for batch in traffic.item_batches():
             yield [one for one in batch if one.connection is not None and _is_message(one)]

@@ -38,7 +38,7 @@ from .tls.reporting import Reporting
 from .tls.session import Session
 from .tls.side import Side
 
-STATE_VERSION: Final = 3
+STATE_VERSION: Final = 4
 """Increase it with every change of what a state consists of: the classes of STATE, their modules,
 their attributes, and the meaning of these (tests/capture/test_snapshot.py has them).
 """

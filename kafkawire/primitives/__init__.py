@@ -3,12 +3,12 @@
 Reader, Writer      a cursor over one body, a growing body
 Structure, Message  base classes of generated code: comparison, repr, copies, pickles
 Limits              limits on a decoder's memory
-Registry            names and API keys -> classes, imported on demand
+MessageIndex        names and API keys -> classes, imported on demand
 """
 
+from .index import MessageIndex, MessageInfo
 from .limits import DEFAULT_LIMITS, Limits
 from .reader import Reader
-from .registry import MessageInfo, Registry
 from .structure import ZERO_UUID, Bent, FieldRow, Message, Structure
 from .writer import Tags, Writer
 
@@ -19,9 +19,9 @@ __all__ = [
     "FieldRow",
     "Limits",
     "Message",
+    "MessageIndex",
     "MessageInfo",
     "Reader",
-    "Registry",
     "Structure",
     "Tags",
     "Writer",

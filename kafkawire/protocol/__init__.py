@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from ..messages.api_key import ApiKey
-    from .codec import decode
     from .embedded import add_payloads, embedded_payloads, walk_payloads
     from .error_code import ErrorCode
     from .frame import (
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         response_header_version,
     )
     from .json_form import from_json, to_json
+    from .packages import decode
     from .payload import Payload
     from .versioned import decode_versioned, encode_versioned
 
@@ -59,7 +59,7 @@ _HOME: Final = {
     "Frame": ".frame",
     "Payload": ".payload",
     "add_payloads": ".embedded",
-    "decode": ".codec",
+    "decode": ".packages",
     "decode_frame": ".frame",
     "decode_request_body": ".frame",
     "decode_request_header": ".header",

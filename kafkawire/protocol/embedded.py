@@ -1,8 +1,8 @@
 """Decodes payloads inside bytes fields.
 
-Law: one table lists the fields with payloads and the fields that name their kind. If the kind is
-not named, a field is decoded only if its content is unambiguous. An empty field has no payload.
-Content never raises.
+Law: one table lists the fields with payloads and the fields that name their kind (`places`). If
+the kind is not named, a field is decoded only if its content is unambiguous. An empty field has no
+payload. Content never raises.
 
     JoinGroup, SyncGroup, DescribeGroups, the group's record
       |-- protocol type "consumer": subscription, assignment
@@ -18,87 +18,16 @@ it follows from the protocol's name, if only one type uses that, otherwise from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Structure
 from .fields import fields_at
 from .json_form import Json
-from .kinds import REQUEST, read_payload, recognise
+from .kinds import read_payload, recognise
 from .payload import Payload, decoded_name, json_name
-
-METADATA: Final = {"consumer": "ConsumerProtocolSubscription", "connect": "ConnectWorkerMetadata"}
-"""Metadata of a joining member: protocol type -> kind."""
-
-ASSIGNMENT: Final = {"consumer": "ConsumerProtocolAssignment", "connect": "ConnectAssignment"}
-"""Assignment of a member: protocol type -> kind."""
-
-PROTOCOL_TYPE: Final = {
-    "range": "consumer",
-    "roundrobin": "consumer",
-    "sticky": "consumer",
-    "cooperative-sticky": "consumer",
-    "stream": "consumer",
-    "compatible": "connect",
-    "sessioned": "connect",
-}
-"""Names of protocols that only one protocol type uses; Connect's eager "default" is ambiguous."""
-
-USER_DATA: Final = {
-    "sticky": "StickyUserData",
-    "cooperative-sticky": "CooperativeStickyUserData",
-    "stream": "SubscriptionInfoData",
-}
-"""User data of a subscription: protocol name -> kind."""
-
-
-class Place(NamedTuple):
-    """A field that holds payloads.
-
-    steps: the path of attributes from the message, through the elements of arrays. kinds: protocol
-    type -> kind; a single kind needs no protocol type. protocol_type, protocol_name: the attributes
-    with those, of any struct on the path.
-    """
-
-    steps: tuple[str, ...]
-    kinds: Mapping[str, str]
-    protocol_type: str = ""
-    protocol_name: str = ""
-
-
-PLACES: Final[dict[str, tuple[Place, ...]]] = {
-    "JoinGroupRequest": (Place(("protocols", "metadata"), METADATA, "protocol_type", "name"),),
-    "JoinGroupResponse": (
-        Place(("members", "metadata"), METADATA, "protocol_type", "protocol_name"),
-    ),
-    "SyncGroupRequest": (
-        Place(("assignments", "assignment"), ASSIGNMENT, "protocol_type", "protocol_name"),
-    ),
-    "SyncGroupResponse": (Place(("assignment",), ASSIGNMENT, "protocol_type", "protocol_name"),),
-    "DescribeGroupsResponse": (
-        Place(("groups", "members", "member_metadata"), METADATA, "protocol_type", "protocol_data"),
-        Place(
-            ("groups", "members", "member_assignment"), ASSIGNMENT, "protocol_type", "protocol_data"
-        ),
-    ),
-    "EnvelopeRequest": (
-        Place(("request_data",), {"": REQUEST}),
-        Place(("request_principal",), {"": "DefaultPrincipalData"}),
-    ),
-    "GroupMetadataValue": (
-        Place(("members", "subscription"), METADATA, "protocol_type", "protocol"),
-        Place(("members", "assignment"), ASSIGNMENT, "protocol_type", "protocol"),
-    ),
-    "ConsumerGroupMemberMetadataValue": (
-        Place(
-            ("classic_member_metadata", "supported_protocols", "metadata"),
-            {"": METADATA["consumer"]},
-            protocol_name="name",
-        ),
-    ),
-}
-"""Message -> its fields with payloads."""
+from .places import ASSIGNMENT, METADATA, PROTOCOL_TYPE, USER_DATA, Place, Places, places_of
 
 
 class Found(NamedTuple):
@@ -123,8 +52,8 @@ class Carried(NamedTuple):
     path: str
     json_steps: tuple[str | int, ...]
     place: Place
-    protocol_type: str | None
-    name: str | None
+    protocol_type: Any
+    name: Any
     value: bytes
 
 
@@ -138,29 +67,42 @@ class _Field(NamedTuple):
 
 
 def embedded_payloads(
-    message: Message, version: int, *, limits: Limits = DEFAULT_LIMITS
+    message: Message,
+    version: int,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    places: Places | None = None,
 ) -> list[Payload]:
     """Decode the payloads in the bytes fields of a message, in wire order.
 
     version: the version of the message; fields of other versions are ignored. A field that is
-    empty, of an unknown protocol type, or unrecognised, has no payload.
+    empty, of an unknown protocol type, or unrecognised, has no payload. places: the fields with
+    payloads of each message, if they are not those of the message's package.
     """
-    return [found.payload for found in walk_payloads(message, version, limits=limits)]
+    found = walk_payloads(message, version, limits=limits, places=places)
+    return [each.payload for each in found]
 
 
 def walk_payloads(
-    message: Message, version: int, *, limits: Limits = DEFAULT_LIMITS
+    message: Message,
+    version: int,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    places: Places | None = None,
 ) -> Iterator[Found]:
     """Decode as `embedded_payloads` does; yield each payload with its place."""
-    for carried in carried_bytes(message, version):
+    for carried in carried_bytes(message, version, places):
         payload = payload_of(carried, limits)
         if payload is not None:
             yield Found(carried.owner, carried.attribute, carried.json_steps, payload)
 
 
-def carried_bytes(message: Message, version: int) -> Iterator[Carried]:
+def carried_bytes(
+    message: Message, version: int, places: Places | None = None
+) -> Iterator[Carried]:
     """Find the fields of a message that may hold payloads, in wire order."""
-    for place in PLACES.get(type(message).__name__, ()):
+    cls: Any = type(message)
+    for place in places_of(cls) if places is None else places.get(cls.__name__, ()):
         for owners, path, json_steps, value in _fields(message, place.steps, (), "", ()):
             if value:
                 yield Carried(
@@ -182,12 +124,13 @@ def add_payloads(
     *,
     limits: Limits = DEFAULT_LIMITS,
     secrets: bool = True,
+    places: Places | None = None,
 ) -> None:
     """Add the decoded payloads to a message's JSON object, as fields named `<field>Decoded`.
 
     secrets: whether secrets in them are shown.
     """
-    for found in walk_payloads(message, version, limits=limits):
+    for found in walk_payloads(message, version, limits=limits, places=places):
         node: Any = made
         for step in found.json_steps[:-1]:
             node = node[step]
@@ -221,16 +164,21 @@ def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | N
     kind = _kind(carried, limits)
     if kind is None:
         return None
-    payload = read_payload(carried.path, kind, carried.value, limits)
+    own = carried.place.own
+    payload = read_payload(carried.path, kind, carried.value, limits, own)
+    if own is not None:
+        return payload
     inner = _inner(payload, carried.name, limits)
     return payload if inner is None else payload._replace(inner=inner)
 
 
 def _kind(carried: Carried, limits: Limits) -> str | None:
     kinds = carried.place.kinds
-    if len(kinds) == 1:
+    if not carried.place.protocol_type:
         return next(iter(kinds.values()))
     protocol_type = carried.protocol_type
+    if carried.place.own is not None:
+        return None if protocol_type is None else kinds.get(protocol_type)
     if protocol_type is None and carried.name is not None:
         protocol_type = PROTOCOL_TYPE.get(carried.name)
     if protocol_type is None:
@@ -238,10 +186,13 @@ def _kind(carried: Carried, limits: Limits) -> str | None:
     return kinds.get(protocol_type)
 
 
-def _said(owners: tuple[Structure, ...], attribute: str, version: int) -> str | None:
+def _said(owners: tuple[Structure, ...], attribute: str, version: int) -> Any:
     """Read an attribute of the struct on the path that has it in that version; None for ""."""
+    if not attribute:
+        return None
     at = _who_says(tuple([type(owner) for owner in owners]), attribute, version)
-    return None if at is None else getattr(owners[at], attribute) or None
+    value = None if at is None else getattr(owners[at], attribute)
+    return None if value == "" else value
 
 
 @lru_cache(1 << 10)

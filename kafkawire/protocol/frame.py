@@ -10,7 +10,8 @@ frame.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from ..errors import (
     DecodeError,
@@ -21,7 +22,6 @@ from ..errors import (
     UnknownApiKey,
     counted,
 )
-from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..messages.request_header import RequestHeader
 from ..messages.response_header import ResponseHeader
@@ -30,9 +30,11 @@ from .error_code import ErrorCode
 from .header import (
     decode_request_header,
     decode_response_header,
+    own_fields,
     request_header_version,
     response_header_version,
 )
+from .packages import KAFKA, Package
 
 SIZE: Final = 4
 """Bytes of the length prefix; it does not count itself."""
@@ -45,7 +47,8 @@ class Frame(NamedTuple):
 
     size: the size field, without its own 4 bytes. api_version: the version of the request;
     body_version: the version of the body. They differ only if a broker responded to an ApiVersions
-    request with error 35 and a version 0 body.
+    request with error 35 and a version 0 body. header: of a package with headers of its own, an
+    instance of its class.
     """
 
     size: int
@@ -58,7 +61,7 @@ class Frame(NamedTuple):
 
     @property
     def is_request(self) -> bool:
-        return isinstance(self.header, RequestHeader)
+        return hasattr(self.header, "request_api_key")
 
     @property
     def correlation_id(self) -> int:
@@ -78,6 +81,7 @@ def decode_frame(
     response_to: tuple[int, int] | None = None,
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
 ) -> Frame:
     """Decode one frame, size included.
 
@@ -95,14 +99,14 @@ def decode_frame(
             f"{counted(len(data) - SIZE - size, 'byte')} after the frame", "", SIZE + size
         )
     if response_to is None:
-        request = decode_request_header(data, SIZE, lenient=lenient, limits=limits)
+        request = decode_request_header(data, SIZE, lenient=lenient, limits=limits, package=package)
         api_key, version = request.header.request_api_key, request.header.request_api_version
-        body = decode_request_body(api_key, version, data, request.end, lenient, limits)
+        body = decode_request_body(api_key, version, data, request.end, lenient, limits, package)
         header_version, header = request.header_version, request.header
         return Frame(size, header_version, header, api_key, version, version, body)
     api_key, version = response_to
-    head = decode_response_header(data, api_key, version, SIZE, limits=limits)
-    made = decode_response_body(api_key, version, data, head.end, lenient, limits)
+    head = decode_response_header(data, api_key, version, SIZE, limits=limits, package=package)
+    made = decode_response_body(api_key, version, data, head.end, lenient, limits, package)
     return Frame(
         size, head.header_version, head.header, api_key, version, made.version, made.message
     )
@@ -129,12 +133,13 @@ def decode_request_body(
     start: int = 0,
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
 ) -> Message:
     """Decode the body of a request that begins at `start` and fills the rest of `data`."""
-    info = REGISTRY.request(api_key)
+    info = package.index.request(api_key)
     if info is None:
         raise UnknownApiKey(f"unknown API key {api_key}")
-    return _decode(info.name, version, data, start, lenient, limits)
+    return _decode(package.index.load(info.name), version, data, start, lenient, limits)
 
 
 def decode_response_body(
@@ -144,6 +149,7 @@ def decode_response_body(
     start: int = 0,
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
 ) -> Body:
     """Decode the body of the response to a request of that version.
 
@@ -151,25 +157,28 @@ def decode_response_body(
     A broker without the requested version of ApiVersions responds with error 35 and a version 0
     body (KIP-511), so the error code decides the version.
     """
-    info = REGISTRY.response(api_key)
+    info = package.index.response(api_key)
     if info is None:
         raise UnknownApiKey(f"unknown API key {api_key}")
-    *others, last = response_body_versions(api_key, version, data, start)
+    cls = package.index.load(info.name)
+    *others, last = response_body_versions(api_key, version, data, start, package)
     for other in others:
         try:
-            return Body(_decode(info.name, other, data, start, lenient, limits), other)
+            return Body(_decode(cls, other, data, start, lenient, limits), other)
         except DecodeError:
             continue  # the error of the requested version is reported
-    return Body(_decode(info.name, last, data, start, lenient, limits), last)
+    return Body(_decode(cls, last, data, start, lenient, limits), last)
 
 
 def response_body_versions(
-    api_key: int, version: int, data: bytes, start: int = 0
+    api_key: int, version: int, data: bytes, start: int = 0, package: Package = KAFKA
 ) -> tuple[int, ...]:
     """Return the possible versions of the response body at `start`, the likeliest first.
 
     The last is the requested one.
     """
+    if not package.is_kafka:
+        return (version,)
     error = int.from_bytes(data[start : start + 2], "big", signed=True)
     if api_key == ApiKey.API_VERSIONS and version and error == ErrorCode.UNSUPPORTED_VERSION:
         return 0, version  # some brokers respond in the requested version nevertheless
@@ -177,9 +186,8 @@ def response_body_versions(
 
 
 def _decode(
-    name: str, version: int, data: bytes, start: int, lenient: bool, limits: Limits
+    kind: Any, version: int, data: bytes, start: int, lenient: bool, limits: Limits
 ) -> Message:
-    kind = REGISTRY.load(name)
     if start and len(data) > LARGE:
         reader = Reader(data, start, lenient=lenient, limits=limits)
         try:
@@ -205,12 +213,15 @@ def encode_frame(
     client_id: str | None = None,
     header_tags: Tags = None,
     lenient: bool = False,
+    package: Package = KAFKA,
+    header: Mapping[str, object] | None = None,
 ) -> bytes:
     """Encode a request or response with its size and header.
 
     client_id: of a request; a response has none. header_tags: tagged fields of a flexible header.
-    lenient: write a leniently decoded message as its original bytes. Raises EncodeError,
-    UnsupportedVersion, and UnknownApiKey for a message that is neither request nor response.
+    lenient: write a leniently decoded message as its original bytes. header: other fields of the
+    header, where the package has headers of its own. Raises EncodeError, UnsupportedVersion, and
+    UnknownApiKey for a message that is neither request nor response.
     """
     return b"".join(
         encode_frame_buffers(
@@ -220,6 +231,8 @@ def encode_frame(
             client_id=client_id,
             header_tags=header_tags,
             lenient=lenient,
+            package=package,
+            header=header,
         )
     )
 
@@ -232,28 +245,47 @@ def encode_frame_buffers(
     client_id: str | None = None,
     header_tags: Tags = None,
     lenient: bool = False,
+    package: Package = KAFKA,
+    header: Mapping[str, object] | None = None,
 ) -> list[bytes]:
     """Encode a frame in pieces, for `writelines` or `socket.sendmsg`; arguments as `encode_frame`.
 
     Large bytes fields are pieces as they are, not copied.
     """
-    info = REGISTRY.get(type(message).__name__)
+    info = package.index.get(type(message).__name__)
     if info.api_key is None or info.type not in ("request", "response"):
         raise UnknownApiKey(f"{info.name} is neither a request nor a response: it has no frame")
     body = message.encode_buffers(version, lenient=lenient)
     if info.type == "request":
-        header_version = request_header_version(info.api_key, version)
-        request = RequestHeader(
-            request_api_key=info.api_key,
-            request_api_version=version,
-            correlation_id=correlation_id,
-            client_id=client_id if header_version else "",  # header 0 has none
-            unknown_tags=header_tags,
+        header_version = request_header_version(info.api_key, version, package)
+        made = (
+            package.request_header(
+                request_api_key=info.api_key,
+                request_api_version=version,
+                correlation_id=correlation_id,
+                **own_fields(package.request_header, client_id, header_tags, header),
+            )
+            if package.own_request_header or header
+            else package.request_header(
+                request_api_key=info.api_key,
+                request_api_version=version,
+                correlation_id=correlation_id,
+                client_id=client_id if header_version else "",  # header 0 has none
+                unknown_tags=header_tags,
+            )
         )
-        head = request.encode(header_version, lenient=lenient)
+        head = made.encode(header_version, lenient=lenient)
     else:
-        response = ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags)
-        head = response.encode(response_header_version(info.api_key, version))
+        header_version = response_header_version(info.api_key, version, package)
+        made = (
+            package.response_header(
+                correlation_id=correlation_id,
+                **own_fields(package.response_header, None, header_tags, header),
+            )
+            if package.own_response_header or header
+            else package.response_header(correlation_id=correlation_id, unknown_tags=header_tags)
+        )
+        head = made.encode(header_version)
     size = len(head) + sum([len(piece) for piece in body])
     body[0] = size.to_bytes(SIZE, "big") + head + body[0]
     return body

@@ -1,8 +1,9 @@
 """Reads headers, and chooses the header version of a message.
 
-Law: the header's version follows from the API key and the API version alone. The two exceptions:
-ControlledShutdown version 0 has no client id, and an ApiVersions response never has tagged fields,
-since its reader does not know yet whether the broker supports them (KIP-511).
+Law: the header's version follows from the API key and the API version alone, as the schemas say
+(`headerVersions`). Kafka's two exceptions: ControlledShutdown version 0 has no client id, and an
+ApiVersions response never has tagged fields, since its reader does not know yet whether the broker
+supports them (KIP-511).
 
     request header 0  api key, api version, correlation id
                    1  + client id
@@ -12,17 +13,12 @@ since its reader does not know yet whether the broker supports them (KIP-511).
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-from ..errors import DecodeError, InvalidText, Truncated, UnknownApiKey
-from ..messages import REGISTRY
-from ..messages.api_key import ApiKey
-from ..messages.request_header import RequestHeader
-from ..messages.response_header import ResponseHeader
-from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader
-
-_CONTROLLED_SHUTDOWN: Final = int(ApiKey.CONTROLLED_SHUTDOWN)
-_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+from ..errors import DecodeError, InvalidText, InvalidValue, Truncated, UnknownApiKey
+from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader, Tags
+from .packages import KAFKA, Package
 
 REQUEST_PREFIX: Final = 8
 """Bytes of a request header that every version begins with: api key, api version, correlation id.
@@ -30,56 +26,55 @@ REQUEST_PREFIX: Final = 8
 
 
 class RequestHead(NamedTuple):
-    """A decoded request header; `end` is the index of the first byte of the body."""
+    """A decoded request header; `end` is the index of the first byte of the body.
 
-    header: RequestHeader
+    header: a RequestHeader, Kafka's or the package's own.
+    """
+
+    header: Any
     header_version: int
     end: int
 
 
 class ResponseHead(NamedTuple):
-    """A decoded response header; `end` is the index of the first byte of the body."""
+    """A decoded response header; `end` is the index of the first byte of the body.
 
-    header: ResponseHeader
+    header: a ResponseHeader, Kafka's or the package's own.
+    """
+
+    header: Any
     header_version: int
     end: int
 
 
-def request_header_version(api_key: int, api_version: int) -> int:
+def request_header_version(api_key: int, api_version: int, package: Package = KAFKA) -> int:
     """Return the header version of a request; UnknownApiKey for an unknown key."""
-    flexible = _first_flexible("request", api_key)
-    if api_version == 0 and api_key == _CONTROLLED_SHUTDOWN:
-        return 0
-    return 2 if api_version >= flexible else 1
-
-
-def response_header_version(api_key: int, api_version: int) -> int:
-    """Return the header version of a response; UnknownApiKey for an unknown key."""
-    flexible = _first_flexible("response", api_key)
-    return 1 if api_version >= flexible and api_key != _API_VERSIONS else 0
-
-
-_NEVER: Final = 1 << 15
-_flexible: Final[dict[tuple[str, int], int]] = {}
-
-
-def _first_flexible(type: str, api_key: int) -> int:
-    """Find the first version of a message with tagged fields; cached, as every frame needs it."""
-    found = _flexible.get((type, api_key))
+    found = package.request_versions.get((api_key, api_version))
     if found is None:
-        info = REGISTRY.find(type, api_key)
-        if info is None:
-            raise UnknownApiKey(f"unknown API key {api_key}")
-        found = _flexible[type, api_key] = _NEVER if info.flexible is None else info.flexible
+        return package.find_header_version("request", api_key, api_version)
+    return found
+
+
+def response_header_version(api_key: int, api_version: int, package: Package = KAFKA) -> int:
+    """Return the header version of a response; UnknownApiKey for an unknown key."""
+    found = package.response_versions.get((api_key, api_version))
+    if found is None:
+        return package.find_header_version("response", api_key, api_version)
     return found
 
 
 def decode_request_header(
-    data: bytes, start: int = 0, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
+    data: bytes,
+    start: int = 0,
+    *,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
 ) -> RequestHead:
     """Read the request header at `start` (behind the size).
 
-    The header of an unknown API key is read as header version 1.
+    The header of an unknown API key is read as header version 1 (or, of a package without that, as
+    its lowest).
     lenient: keep a client id that is not UTF-8 (by surrogateescape); the header's `bent` counts it.
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
@@ -88,12 +83,12 @@ def decode_request_header(
     api_key = int.from_bytes(data[start : start + 2], "big", signed=True)
     api_version = int.from_bytes(data[start + 2 : start + 4], "big", signed=True)
     try:
-        header_version = request_header_version(api_key, api_version)
+        header_version = request_header_version(api_key, api_version, package)
     except UnknownApiKey:
-        header_version = 1
+        header_version = package.usual_header_version
     reader = Reader(data, start, lenient=lenient, limits=limits)
     try:
-        header = RequestHeader.decode_from(reader, header_version)
+        header: Any = package.request_header.decode_from(reader, header_version)
     except (IndexError, UnicodeDecodeError, DecodeError) as error:
         raise _located(error, "RequestHeader", reader) from None
     if reader.invalid_text:
@@ -108,16 +103,17 @@ def decode_response_header(
     start: int = 0,
     *,
     limits: Limits = DEFAULT_LIMITS,
+    package: Package = KAFKA,
 ) -> ResponseHead:
     """Read the header at `start` (behind the size) of the response to a request.
 
     api_key, api_version: of the request. Raises DecodeError whose offset counts from the beginning
     of `data`.
     """
-    header_version = response_header_version(api_key, api_version)
+    header_version = response_header_version(api_key, api_version, package)
     reader = Reader(data, start, limits=limits)
     try:
-        header = ResponseHeader.decode_from(reader, header_version)
+        header: Any = package.response_header.decode_from(reader, header_version)
     except (IndexError, DecodeError) as error:
         raise _located(error, "ResponseHeader", reader) from None
     return ResponseHead(header, header_version, reader.pos)
@@ -134,3 +130,22 @@ def _located(error: Exception, name: str, reader: Reader) -> DecodeError:
     if isinstance(error, UnicodeDecodeError):
         return InvalidText("the client id is not UTF-8", name, at - len(error.object) + error.start)
     return Truncated("the data ends inside the header", name, len(reader.data))
+
+
+def own_fields(
+    cls: Any, client_id: str | None, tags: Tags, more: Mapping[str, object] | None
+) -> dict[str, object]:
+    """Return the fields of a header of a package's own, beside those that every header begins with.
+
+    Raises InvalidValue for one that the header's class does not have.
+    """
+    fields: dict[str, object] = {}
+    if client_id is not None:
+        fields["client_id"] = client_id
+    if tags is not None:
+        fields["unknown_tags"] = tags
+    fields.update(more or {})
+    for name in fields:
+        if name not in cls.__match_args__:
+            raise InvalidValue(f"has no field {name!r}", cls.__name__)
+    return fields

@@ -19,9 +19,9 @@ from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from ..errors import InvalidValue, UnsupportedVersion
-from ..messages import REGISTRY
 from ..primitives import Message, MessageInfo, Structure
 from .fields import Field, all_fields, fields_at
+from .packages import KAFKA, Package, package_of
 
 UNKNOWN_TAGS: Final = "_unknownTaggedFields"
 
@@ -83,9 +83,10 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
 
 def check_version(cls: type[Structure], version: int) -> None:
     """Raise UnsupportedVersion for a version that a message does not have. Structs have any."""
+    package = package_of(cls)
     name = cls.__name__
-    if name in REGISTRY and REGISTRY.load(name) is cls:
-        _check_version(REGISTRY.get(name), version)
+    if package is not None and name in package.index and package.index.load(name) is cls:
+        _check_version(package.index.get(name), version)
 
 
 def _check_version(info: MessageInfo, version: int) -> None:
@@ -145,15 +146,15 @@ _WRITERS: Final[dict[str, Convert]] = {
 # -- and back
 
 
-def from_json(name: str, version: int, obj: Json) -> Message:
+def from_json(name: str, version: int, obj: Json, *, package: Package = KAFKA) -> Message:
     """Build the message `name` from its JSON object at a version.
 
     A field that is missing takes its default.
     Raises UnknownApiKey, UnsupportedVersion, and InvalidValue with the path of an invalid value.
     """
-    info = REGISTRY.get(name)
+    info = package.index.get(name)
     _check_version(info, version)
-    made: Message = _build(REGISTRY.load(name), version, obj, name)
+    made: Message = _build(package.index.load(name), version, obj, name)
     return made
 
 

@@ -7,7 +7,7 @@ the bytes decode to the last one and are plausible.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -38,9 +38,15 @@ class Kind(NamedTuple):
     plausible: Callable[[Any], bool] | None = None
 
 
-def read_payload(path: str, kind: str, data: bytes, limits: Limits) -> Payload:
-    """Decode bytes of a known kind; a fault is in `error`."""
-    known = KINDS[kind]
+def read_payload(
+    path: str,
+    kind: str,
+    data: bytes,
+    limits: Limits,
+    kinds: Mapping[str, Kind] | None = None,
+) -> Payload:
+    """Decode bytes of one of some kinds, Kafka's if not given; a fault is in `error`."""
+    known = (KINDS if kinds is None else kinds)[kind]
     try:
         version, read_as, value = known.read(data, limits)
     except WireError as error:

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from kafkawire_codegen.model import Message
+
 from ..errors import DecodeError, TrailingBytes, UnsupportedVersion, counted
 from ..primitives import DEFAULT_LIMITS, Bent, Limits
+from ..protocol.packages import OURS
 from .graph import graph
 from .pieces import Place
 from .schemas import message_model
@@ -26,7 +29,8 @@ class Parsed:
 
     values: attribute -> value, structs as dicts; None if there is an error. tree: every decoded
     byte; a node that is not closed is incomplete. end: index of the first byte without a node.
-    flaws: deviations from an encoder's bytes; bent: as in `Message.bent`.
+    flaws: deviations from an encoder's bytes; bent: as in `Message.bent`. package: the import name
+    of the message's package.
     """
 
     name: str
@@ -38,14 +42,18 @@ class Parsed:
     error: DecodeError | None
     flaws: tuple[Flaw, ...]
     bent: Bent | None
+    package: str = OURS
+
+
+def construct_of(name: str, version: int, package: str = OURS) -> Place:
+    """Make the construct of a message at a version; UnknownApiKey, UnsupportedVersion."""
+    return _construct(message_model(name, package), version)
 
 
 @lru_cache(GRAPHS_KEPT)
-def construct_of(name: str, version: int) -> Place:
-    """Make the construct of a message at a version; UnknownApiKey, UnsupportedVersion."""
-    message = message_model(name)
+def _construct(message: Message, version: int) -> Place:
     if version not in message.versions:
-        raise UnsupportedVersion(f"{name} has versions {message.versions}, not {version}")
+        raise UnsupportedVersion(f"{message.name} has versions {message.versions}, not {version}")
     return graph(message, version)
 
 
@@ -58,13 +66,14 @@ def parse(
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     whole: bool = True,
+    package: str = OURS,
 ) -> Parsed:
     """Parse a message body that begins at `start`; a DecodeError is kept in the result.
 
-    whole: whether the message must fill the rest of `data`.
+    whole: whether the message must fill the rest of `data`. package: its package's import name.
     Raises UnknownApiKey, UnsupportedVersion.
     """
-    construct = construct_of(name, version)
+    construct = construct_of(name, version, package)
     source = Source(data, start, lenient=lenient, limits=limits)
     root = source.begin(name, name, name)
     values, error = None, None
@@ -95,6 +104,7 @@ def parse(
         error,
         tuple(source.flaws),
         bent if any(bent) else None,
+        package,
     )
 
 
@@ -119,12 +129,14 @@ def decode(
     return parsed.values
 
 
-def encode(name: str, version: int, value: Any, *, lenient: bool = False) -> bytes:
+def encode(
+    name: str, version: int, value: Any, *, lenient: bool = False, package: str = OURS
+) -> bytes:
     """Encode a message from an instance of its class, or from the result of `decode`.
 
     Raises EncodeError with the path of the first field in wire order that cannot be written.
     """
-    construct = construct_of(name, version)
+    construct = construct_of(name, version, package)
     module = None if isinstance(value, dict) else type(value).__module__
     sink = Sink([name], lenient=lenient, module=module)
     construct.piece.build_stream(value, sink)

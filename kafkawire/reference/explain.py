@@ -18,6 +18,7 @@ from typing import Final
 from ..errors import TrailingBytes, WireError, counted
 from ..protocol.error_code import ErrorCode
 from ..protocol.json_form import uuid_text
+from ..protocol.packages import KAFKA, OURS, Package
 from ..protocol.secrets import (
     METADATA_TOPICS,
     SECRET_ATTRIBUTES,
@@ -45,12 +46,14 @@ NOT_DECODED: Final = "not decoded"
 TRAILING: Final = "trailing bytes"
 
 
-def explain(name: str, version: int, data: bytes, *, secrets: bool = True) -> Explanation:
+def explain(
+    name: str, version: int, data: bytes, *, secrets: bool = True, package: Package = KAFKA
+) -> Explanation:
     """Explain a message body: print the result, or look at its rows.
 
     secrets: whether secrets are shown, or their length. Raises UnknownApiKey, UnsupportedVersion.
     """
-    parsed = parse(name, version, data)
+    parsed = parse(name, version, data, package=package.name)
     if not secrets:
         hide_secrets(parsed)
     hidden = not secrets and rest_is_secret(name, data)
@@ -105,17 +108,20 @@ def message_rows(parsed: Parsed) -> Iterator[Row]:
     root = parsed.tree
     yield Row(root.offset, b"", 0, root.name, "", f"version {parsed.version}")
     for child in parsed.tree.children:
-        for row in node_rows(child, 1):
+        for row in node_rows(child, 1, parsed.package == OURS):
             notes = tuple(f.reason for f in flaws if row.offset <= f.offset < row.end)
             yield replace(row, notes=notes)
 
 
-def node_rows(node: Node, depth: int) -> Iterator[Row]:
-    """Make the rows of a node and all below it."""
+def node_rows(node: Node, depth: int, names_errors: bool) -> Iterator[Row]:
+    """Make the rows of a node and all below it.
+
+    names_errors: whether error codes are Kafka's.
+    """
     children = node.children
     if not children:
         if node.closed:
-            yield _row(node, depth, node.name)
+            yield _row(node, depth, node.name, names_errors)
         return
     head = children[0]
     if head.name in HEADS and head.path == node.path and head.closed:
@@ -126,16 +132,18 @@ def node_rows(node: Node, depth: int) -> Iterator[Row]:
     for child in children:
         if child.name in CONTENTS and child.path == node.path and not child.children:
             if child.closed and child.raw:
-                yield _row(child, depth + 1, child.name if child.name == "size" else "")
+                label = child.name if child.name == "size" else ""
+                yield _row(child, depth + 1, label, names_errors)
         else:
-            yield from node_rows(child, depth + 1)
+            yield from node_rows(child, depth + 1, names_errors)
 
 
-def _row(node: Node, depth: int, label: str) -> Row:
+def _row(node: Node, depth: int, label: str, names_errors: bool) -> Row:
     """Make the row of a node without children."""
     hidden = node.secret or isinstance(node.value, dict)
     value = "" if hidden else shown(node.value, node.type)
-    if value and node.type == "int16" and node.name.endswith("error_code") and node.value:
+    is_error = names_errors and node.type == "int16" and node.name.endswith("error_code")
+    if value and is_error and node.value:
         value = f"{value} {ErrorCode.name_of(int(value))}"
     return Row(node.offset, node.raw, depth, label, node.type, value, secret=node.secret)
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import InvalidLength, Truncated, UnknownApiKey, WireError
-from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode, request_header_version, response_header_version
+from ..protocol.packages import KAFKA, Package
 from .codec import parse
 from .explain import finished, hide_secrets, message_rows, rest_is_secret
 from .rendering import Explanation, Row
@@ -25,14 +25,18 @@ API_VERSION: Final = 6
 
 
 def explain_frame(
-    data: bytes, response_to: tuple[int, int] | None = None, *, secrets: bool = True
+    data: bytes,
+    response_to: tuple[int, int] | None = None,
+    *,
+    secrets: bool = True,
+    package: Package = KAFKA,
 ) -> Explanation:
     """Explain a frame: size, header and body.
 
     response_to: for a response, the API key and version of its request; None for a request.
     secrets: whether secrets are shown.
     """
-    made = FrameRows(data, secrets)
+    made = FrameRows(data, secrets, package)
     try:
         made.explain(response_to)
     except WireError as error:
@@ -44,8 +48,9 @@ def explain_frame(
 class FrameRows:
     """A frame, explained up to its end or an error."""
 
-    def __init__(self, data: bytes, secrets: bool) -> None:
+    def __init__(self, data: bytes, secrets: bool, package: Package) -> None:
         self.data = data
+        self.package = package
         self.secrets = secrets
         self.name: str | None = None
         self.rows: list[Row] = []
@@ -62,19 +67,22 @@ class FrameRows:
             self.response(*response_to)
 
     def request(self, key: int, version: int) -> None:
-        info = REGISTRY.request(key)
+        info = self.package.index.request(key)
         if info is None:
-            self.message("RequestHeader", 1, whole=False)
+            self.message("RequestHeader", self.package.usual_header_version, whole=False)
             raise UnknownApiKey(f"unknown API key {key}", "RequestHeader.request_api_key", API_KEY)
-        self.message("RequestHeader", request_header_version(key, version), whole=False)
+        header = request_header_version(key, version, self.package)
+        self.message("RequestHeader", header, whole=False)
         self.message(info.name, version, whole=True)
 
     def response(self, key: int, version: int) -> None:
-        info = REGISTRY.response(key)
+        info = self.package.index.response(key)
         if info is None:
             raise UnknownApiKey(f"unknown API key {key}")
-        self.message("ResponseHeader", response_header_version(key, version), whole=False)
-        if key == ApiKey.API_VERSIONS and self.number(self.end) == ErrorCode.UNSUPPORTED_VERSION:
+        header = response_header_version(key, version, self.package)
+        self.message("ResponseHeader", header, whole=False)
+        versions_of_kafka = self.package.is_kafka and key == ApiKey.API_VERSIONS
+        if versions_of_kafka and self.number(self.end) == ErrorCode.UNSUPPORTED_VERSION:
             version = 0  # a broker without that version responds in the oldest (KIP-511)
         self.message(info.name, version, whole=True)
 
@@ -101,7 +109,8 @@ class FrameRows:
         return int.from_bytes(self.data[offset : offset + 2], "big", signed=True)
 
     def message(self, name: str, version: int, *, whole: bool) -> None:
-        parsed = parse(name, version, self.data, start=self.end, whole=whole)
+        package = self.package.name if whole else self.package.header_package(name)
+        parsed = parse(name, version, self.data, start=self.end, whole=whole, package=package)
         if whole:
             self.name = name
         if not self.secrets:

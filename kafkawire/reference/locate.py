@@ -10,19 +10,21 @@ from typing import Any, Final
 
 from ..errors import EncodeError, UnknownApiKey
 from ..primitives.failure import Locators
-from ..protocol.locate import is_ours, locate_decode
+from ..protocol.locate import locate_decode
+from ..protocol.packages import package_with
 from .codec import encode
 
 
-def locate_encode(package: str, message: Any, version: int, lenient: bool) -> EncodeError | None:
-    """Find the first field in wire order that cannot be encoded."""
-    if not is_ours(package):
+def locate_encode(module: str, message: Any, version: int, lenient: bool) -> EncodeError | None:
+    """Find the first field in wire order that cannot be encoded; module: that of the message."""
+    package = package_with(module)
+    if package is None:
         return None
     try:
-        encode(type(message).__name__, version, message, lenient=lenient)
+        encode(type(message).__name__, version, message, lenient=lenient, package=package.name)
     except EncodeError as error:
         return error
-    except UnknownApiKey:
+    except (UnknownApiKey, ImportError, ValueError):  # the package does not have its facts
         return None
     return None
 

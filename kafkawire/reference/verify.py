@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import DecodeError, EncodeError
-from ..messages import REGISTRY
+from ..protocol.packages import KAFKA, Package
 from .codec import Parsed, encode, parse
 from .tree import Flaw
 
@@ -36,16 +36,20 @@ class Verdict:
         return "\n  ".join([f"{title}: not canonical", *map(str, self.reasons)])
 
 
-def verify(name: str, version: int, data: bytes) -> Verdict:
+def verify(name: str, version: int, data: bytes, *, package: Package = KAFKA) -> Verdict:
     """Tell whether a message body is canonical, and if not, why.
 
     Bytes that cannot be decoded are not canonical either. Raises UnknownApiKey, UnsupportedVersion.
     """
+    cls = package.index.load(name)
     try:
-        same = REGISTRY.load(name).decode(data, version).encode(version) == data
+        same = cls.decode(data, version).encode(version) == data
     except (DecodeError, EncodeError):
         same = False
-    return Verdict(name, version, () if same else reasons(parse(name, version, data, lenient=True)))
+    if same:
+        return Verdict(name, version, ())
+    parsed = parse(name, version, data, lenient=True, package=package.name)
+    return Verdict(name, version, reasons(parsed))
 
 
 def reasons(parsed: Parsed) -> tuple[Flaw, ...]:
@@ -62,7 +66,7 @@ def reasons(parsed: Parsed) -> tuple[Flaw, ...]:
 def difference(parsed: Parsed) -> Flaw:
     """Find the first byte that an encoder would write differently."""
     try:
-        written = encode(parsed.name, parsed.version, parsed.values)
+        written = encode(parsed.name, parsed.version, parsed.values, package=parsed.package)
     except EncodeError as error:
         return Flaw(f"cannot be written: {error.reason}", error.path, parsed.tree.offset)
     pairs = zip(parsed.data, written, strict=False)

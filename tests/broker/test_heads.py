@@ -12,7 +12,7 @@ import pytest
 from kafkawire import REGISTRY, ApiKey, Structure
 from kafkawire.broker.handlers import HANDLERS
 from kafkawire.broker.releases import LATEST, Versions, key_of, listed, offered, parse, table
-from kafkawire.primitives.registry import MessageInfo
+from kafkawire.primitives.index import MessageInfo
 from kafkawire.primitives.structure import FieldRow
 
 from ..conftest import ROOT

@@ -19,6 +19,7 @@ from kafkawire.capture.files import resynchronisation as resync
 from kafkawire.capture.files.pcap import PcapDecoder
 from kafkawire.capture.files.pcapng import PcapngDecoder
 from kafkawire.capture.frames import detection
+from kafkawire.capture.frames.effort import MIN_EFFORT, Effort
 from kafkawire.primitives import DEFAULT_LIMITS
 from tests.capture import wire
 
@@ -174,7 +175,7 @@ def test_bytes_decoded_are_linear(
     many = spent(write(large), 100, monkeypatch, **given)
     for before, after in zip(few, many, strict=True):
         assert after <= SLACK * MORE * before + 1000
-    assert many[1] <= 12 * large + detection.MIN_EFFORT
+    assert many[1] <= 12 * large + MIN_EFFORT
 
 
 def test_the_effort_of_one_search_is_bounded() -> None:
@@ -185,13 +186,13 @@ def test_the_effort_of_one_search_is_bounded() -> None:
     limit = DEFAULT_LIMITS.max_frame_bytes
     found = detection.scan_request(data, limit).found
     assert found is None or not found.proven
-    effort = detection.Effort(1000)
+    effort = Effort(1000)
     for at in range(0, len(data), len(head) + 4 + 2 * names):
         detection.check_request(data, at, limit, effort)
         if effort.left < 0:
             break
     assert effort.left < 0, "what it takes is counted"
-    assert at <= detection.MIN_EFFORT + 8 * 1000
+    assert at <= MIN_EFFORT + 8 * 1000
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1460])

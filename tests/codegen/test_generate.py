@@ -12,7 +12,13 @@ from types import ModuleType
 
 import pytest
 
-from kafkawire.errors import DecodeError, FieldNotInVersion, InvalidTag, NullNotAllowed
+from kafkawire.errors import (
+    DecodeError,
+    FieldNotInVersion,
+    InvalidTag,
+    NullNotAllowed,
+    OutOfRange,
+)
 from kafkawire_codegen import generate, schemas_dir
 from kafkawire_codegen.__main__ import main
 
@@ -130,11 +136,14 @@ def test_a_tag_at_a_version_without_it_is_an_error_and_lenient_keeps_it(odd: Mod
     assert message.encode(1) == data
 
 
-def test_failures_of_other_packages_name_the_message_and_the_byte(odd: ModuleType) -> None:
+def test_failures_of_other_packages_name_the_field_and_the_byte(odd: ModuleType) -> None:
     with pytest.raises(DecodeError) as caught:
         odd.OddRequest.decode(b"\x00\x00\x00\x05\x00\x09", 0)
-    assert caught.value.path == "OddRequest"
-    assert caught.value.offset is not None
+    assert (caught.value.path, caught.value.offset) == ("OddRequest.class_", 6)
+    point = type(odd.OddRequest().origin)
+    with pytest.raises(OutOfRange) as refused:
+        odd.OddRequest(class_="k", extra=point(x=1, y=-1)).encode(2)
+    assert refused.value.path == "OddRequest.extra.y"
 
 
 # -- the build step

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from kafkawire import DecodeError, Registry
+from kafkawire.primitives import MessageInfo
 from kafkawire_codegen import generate
 from tests.fuzzing import examples
 
@@ -60,3 +62,31 @@ def test_what_once_went_wrong_is_right(document: hostile.Document) -> None:
 def test_a_directory_of_no_messages_becomes_a_package_of_none() -> None:
     with generated([]):
         assert list(importlib.import_module(PACKAGE).REGISTRY) == []
+
+
+@pytest.mark.parametrize("document", hostile.COLLECTED, ids=lambda d: d["name"][:20])
+def test_a_registry_has_all_of_the_api_of_any_package(document: hostile.Document) -> None:
+    with generated([document]):
+        registry = Registry(PACKAGE)
+        for info in registry:
+            for version in range(info.first, info.last + 1):
+                exercise_registry(registry, info, version)
+
+
+def exercise_registry(registry: Registry, info: MessageInfo, version: int) -> None:
+    message = registry.load(info.name)()
+    data = message.encode(version)
+    assert registry.explain(info.name, version, data).error is None
+    assert registry.verify(info.name, version, data)
+    for cut in range(min(len(data), 50)):
+        with pytest.raises(DecodeError) as caught:
+            registry.decode(info.name, version, data[:cut])
+        assert caught.value.path.startswith(info.name)
+    made = registry.from_json(info.name, version, registry.to_json(message, version))
+    assert made.encode(version) == data
+    if info.type in ("request", "response") and info.api_key is not None:
+        frame = registry.encode_frame(message, version, 1)
+        answered = (info.api_key, version) if info.type == "response" else None
+        found = registry.decode_frame(frame, response_to=answered)
+        assert found.body.encode(version) == data
+        assert registry.explain_frame(frame, answered).error is None

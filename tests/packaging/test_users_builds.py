@@ -97,6 +97,43 @@ def test_it_works_with_an_interpreted_kafkawire(
     assert "interpreted kafkawire" in shown
 
 
+REGISTRY = """
+import pickle
+from kafkawire import DecodeError, Registry
+from kafkawire.errors import OutOfRange
+
+registry = Registry("mine.messages")
+message = registry.from_json("HeartbeatRequest", 4, {"groupId": "g", "memberId": "m"})
+assert type(message).__module__ == "mine.messages.heartbeat_request"
+frame = registry.encode_frame(message, 4, 7, client_id="me")
+assert registry.decode_frame(frame).body == message
+assert registry.explain_frame(frame).error is None
+assert registry.verify("HeartbeatRequest", 4, message.encode(4))
+assert pickle.loads(pickle.dumps(message)) == message
+try:
+    registry.decode("HeartbeatRequest", 4, message.encode(4)[:-4])
+except DecodeError as error:
+    assert error.path == "HeartbeatRequest.member_id", error
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+try:
+    registry.load("HeartbeatRequest")(generation_id=2**40).encode(4)
+except OutOfRange as error:
+    print(error.path)
+"""
+
+
+def test_a_compiled_package_has_all_of_the_api(installed: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", REGISTRY],
+        cwd=installed,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "HeartbeatRequest.generation_id\n"), ran.stderr
+
+
 def test_messages_of_the_runtimes_own_package_are_not_compiled_without_it(tmp_path: Path) -> None:
     """They trust the layout of classes that are elsewhere: they would end the process."""
     (tmp_path / "schemas").mkdir()

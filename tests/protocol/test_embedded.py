@@ -15,10 +15,11 @@ from kafkawire.messages import describe_groups_response as describe
 from kafkawire.messages import group_metadata_value as group_record
 from kafkawire.messages.create_topics_request import CreateTopicsRequest
 from kafkawire.primitives import Limits
-from kafkawire.protocol.embedded import PLACES, USER_DATA, add_payloads, embedded_payloads
+from kafkawire.protocol.embedded import add_payloads, embedded_payloads
 from kafkawire.protocol.json_form import to_json
 from kafkawire.protocol.kinds import KINDS
 from kafkawire.protocol.payload import Payload
+from kafkawire.protocol.places import PLACES, USER_DATA
 from kafkawire.protocol.versioned import decode_versioned, encode_versioned
 from tests.protocol.embedded_vectors import (
     ASSIGNED,

@@ -15,9 +15,10 @@ from kafkawire.messages.envelope_request import EnvelopeRequest
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.primitives import Message
 from kafkawire.protocol.connect import ConnectAssignment, ConnectorAssignment, ConnectWorkerMetadata
-from kafkawire.protocol.embedded import USER_DATA, add_payloads, embedded_payloads
+from kafkawire.protocol.embedded import add_payloads, embedded_payloads
 from kafkawire.protocol.json_form import to_json
 from kafkawire.protocol.payload import Payload
+from kafkawire.protocol.places import USER_DATA
 from kafkawire.protocol.sticky import (
     CooperativeStickyUserData,
     StickyTopicPartitions,

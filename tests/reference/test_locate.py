@@ -37,7 +37,7 @@ from tests import vectors
 from tests.fuzzing import mutate
 from tests.vectors import NAMES, fast_alone
 
-PACKAGE = "kafkawire.messages"
+PACKAGE = "kafkawire.messages.any_module"
 EPOCH = ".finalized_features_epoch"
 TOPICS = "DescribeTopicPartitionsRequest"
 
@@ -204,11 +204,14 @@ except ValueError as error:
 """,
 }
 IMPORTED = {
+    "kafkawire.messages.request_header",
+    "kafkawire.messages.response_header",
     "kafkawire.protocol",
     "kafkawire.protocol.fields",
     "kafkawire.protocol.locate",
     "kafkawire.protocol.locate.plan",
     "kafkawire.protocol.locate.walk",
+    "kafkawire.protocol.packages",
 }
 """What the search for the field needs, beside messages: it takes a few milliseconds."""
 

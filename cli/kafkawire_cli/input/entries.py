@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
 from .inputs import Entry, Format, InputError
+from .packages import registry
 from .progress import progress
 from .sources import Known
 
@@ -114,7 +115,13 @@ def _bytes(
     data = inputs.unpacked(data, name)
     if kind is Format.HEX:
         data = _digits(data, name)
-    rows = decode_frames(data) if bare is None else [decode_body(*bare, data)]
+    package = wanted.brokers.package
+    messages = None if package is None else registry(package)
+    rows: Iterable[Row]
+    if bare is None:
+        rows = decode_frames(data, registry=messages)
+    else:
+        rows = [decode_body(*bare, data, registry=messages)]
     for row in _selected(rows, wanted.where):
         yield Entry(name, None, None, None, row)
 
@@ -156,6 +163,7 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
                 brokers=brokers.addresses,
                 watch=watch,
                 keylog=brokers.keylog,
+                package=brokers.package,
             )
             for items in item_batches(traffic, wanted.where):
                 for found in map(located, items):

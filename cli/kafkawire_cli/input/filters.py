@@ -71,15 +71,21 @@ class InvalidFilter(typer.BadParameter):
         self.place = _place(error) if error.text.strip() else ""
 
 
-def parse_filter(given: list[str] | None) -> Filter | None:
-    """Parse the filters of `--filter`, all of which must match."""
+def parse_filter(given: list[str] | None, package: str | None = None) -> Filter | None:
+    """Parse the filters of `--filter`, all of which must match.
+
+    package: the import name of the messages' package; None for Kafka's.
+    """
     if not given:
         return None
     from kafkawire.capture.filters import parse
+    from kafkawire.protocol.packages import OURS
 
+    name = package or OURS
     with usage_errors():
-        found = [parse(text) for text in given]
-    return found[0] if len(found) == 1 else parse(" and ".join(f"({text})" for text in given))
+        found = [parse(text, name) for text in given]
+    whole = " and ".join(f"({text})" for text in given)
+    return found[0] if len(found) == 1 else parse(whole, name)
 
 
 @contextmanager

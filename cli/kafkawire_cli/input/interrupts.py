@@ -154,6 +154,7 @@ class InterruptibleTraffic(Traffic):
             watch=traffic.watch,
             reassembly=traffic.reassembly,
             keylog=traffic.key_log,
+            package=traffic.package,
         )
         made.noted = noted
         return made

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from kafkawire.primitives import MessageInfo
+    from kafkawire import Registry
+    from kafkawire.primitives import MessageIndex, MessageInfo
     from kafkawire_codegen.releases import Releases
+
+    Messages = Registry | MessageIndex
+    """The messages of a package; where it is None, Kafka's."""
 
 
 def suggestion(text: str, known: Iterable[str]) -> str:
@@ -27,25 +31,29 @@ def suggestion(text: str, known: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
 
-def api_names() -> list[str]:
+def api_names(registry: Messages | None = None) -> list[str]:
     """List the names of all APIs."""
-    from kafkawire.messages import REGISTRY
-
     return [
         info.name.removesuffix("Request")
-        for info in REGISTRY
+        for info in _messages(registry)
         if info.type == "request" and info.api_key is not None
     ]
 
 
-def api_key(text: str, option: str = "--api") -> int:
-    """Find the API key by name or number; a usage error suggests a similar name."""
+def _messages(registry: Messages | None) -> Messages:
+    if registry is not None:
+        return registry
     from kafkawire.messages import REGISTRY
 
+    return REGISTRY
+
+
+def api_key(text: str, option: str = "--api", registry: Messages | None = None) -> int:
+    """Find the API key by name or number; a usage error suggests a similar name."""
     plain = text.replace("_", "").replace("-", "").lower()
     known = {
         info.name.removesuffix("Request").lower(): info.api_key
-        for info in REGISTRY
+        for info in _messages(registry)
         if info.type == "request" and info.api_key is not None
     }
     if plain.isdigit():
@@ -55,7 +63,7 @@ def api_key(text: str, option: str = "--api") -> int:
     short = plain.removesuffix("request").removesuffix("response")
     found = known.get(short)
     if found is None:
-        hint = suggestion(short, api_names())
+        hint = suggestion(short, api_names(registry))
         raise typer.BadParameter(f"unknown API {text!r}{hint}", param_hint=option)
     return found
 
@@ -70,13 +78,13 @@ def unknown_table(name: str) -> typer.BadParameter:
     )
 
 
-def message_name(text: str, direction: str) -> str:
+def message_name(text: str, direction: str, registry: Messages | None = None) -> str:
     """Find a message by its name, or by its API and direction."""
-    from kafkawire.messages import REGISTRY
-
-    if text in REGISTRY:
+    known = _messages(registry)
+    if text in known:
         return text
-    found = REGISTRY.find(direction, api_key(text))
+    key = api_key(text, registry=registry)
+    found = next((one for one in known if (one.type, one.api_key) == (direction, key)), None)
     if found is None:
         raise typer.BadParameter(f"{text} has no {direction}", param_hint="--api")
     return found.name

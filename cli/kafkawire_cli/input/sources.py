@@ -139,19 +139,28 @@ def _must_be_capture(head: bytes, name: str) -> None:
 
 
 class Known(NamedTuple):
-    """Known brokers: their ports, and their addresses as `address:port`; a TLS key log."""
+    """Known brokers: their ports, and their addresses as `address:port`; a TLS key log.
+
+    package: the import name of the messages' package; None for Kafka's.
+    """
 
     ports: list[int]
     addresses: list[str]
     keylog: Path | None = None
+    package: str | None = None
 
 
-def known(ports: list[int] | None, brokers: list[str] | None, keylog: Path | None = None) -> Known:
+def known(
+    ports: list[int] | None,
+    brokers: list[str] | None,
+    keylog: Path | None = None,
+    package: str | None = None,
+) -> Known:
     """Parse `--port`, `--broker` and `--keylog`. Host names are resolved."""
     if keylog is not None:
         _check_key_log(keylog)
     if not brokers:
-        return Known(ports or [], [], keylog)
+        return Known(ports or [], [], keylog, package)
     from kafkawire.capture.engine import endpoint
 
     found: list[str] = []
@@ -161,7 +170,7 @@ def known(ports: list[int] | None, brokers: list[str] | None, keylog: Path | Non
             found.append(text)
         except ValueError:
             found += _resolved(text)
-    return Known(ports or [], found, keylog)
+    return Known(ports or [], found, keylog, package)
 
 
 def _check_key_log(path: Path) -> None:

@@ -117,6 +117,7 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
                 brokers=brokers.addresses,
                 watch=watch,
                 keylog=brokers.keylog,
+                package=brokers.package,
             )
             previous_ns = 0
             for items in item_batches(traffic, options.where):
@@ -276,6 +277,7 @@ def _batches(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterato
                 brokers=brokers.addresses,
                 watch=watch,
                 keylog=brokers.keylog,
+                package=brokers.package,
             )
             previous_ns = 0
             where = options.where

@@ -14,6 +14,7 @@ from kafkawire.display import plural, time_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkawire import Registry
     from kafkawire.capture.packet_messages import Boundary, PacketMessage
     from kafkawire.capture.rows import Row
     from kafkawire.reference import Explanation
@@ -22,10 +23,10 @@ MAX_NOTES: Final = 4
 """Packets that begin inside a field, of which each is shown."""
 
 
-def explanation(message: PacketMessage, row: Row, secrets: bool) -> Explanation | None:
+def explanation(
+    message: PacketMessage, row: Row, messages: Registry, secrets: bool
+) -> Explanation | None:
     """Explain a message; None if its bytes are not known."""
-    from kafkawire.reference import explain_frame
-
     if not message.data:
         return None
     request = None
@@ -33,7 +34,9 @@ def explanation(message: PacketMessage, row: Row, secrets: bool) -> Explanation 
         if row.api_key is None or row.api_version is None:
             return None
         request = row.api_key, row.api_version
-    return with_packets(explain_frame(message.data, request, secrets=secrets), message.boundaries)
+    return with_packets(
+        messages.explain_frame(message.data, request, secrets=secrets), message.boundaries
+    )
 
 
 def with_packets(found: Explanation, boundaries: Sequence[Boundary]) -> Explanation:

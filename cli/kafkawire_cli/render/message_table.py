@@ -11,7 +11,7 @@ a line are those of the tables (`tables.extraction.entities`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 MAX_TOPICS: Final = 4
 """Topics of a message that a line names."""
+
+MAX_TEXTS: Final = 3
+MAX_TEXT: Final = 40
+"""Texts of a message that is not Kafka's, and their characters, that a line has at most."""
 
 # -- colours, as in "Select Graphic Rendition" (ECMA-48)
 
@@ -225,6 +229,8 @@ class Facts(NamedTuple):
 
 def facts(message: Message, version: int, api_key: int | None, direction: str) -> Facts:
     """Collect the facts of a request or response, without duplicates, in wire order."""
+    if not is_kafkas(message):
+        return Facts(names=tuple(_texts(message, version)))
     from kafkawire.capture.exchanges.topic_ids import TopicNames
     from kafkawire.capture.tables.extraction.entities import Entities
     from kafkawire.protocol.error_code import ErrorCode
@@ -240,6 +246,29 @@ def facts(message: Message, version: int, api_key: int | None, direction: str) -
         tuple(names),
         tuple(ErrorCode.name_of(code) for code in entities.error_codes),
     )
+
+
+def is_kafkas(message: object) -> bool:
+    """Whether a message is Kafka's, with its error codes, rather than of a package of others."""
+    from kafkawire.protocol.packages import OURS
+
+    return type(message).__module__.rpartition(".")[0] == OURS
+
+
+def _texts(message: Message, version: int) -> Iterator[tuple[str, str]]:
+    """Yield the first texts of a message of others, by attribute; secrets are left out."""
+    from kafkawire.protocol.fields import fields_at
+    from kafkawire.protocol.secrets import SECRET_FIELDS
+
+    found = [
+        (field.attribute, value)
+        for field in fields_at(type(message), version)
+        if field.is_a("string")
+        and field.json_name not in SECRET_FIELDS
+        and (value := getattr(message, field.attribute))
+    ]
+    for name, value in found[:MAX_TEXTS]:
+        yield name, cut(value, MAX_TEXT)
 
 
 def _coordinator_keys(message: Any) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkawire.display import printable, time_text
 
-from .message_table import latency
+from .message_table import is_kafkas, latency
 
 if TYPE_CHECKING:
     from ..input.inputs import Entry, InputError
@@ -60,8 +60,8 @@ def body(entry: Entry, view: View) -> Any:
     from kafkawire.capture.jsonl.formats import raw_text
     from kafkawire.capture.jsonl.records_fields import (
         records_fields,
-        records_summary,
         replace_records,
+        summaries,
     )
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.json_text import shown_json
@@ -72,7 +72,7 @@ def body(entry: Entry, view: View) -> Any:
     found = records_fields(row.message, row.body_version)
     doubtful = row.status is not Status.OK
     fields = shown_json(row.message, row.body_version, view.secrets, doubtful)
-    return replace_records(fields, map(records_summary, found))
+    return replace_records(fields, type(row.message), row.body_version, summaries(found))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
@@ -143,35 +143,43 @@ def _tree(entry: Entry, out: Print, view: View) -> None:
         out(f"  client id {row.client_id}")
     if row.error:
         out(f"  ! {row.error}")
-    _branch(body(entry, view), 1, out)
+    tree = _Tree(out, is_kafkas(row.message))
+    tree.branch(body(entry, view), 1)
     for path, payload in embedded(entry, view).items():
-        _leaf(f"  {path} contains", payload, 1, out)
+        tree.leaf(f"  {path} contains", payload, 1)
     if view.records:
         for field in records(entry, view):
-            _leaf(f"  {field['path']}", field["content"], 1, out)
+            tree.leaf(f"  {field['path']}", field["content"], 1)
 
 
-def _branch(value: Any, depth: int, out: Print) -> None:
-    indent = "  " * depth
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            _leaf(f"{indent}{key}", inner, depth, out)
-    elif isinstance(value, str) and value:
-        out(f"{indent}{shortened(value)}")
+class _Tree:
+    """Prints JSON values as indented lines; names_errors: whether error codes are Kafka's."""
 
+    def __init__(self, out: Print, names_errors: bool) -> None:
+        self._out = out
+        self._names_errors = names_errors
 
-def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
-    if label.endswith(ERROR_CODE) and isinstance(value, int) and value:
-        out(f"{label}: {value} ({_error_name(value)})")
-    elif isinstance(value, dict) and value:
-        out(f"{label}:")
-        _branch(value, depth + 1, out)
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        for i, inner in enumerate(value):
-            out(f"{label}[{i}]:")
-            _branch(inner, depth + 1, out)
-    else:
-        out(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}")
+    def branch(self, value: Any, depth: int) -> None:
+        indent = "  " * depth
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                self.leaf(f"{indent}{key}", inner, depth)
+        elif isinstance(value, str) and value:
+            self._out(f"{indent}{shortened(value)}")
+
+    def leaf(self, label: str, value: Any, depth: int) -> None:
+        is_error = self._names_errors and label.endswith(ERROR_CODE)
+        if is_error and isinstance(value, int) and value:
+            self._out(f"{label}: {value} ({_error_name(value)})")
+        elif isinstance(value, dict) and value:
+            self._out(f"{label}:")
+            self.branch(value, depth + 1)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for i, inner in enumerate(value):
+                self._out(f"{label}[{i}]:")
+                self.branch(inner, depth + 1)
+        else:
+            self._out(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}")
 
 
 def _error_name(code: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,10 +21,14 @@ from ..input.names import (
     direction_of,
 )
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
+from ..input.packages import RegistryOption, registry
 from ..input.sources import known, refuse
 from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
+
+if TYPE_CHECKING:
+    from kafkawire import Registry
 
 
 def decode(  # noqa: PLR0913 - options of the verb
@@ -40,6 +44,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    package: RegistryOption = None,
     api: Annotated[
         str | None,
         typer.Option(
@@ -130,6 +135,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     tcpdump -i any -w - port 9092 | kafkawire decode -
     kafkawire decode 0000001f0019... --format tree
     kafkawire decode body.bin --api Metadata --version 12 --direction response
+    kafkawire decode trace.pcap --registry mine.messages
     kafkawire decode trace*.pcap --table records -o records.parquet
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
     kafkawire decode t.pcap --table messages --bodies FetchRequest -o f.parquet
@@ -139,7 +145,10 @@ def decode(  # noqa: PLR0913 - options of the verb
     """
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
-    brokers, where = known(port, broker, keylog), parse_filter(wanted)
+    messages_of = None if package is None else registry(package)
+    brokers, where = known(port, broker, keylog, package), parse_filter(wanted, package)
+    if bodies is not None and package is not None:
+        raise typer.BadParameter("not allowed with --registry", param_hint="--bodies")
     if table or bodies is not None or to is not None:
         if shape or api or records or strict:
             raise typer.BadParameter(
@@ -157,7 +166,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     messages = Messages(
         given,
         input_format,
-        _bare(api, version, direction),
+        _bare(api, version, direction, messages_of),
         DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
@@ -269,7 +278,9 @@ def _write_tables(
         raise typer.Exit(2)
 
 
-def _bare(api: str | None, version: int | None, direction: str | None) -> BareBody | None:
+def _bare(
+    api: str | None, version: int | None, direction: str | None, messages_of: Registry | None
+) -> BareBody | None:
     if api is None:
         if version is not None or direction is not None:
             raise typer.BadParameter(
@@ -278,4 +289,5 @@ def _bare(api: str | None, version: int | None, direction: str | None) -> BareBo
         return None
     if version is None:
         raise typer.BadParameter("missing; required by --api", param_hint="--version")
-    return BareBody(api_key(api), version, direction_of(direction or "request"))
+    key = api_key(api, registry=messages_of)
+    return BareBody(key, version, direction_of(direction or "request"))

@@ -12,9 +12,10 @@ import typer
 from kafkawire.display import printable
 
 from ..input.names import checked_version, complete_message, direction_of, message_name
+from ..input.packages import RegistryOption, registry
 
 
-def encode(
+def encode(  # noqa: PLR0913 - options of the verb
     text: Annotated[
         str, typer.Argument(metavar="JSON", help="The message as JSON, @FILE, or - for stdin.")
     ],
@@ -39,6 +40,7 @@ def encode(
     client_id: Annotated[
         str | None, typer.Option(metavar="ID", help="With --frame: client id of a request.")
     ] = None,
+    package: RegistryOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write raw bytes instead of hex.")] = False,
 ) -> None:
     """Encode a message from JSON.
@@ -56,8 +58,9 @@ def encode(
         raise typer.BadParameter(
             "only allowed with --frame", param_hint="--correlation-id, --client-id"
         )
-    name = message_name(api, direction_of(direction))
-    checked_version(kafkawire.REGISTRY.get(name), version)
+    messages = registry(package)
+    name = message_name(api, direction_of(direction), messages)
+    checked_version(messages.get(name), version)
     json_text = _text(text)
     try:
         obj = json.loads(json_text)
@@ -67,9 +70,9 @@ def encode(
     ) as error:  # also for numbers that are too long and nesting that is too deep
         raise typer.BadParameter(f"invalid JSON: {error}", param_hint="JSON") from None
     try:
-        message = kafkawire.from_json(name, version, obj)
+        message = messages.from_json(name, version, obj)
         if frame:
-            data = kafkawire.encode_frame(message, version, correlation_id, client_id=client_id)
+            data = messages.encode_frame(message, version, correlation_id, client_id=client_id)
         else:
             data = message.encode(version)
     except kafkawire.WireError as error:

@@ -18,9 +18,11 @@ from kafkawire.display import printable, printable_lines
 from ..input.inputs import InputError, first_bytes, hex_bytes, is_capture, is_stream
 from ..input.names import checked_version, complete_message, direction_of, message_name
 from ..input.options import BrokerOption, KeyLogOption, PortOption
+from ..input.packages import RegistryOption, registry
 from ..input.sources import Known, known, readable, refuse
 
 if TYPE_CHECKING:
+    from kafkawire import Registry
     from kafkawire.capture.packet_messages import PacketMessage
     from kafkawire.primitives import MessageInfo
     from kafkawire.reference import Explanation
@@ -88,6 +90,7 @@ def explain(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    package: RegistryOption = None,
 ) -> None:
     """Explain a message body or a whole frame, byte by byte.
 
@@ -100,28 +103,28 @@ def explain(  # noqa: PLR0913 - options of the verb
 
     Exit code 1: the bytes are not valid; 2: no message ends in the packet, or usage error.
     """
+    messages = registry(package)
     if packet is not None or exchange is not None:
         if api or version is not None or frame or direction:
             raise typer.BadParameter(
                 "not allowed with --api, --version, --frame or --direction",
                 param_hint="--packet, --exchange",
             )
-        brokers = known(port, broker, keylog)
+        brokers = known(port, broker, keylog, package)
         _explain_captured(hexadecimal, packet, exchange, brokers, tree, show_secrets)
         return
     if port or broker or keylog:
         raise typer.BadParameter(
             "only allowed with --packet or --exchange", param_hint="--port, --broker, --keylog"
         )
-    from kafkawire.reference import explain, explain_frame
-
     data = parse_hex(read_input(hexadecimal))
     if frame:
-        explanation = explain_frame(data, request_of(api, version, direction), secrets=show_secrets)
+        request = request_of(api, version, direction, messages)
+        explanation = messages.explain_frame(data, request, secrets=show_secrets)
     else:
-        info = find_message(api, direction)
+        info = find_message(messages, api, direction)
         supported = checked_version(info, version)
-        explanation = explain(info.name, supported, data, secrets=show_secrets)
+        explanation = messages.explain(info.name, supported, data, secrets=show_secrets)
     show(explanation, tree)
     if explanation.error is not None:
         raise typer.Exit(UNDECODABLE)
@@ -148,7 +151,7 @@ def _explain_captured(
     except InputError as error:
         refuse("explain", error)
         raise typer.Exit(2) from None
-    if not _show_captured(found, tree, secrets):
+    if not _show_captured(found, registry(brokers.package), tree, secrets):
         raise typer.Exit(UNDECODABLE)
 
 
@@ -161,7 +164,7 @@ def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[Packe
         raise InputError(f"{path}: a stream can be read only once; expected a capture file")
     if not is_capture(first_bytes(Path(path))):
         raise InputError(f"{path}: not a capture file; --packet and --exchange need one")
-    search = Search(path, KnownBrokers(brokers.ports, brokers.addresses, brokers.keylog))
+    search = Search(path, KnownBrokers(*brokers))
     with readable([path]):
         found = search.exchange(number) if whole else search.packet(number)
     if found:
@@ -170,10 +173,14 @@ def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[Packe
         raise InputError(f"{path}: no packet {number}: the capture has {search.packets}")
     near = [str(each) for each in (search.before, search.after) if each]
     hint = f"; the nearest that do: {' and '.join(near)}" if near else ""
-    raise InputError(f"{path}: no Kafka message ends in packet {number}{hint}")
+    raise InputError(
+        f"{path}: no {'Kafka ' * (brokers.package is None)}message ends in packet {number}{hint}"
+    )
 
 
-def _show_captured(found: list[PacketMessage], tree: bool, secrets: bool) -> bool:
+def _show_captured(
+    found: list[PacketMessage], messages: Registry, tree: bool, secrets: bool
+) -> bool:
     """Print messages; returns whether all of them are valid."""
     import json
 
@@ -185,7 +192,7 @@ def _show_captured(found: list[PacketMessage], tree: bool, secrets: bool) -> boo
     shown: list[dict[str, object]] = []
     for at, message in enumerate(found):
         row = located(message.located).row
-        explanation = output.explanation(message, row, secrets)
+        explanation = output.explanation(message, row, messages, secrets)
         valid = valid and (explanation is None or explanation.error is None)
         if tree:
             shown.append(output.as_json(message, row, explanation))
@@ -204,7 +211,7 @@ def _show_captured(found: list[PacketMessage], tree: bool, secrets: bool) -> boo
 
 
 def request_of(
-    api: str | None, version: int | None, direction: str | None
+    api: str | None, version: int | None, direction: str | None, messages: Registry
 ) -> tuple[int, int] | None:
     """Return the API key and version of the request of a response frame; None for a request."""
     if direction is None or direction_of(direction) == "request":
@@ -215,21 +222,19 @@ def request_of(
                 param_hint="--frame",
             )
         return None
-    info = find_message(api, direction, "with --direction response")
+    info = find_message(messages, api, direction, "with --direction response")
     assert info.api_key is not None  # every response has an API key
     return info.api_key, checked_version(info, version)
 
 
 def find_message(
-    api: str | None, direction: str | None, required: str = "without --frame"
+    messages: Registry, api: str | None, direction: str | None, required: str = "without --frame"
 ) -> MessageInfo:
     """Find the message type named by --api and --direction."""
-    from kafkawire.messages import REGISTRY
-
     if api is None:
         raise typer.BadParameter(f"missing; required {required}", param_hint="--api")
     expected = None if direction is None else direction_of(direction)
-    info = REGISTRY.get(message_name(api, expected or "request"))
+    info = messages.get(message_name(api, expected or "request", messages))
     if expected is not None and info.type != expected:
         raise typer.BadParameter(
             f"{info.name} is a {info.type}, not a {expected}", param_hint="--direction"

@@ -20,7 +20,7 @@ TAKEN: Final = frozenset(
     | {"IndexError", "TypeError", "ValueError"}  # of Python
 )
 """Names that a generated module uses: a class of that name would shadow them."""
-TAKEN_IN_PACKAGE: Final = frozenset({"Any", "AttributeError", "Final", "REGISTRY", "Registry"})
+TAKEN_IN_PACKAGE: Final = frozenset({"Any", "AttributeError", "Final", "MessageIndex", "REGISTRY"})
 """Names that the `__init__` of a generated package uses: a message of that name would be shadowed
 there.
 """

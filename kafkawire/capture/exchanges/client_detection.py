@@ -1,4 +1,4 @@
-"""Finds out which side of a connection is the Kafka client, or which other protocol it has.
+"""Finds out which side of a connection is the client, or which other protocol it has.
 
 Law: a side that is known from a SYN or a port is checked, any other is proven by the content. All
 searches of a connection together are linear in its bytes.
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, final
 from librt.strings import read_i32_be
 
 from ...primitives import Limits
+from ..frames.apis import KAFKA_APIS, Apis
 from ..frames.detection import looks_like_request, scan_request
 from ..frames.framing import Stream
 from ..frames.other_protocols import has_tls_records, signature
@@ -39,9 +40,12 @@ UNDECIDED: Final = Detected()
 class ClientDetection:
     """Searches the streams of both sides of a connection."""
 
-    def __init__(self, streams: tuple[Stream, Stream], limits: Limits) -> None:
+    def __init__(
+        self, streams: tuple[Stream, Stream], limits: Limits, apis: Apis = KAFKA_APIS
+    ) -> None:
         self._streams = streams
         self._limits = limits
+        self._apis = apis
         self._walked = 0
         self._searched = [0, 0]
         self._retry_at = [0, 0]
@@ -82,16 +86,16 @@ class ClientDetection:
         if other.position or other.held or side == client:
             return False
         start = max(0, self._walked - stream.position)
-        walked = walk_responses(stream.peek(), start, self._limits)
+        walked = walk_responses(stream.peek(), start, self._limits, self._apis)
         self._walked = stream.position + walked.end
         return walked.certain
 
     def _sends_requests(self, side: int, client: int | None, data: bytes) -> bool:
         limit, stream = self._limits.max_frame_bytes, self._streams[side]
         if stream.in_sync and client is not None:
-            return looks_like_request(data, 0, limit)
+            return looks_like_request(data, 0, limit, self._apis)
         start = max(0, self._searched[side] - stream.position)
-        found, resume = scan_request(data, limit, start)
+        found, resume = scan_request(data, limit, start, self._apis)
         self._searched[side] = stream.position + resume
         if found is None:
             return False

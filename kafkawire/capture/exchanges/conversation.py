@@ -18,9 +18,9 @@ from librt.strings import read_i32_be
 from mypy_extensions import i64
 
 from ...primitives import DEFAULT_LIMITS, Limits
+from ..frames.apis import KAFKA_APIS, Apis
 from ..frames.decoding import Item, RawFrame
 from ..frames.detection import (
-    HEADER,
     MIN_REQUEST,
     Confidence,
     Found,
@@ -43,7 +43,7 @@ from ..tcp.events import Closed, Conflict, Event, Gap
 from ..tls.outputs import Negotiated, Unsynchronised
 from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
 from .inference import Inference
-from .pairing import HANDSHAKE, Pairing, is_handshake_0
+from .pairing import Pairing, is_handshake_0
 
 SIZE: Final = 4
 DIRECTIONS: Final = ("request", "response")
@@ -55,6 +55,7 @@ class Conversation:
 
     client: the side that sends requests; None until detected. It may be given if it is known from a
     SYN or a port. in_sync: for each side, whether its first byte is the first byte of its stream.
+    apis: those of the package whose messages it has.
     """
 
     def __init__(
@@ -64,18 +65,21 @@ class Conversation:
         in_sync: tuple[bool, ...] = (False, False),
         known_kafka: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        apis: Apis = KAFKA_APIS,
     ) -> None:
         self.client = client
         self.detected = known_kafka and client is not None
         self.other: str | None = None
         self.limits = limits
+        self._apis = apis
+        self._handshake: i64 = apis.sasl_handshake
         self._streams = (Stream(in_sync[0]), Stream(in_sync[1]))
         self._pairing = Pairing(limits)
-        self._inference = Inference(limits)
+        self._inference = Inference(limits, apis)
         # created when first needed: most connections begin with a request of the known client
         self._detection: ClientDetection | None = None
         self._sasl_tokens = False
-        self._heads = RequestHeads()
+        self._heads = RequestHeads(apis)
 
     @property
     def is_fresh(self) -> bool:
@@ -150,7 +154,7 @@ class Conversation:
             self._pairing.add(raw_frame.request)
         else:
             request = self._pairing.oldest(read_i32_be(frame, 0))
-            if request is None or request.api_key == HANDSHAKE:
+            if request is None or request.api_key == self._handshake:
                 return None
             self._pairing.complete_oldest()
             raw_frame = RawFrame(False, frame, packet, time_ns, request, SIZE, "")
@@ -163,7 +167,7 @@ class Conversation:
             side == self.client
             and self.other is None
             and not self._stream(1 - side).held
-            and looks_like_request(data, 0, self.limits.max_frame_bytes)
+            and looks_like_request(data, 0, self.limits.max_frame_bytes, self._apis)
         )
 
     def _take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
@@ -220,7 +224,7 @@ class Conversation:
 
     def _searches(self) -> ClientDetection:
         if self._detection is None:
-            self._detection = ClientDetection(self._streams, self.limits)
+            self._detection = ClientDetection(self._streams, self.limits, self._apis)
         return self._detection
 
     def _set_client(self, client: int) -> list[Item]:
@@ -306,13 +310,14 @@ class Conversation:
         stream = self._stream(side)
         data = stream.peek()
         if side == self.client:
-            found = find_request(data, self.limits.max_frame_bytes)
+            found = find_request(data, self.limits.max_frame_bytes, self._apis)
         else:
             found = self._find_response(data)
         # without a candidate, a frame may begin in the last bytes
-        at, proven = found or Found(max(0, len(data) - HEADER), False)
+        head: i64 = self._apis.head_bytes
+        at, proven = found or Found(max(0, len(data) - head), False)
         if not proven and stream.held - at > MAX_HELD:
-            at = stream.held - HEADER
+            at = stream.held - head
         if at:
             rows += self._give_up(side, at, Status.UNPARSED, "out of sync")
         stream.in_sync = proven
@@ -331,17 +336,17 @@ class Conversation:
             return Found(0, True)
         if not in_flight and len(data) <= MAX_HELD:
             return Found(0, False)  # the request may still follow in the capture
-        return find_response(data, in_flight, self.limits.max_frame_bytes)
+        return find_response(data, in_flight, self.limits.max_frame_bytes, self._apis)
 
     # -- frames to rows
 
     def _request(self, frame: bytes, mark: Mark) -> list[Item]:
         if self._sasl_tokens:
             framed = len(frame).to_bytes(SIZE, "big") + frame
-            if check_request(framed, 0, len(frame)) is not Confidence.PROVEN:
+            if check_request(framed, 0, len(frame), apis=self._apis) is not Confidence.PROVEN:
                 return [self._token(frame, mark, "request")]
             self._sasl_tokens = False
-        raw_frame = raw_request(frame, mark, self.limits)
+        raw_frame = raw_request(frame, mark, self.limits, self._apis)
         responses = self._pairing.add_request(raw_frame.request)
         return [raw_frame, *self._inference.infer_unpaired(responses)] if responses else [raw_frame]
 
@@ -350,7 +355,7 @@ class Conversation:
             return [self._token(frame, mark, "response")]
         rows = self._inference.infer_unpaired(self._pairing.add_response(frame, mark))
         for row in rows:
-            if is_handshake_0(row):
+            if is_handshake_0(row, self._apis.sasl_handshake):
                 decoded = row.decode(self.limits) if isinstance(row, RawFrame) else row
                 self._sasl_tokens = getattr(decoded.message, "error_code", -1) == 0
         return rows
@@ -402,11 +407,9 @@ class Conversation:
         mark = stream.mark(stream.held)
         frame = stream.take(stream.held)[SIZE:]
         if side == self.client:
-            row = partial_request(frame, partial[0], mark)
-            return [
-                row,
-                *self._inference.infer_unpaired(self._pairing.add_request(in_flight_request(row))),
-            ]
+            row = partial_request(frame, partial[0], mark, self._apis)
+            responses = self._pairing.add_request(in_flight_request(row, self._apis))
+            return [row, *self._inference.infer_unpaired(responses)]
         return [self._pairing.partial_response(frame, partial[0], mark)]
 
     def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Item]:

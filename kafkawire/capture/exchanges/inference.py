@@ -1,6 +1,6 @@
 """Infers the API and version of a response without its request from its content.
 
-Law: no false messages. A response is inferred only if exactly one layout of all Kafka responses
+Law: no false messages. A response is inferred only if exactly one layout of all responses
 decodes it to the last byte, encodes to the same bytes, and has enough plausible values; or if
 several layouts fit, and exactly one of them was seen on the same connection.
 
@@ -17,11 +17,12 @@ from typing import Any, Final, NamedTuple
 from mypy_extensions import mypyc_attr
 
 from ...errors import WireError
-from ...messages import REGISTRY
 from ...primitives import Limits, Message, Reader, Structure
 from ...protocol.error_code import ErrorCode
 from ...protocol.fields import Field, fields_at
+from ...protocol.header import decode_response_header
 from ...records import RecordBatches
+from ..frames.apis import KAFKA_APIS, Apis
 from ..frames.decoding import InFlightRequest, Item, RawFrame
 from ..rows import Row, Status
 from .response_layouts import Layout, layouts, layouts_of
@@ -62,8 +63,9 @@ class Fit(NamedTuple):
 class Inference:
     """Infers the responses of one connection, and remembers the layouts seen on it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, apis: Apis = KAFKA_APIS) -> None:
         self._limits = limits
+        self._apis = apis
         self._seen: set[tuple[int, int]] = set()
         self._layouts: dict[Layout, None] = {}
         self._searches = 0
@@ -129,16 +131,16 @@ class Inference:
     def _fits(self, frame: bytes) -> list[Fit]:
         if self._searches < MAX_SEARCHES and len(frame) <= MAX_BYTES:
             self._searches += 1
-            tried = layouts()
+            tried = layouts(self._apis)
         else:
             tried = tuple(self._layouts)
-        found = (fit(frame, layout, self._limits) for layout in tried)
+        found = (fit(frame, layout, self._limits, self._apis) for layout in tried)
         return [one for one in found if one is not None]
 
     def _add_seen(self, api_key: int, api_version: int) -> None:
         if (api_key, api_version) not in self._seen:
             self._seen.add((api_key, api_version))
-            self._layouts.update(dict.fromkeys(layouts_of(api_key, api_version)))
+            self._layouts.update(dict.fromkeys(layouts_of(api_key, api_version, self._apis)))
 
     def _is_seen(self, layout: Layout) -> bool:
         return layout in self._layouts
@@ -158,12 +160,12 @@ class WalkResult(NamedTuple):
     certain: bool
 
 
-def walk_responses(data: bytes, start: int, limits: Limits) -> WalkResult:
+def walk_responses(data: bytes, start: int, limits: Limits, apis: Apis = KAFKA_APIS) -> WalkResult:
     """Walk a stream without known requests up to the first certain response, which proves the walk.
 
     It goes from frame to frame by their sizes.
     """
-    inference = Inference(limits)
+    inference = Inference(limits, apis)
     while len(data) - start >= SIZE:
         size = int.from_bytes(data[start : start + SIZE], "big", signed=True)
         if not SIZE <= size <= min(len(data) - start - SIZE, MAX_BYTES):
@@ -185,49 +187,61 @@ def _listed(found: list[Fit]) -> str:
 # -- fitting
 
 
-def fit(frame: bytes, layout: Layout, limits: Limits) -> Fit | None:
+def fit(frame: bytes, layout: Layout, limits: Limits, apis: Apis = KAFKA_APIS) -> Fit | None:
     """Decode a frame (without its size) with a layout; None if it does not fit."""
-    start = 4
-    if layout.header_version == 1:
-        if frame[4:5] != b"\0":  # brokers send no tagged fields in response headers
-            return None
-        start = 5
+    start = _body_of(frame, layout, apis)
+    if start is None:
+        return None
     reader = Reader(frame, start, limits=limits)
     try:
-        message = REGISTRY.load(layout.message).decode_from(reader, layout.last)
+        message = apis.package.index.load(layout.message).decode_from(reader, layout.last)
         reader.finish()
         if message.encode(layout.last) != frame[start:]:
             return None
     except (WireError, IndexError, UnicodeDecodeError):
         return None
-    evidence = _evidence(message, layout.last)
+    evidence = _evidence(message, layout.last, apis.is_kafka)
     return None if evidence is None else Fit(layout, message, evidence)
 
 
-def _evidence(struct: Structure, version: int) -> int | None:
+def _body_of(frame: bytes, layout: Layout, apis: Apis) -> int | None:
+    """Return where the body begins; None if the header does not fit."""
+    if apis.package.own_response_header:
+        key, version = layout.api_key, layout.last
+        try:
+            return decode_response_header(frame, key, version, package=apis.package).end
+        except WireError:
+            return None
+    if layout.header_version == 0:
+        return SIZE
+    # brokers send no tagged fields in response headers
+    return SIZE + 1 if frame[SIZE : SIZE + 1] == b"\0" else None
+
+
+def _evidence(struct: Structure, version: int, is_kafka: bool) -> int | None:
     """Add up the evidence of a structure; None if a value is implausible."""
     if getattr(struct, "unknown_tags", None):
         return None
     found = 0
     for field in fields_at(type(struct), version):
-        weight = _weigh(field, getattr(struct, field.attribute), version)
+        weight = _weigh(field, getattr(struct, field.attribute), version, is_kafka)
         if weight is None:
             return None
         found += weight
     return found
 
 
-def _weigh(field: Field, value: Any, version: int) -> int | None:
+def _weigh(field: Field, value: Any, version: int, is_kafka: bool) -> int | None:
     if isinstance(value, list):
-        weights = [_weigh(field, one, version) for one in value]
+        weights = [_weigh(field, one, version, is_kafka) for one in value]
         return None if None in weights else sum(w or 0 for w in weights) + 2 * len(value)
     if isinstance(value, Structure):
-        return _evidence(value, version)
+        return _evidence(value, version, is_kafka)
     if isinstance(value, str):
         return len(value.encode()) if value.isprintable() else None
     if field.element == "records" and value:
         return _weigh_records(value)
-    if isinstance(value, int):
+    if isinstance(value, int) and is_kafka:
         is_error = field.element == "int16" and field.attribute.endswith("error_code")
         if is_error and value not in _CODES:
             return None

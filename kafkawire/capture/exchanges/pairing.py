@@ -13,13 +13,10 @@ from typing import Final
 from librt.strings import read_i32_be
 from mypy_extensions import mypyc_attr
 
-from ...messages.api_key import ApiKey
 from ...primitives import Limits
 from ..frames.decoding import InFlightRequest, Item, RawFrame
 from ..frames.framing import Mark, partial_response, raw_response
 from ..rows import Row, Status
-
-HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 
 MAX_IN_FLIGHT: Final = 1 << 16
 """In-flight requests at most; the oldest are dropped."""
@@ -158,9 +155,12 @@ class Pairing:
         )
 
 
-def is_handshake_0(item: Item) -> bool:
-    """Whether a response is to a SaslHandshake of version 0, which bare tokens follow."""
+def is_handshake_0(item: Item, handshake: int) -> bool:
+    """Whether a response is to a SaslHandshake of version 0, which bare tokens follow.
+
+    handshake: the API key of SaslHandshake.
+    """
     if isinstance(item, RawFrame):
         request = item.request
-        return request is not None and request.api_key == HANDSHAKE and request.api_version == 0
-    return item.api_key == HANDSHAKE and item.api_version == 0
+        return request is not None and request.api_key == handshake and request.api_version == 0
+    return item.api_key == handshake and item.api_version == 0

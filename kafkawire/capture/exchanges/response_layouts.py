@@ -1,4 +1,4 @@
-"""Lists the wire formats of all Kafka responses: layouts.
+"""Lists the wire formats of all responses of a package: layouts.
 
 Law: a layout is an API with adjacent versions of the same wire format: Metadata 5-6 is one. Every
 version of every response has exactly one layout.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from ...messages import REGISTRY
 from ...primitives import Structure
 from ...protocol.fields import fields_at
 from ...protocol.header import response_header_version
+from ..frames.apis import KAFKA_APIS, Apis
 
 
 class Layout(NamedTuple):
@@ -34,24 +34,25 @@ class Layout(NamedTuple):
 
 
 @cache
-def layouts() -> tuple[Layout, ...]:
+def layouts(apis: Apis = KAFKA_APIS) -> tuple[Layout, ...]:
     """List the layouts of all responses. Imports all response classes."""
     made: list[Layout] = []
-    for info in REGISTRY:
+    for info in apis.package.index:
         if info.type == "response" and info.api_key is not None:
-            made += _layouts_of(info.api_key)
+            made += _layouts_of(apis, info.api_key)
     return tuple(made)
 
 
 @cache
-def _layouts_of(api_key: int) -> tuple[Layout, ...]:
-    info = REGISTRY.response(api_key)
+def _layouts_of(apis: Apis, api_key: int) -> tuple[Layout, ...]:
+    index = apis.package.index
+    info = index.response(api_key)
     assert info is not None
-    cls = REGISTRY.load(info.name)
+    cls = index.load(info.name)
     made: list[Layout] = []
     shape: tuple[int, bool, tuple[Any, ...]] | None = None
     for version in range(info.first, info.last + 1):
-        header_version = response_header_version(api_key, version)
+        header_version = response_header_version(api_key, version, apis.package)
         here = header_version, info.is_flexible(version), _shape(cls, version)
         if made and here == shape:
             made[-1] = made[-1]._replace(last=version)
@@ -62,11 +63,11 @@ def _layouts_of(api_key: int) -> tuple[Layout, ...]:
     return tuple(made)
 
 
-def layouts_of(api_key: int, api_version: int) -> list[Layout]:
+def layouts_of(api_key: int, api_version: int, apis: Apis = KAFKA_APIS) -> list[Layout]:
     """List the layouts of the response to such a request: one, or none for an unknown version."""
-    if REGISTRY.response(api_key) is None:
+    if apis.package.index.response(api_key) is None:
         return []
-    return [one for one in _layouts_of(api_key) if one.covers(api_key, api_version)]
+    return [one for one in _layouts_of(apis, api_key) if one.covers(api_key, api_version)]
 
 
 def _shape(cls: type[Structure], version: int) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ...protocol.packages import OURS
 from .fields import Field
 from .parser import parse_tree
 from .tree import Comparison, Expression, Not, Or
@@ -33,12 +34,13 @@ Predicate: TypeAlias = Callable[[Lookup], bool | None]
 class Filter:
     """A parsed filter.
 
-    text: as given. fields: the fields that it compares. is_relative: whether it has times relative
-    to the first packet.
+    text: as given. package: the import name of the messages' package. fields: the fields that it
+    compares. is_relative: whether it has times relative to the first packet.
     """
 
-    def __init__(self, text: str, tree: Expression) -> None:
+    def __init__(self, text: str, tree: Expression, package: str = OURS) -> None:
         self.text = text
+        self.package = package
         self.tree = tree
         self.comparisons: Final = list(_comparisons(tree))
         self.fields: Final = frozenset(one.field for one in self.comparisons)
@@ -47,7 +49,7 @@ class Filter:
         self._predicate = _compiled(tree, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return parse, (self.text,)
+        return parse, (self.text, self.package)
 
     def matches(self, lookup: Lookup, first_ns: int | None = None) -> bool | None:
         """Return whether the fields match; None if values that decide it are not known yet.
@@ -64,9 +66,9 @@ class Filter:
 
 
 @lru_cache(maxsize=64)
-def parse(text: str) -> Filter:
+def parse(text: str, package: str = OURS) -> Filter:
     """Parse a filter. Raises FilterError, which has the place and the reason."""
-    return Filter(text, parse_tree(text))
+    return Filter(text, parse_tree(text, package), package)
 
 
 def _comparisons(tree: Expression) -> Iterator[Comparison]:

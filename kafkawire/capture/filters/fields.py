@@ -6,11 +6,12 @@ these names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
+from ...protocol.packages import OURS, package_named
 from ..rows import Status
 
 
@@ -47,33 +48,28 @@ class Field(NamedTuple):
     of_body: bool = False
 
 
-@cache
-def api_names() -> tuple[str, ...]:
-    """Return the names of all APIs."""
-    from ...messages import REGISTRY
-
+def api_names(package: str = OURS) -> tuple[str, ...]:
+    """Return the names of all APIs of a package, by its import name."""
     return tuple(
         info.name.removesuffix("Request")
-        for info in REGISTRY
+        for info in package_named(package).index
         if info.type == "request" and info.api_key is not None
     )
 
 
 @cache
-def _apis() -> dict[str, str]:
-    from ...messages import REGISTRY
-
-    found = {name.lower(): name.lower() for name in api_names()}
-    for info in REGISTRY:
+def _apis(package: str) -> dict[str, str]:
+    found = {name.lower(): name.lower() for name in api_names(package)}
+    for info in package_named(package).index:
         if info.type == "request" and info.api_key is not None:
             found[str(info.api_key)] = info.name.removesuffix("Request").lower()
     return found
 
 
-def _api(text: str) -> str | None:
+def _api(package: str, text: str) -> str | None:
     """Find an API by name, in any of the usual forms, or key; unknown keys are valid."""
     plain = text.lower().replace("_", "").replace("-", "")
-    known = _apis().get(plain.removesuffix("request").removesuffix("response"))
+    known = _apis(package).get(plain.removesuffix("request").removesuffix("response"))
     return plain if known is None and plain.isdecimal() else known
 
 
@@ -107,7 +103,13 @@ def _directions() -> Iterable[str]:
 
 
 _ALL: Final = (
-    Field("api", Type.NAME, "API by name (`Fetch`) or key (`1`)", api_names, _api),
+    Field(
+        "api",
+        Type.NAME,
+        "API by name (`Fetch`) or key (`1`)",
+        api_names,
+        partial(_api, OURS),
+    ),
     Field("client", Type.TEXT, "client id"),
     Field("client_address", Type.TEXT, "address of the client, with or without its port"),
     Field("broker", Type.TEXT, "address of the broker, with or without its port"),
@@ -159,6 +161,22 @@ _ALL: Final = (
 
 FIELDS: Final[dict[str, Field]] = {field.name: field for field in _ALL}
 """Every field by name."""
+
+ONLY_KAFKA: Final = frozenset({"error", "topic", "partition", "group"})
+"""Fields whose values are found by what Kafka's messages mean."""
+
+
+@cache
+def fields_of(package: str) -> Mapping[str, Field]:
+    """Return the fields that filters of the messages of a package compare."""
+    if package == OURS:
+        return FIELDS
+    found = {name: field for name, field in FIELDS.items() if name not in ONLY_KAFKA}
+    names, normalised = partial(api_names, package), partial(_api, package)
+    found["api"] = FIELDS["api"]._replace(
+        description="API by name or key", names=names, normalised=normalised
+    )
+    return found
 
 
 def addresses(end: str | None) -> tuple[str, ...]:

@@ -5,10 +5,12 @@ Law: each token is read once; nesting deeper than MAX_DEPTH is an error, not a s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from ...errors import FilterError
-from .fields import FIELDS, Field, Type
+from ...protocol.packages import OURS
+from .fields import Field, Type, fields_of
 from .tokens import Kind, Token, tokens
 from .tree import And, Comparison, Expression, Not, Or
 from .values import EQUAL, GLOB, ORDER, suggestion, test_of
@@ -28,9 +30,9 @@ PATTERNS: Final = frozenset({Type.NAME, Type.TEXT})
 """Types of fields that can be matched with `~`, and have no order."""
 
 
-def parse_tree(text: str) -> Expression:
-    """Parse an expression. Raises FilterError."""
-    parser = _Parser(text)
+def parse_tree(text: str, package: str = OURS) -> Expression:
+    """Parse an expression about messages of a package, by its import name. Raises FilterError."""
+    parser = _Parser(text, fields_of(package))
     found = parser.alternatives(0)
     if parser.next.kind is not Kind.END:
         parser.fail_after_comparison()
@@ -38,7 +40,8 @@ def parse_tree(text: str) -> Expression:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, fields: Mapping[str, Field]) -> None:
+        self._fields = fields
         self._text = text
         self._tokens = tokens(text)
         self._at = 0
@@ -108,12 +111,12 @@ class _Parser:
         if token.kind is Kind.END:
             empty = len(self._tokens) == 1
             self._fail("empty filter" if empty else "expected a field, but the filter ends")
-        known = ", ".join(FIELDS)
+        known = ", ".join(self._fields)
         if token.kind is not Kind.WORD or token.text.lower() in KEYWORDS:
             self._fail(f"expected a field before {token.text!r}; fields: {known}")
-        found = FIELDS.get(token.text.lower())
+        found = self._fields.get(token.text.lower())
         if found is None:
-            hint = suggestion(token.text, {name: name for name in FIELDS})
+            hint = suggestion(token.text, {name: name for name in self._fields})
             self._fail(f"unknown field {token.text!r}{hint}; fields: {known}")
         self._at += 1
         return found

@@ -1,8 +1,7 @@
 """Decodes bodies: strictly, then leniently, then as the nearest known version.
 
-Law: content never raises; the result depends only on the bytes, the API key and the version. What
-is needed to know of an API for every frame comes from the registry, and is cached; a class is
-imported when its first body is decoded.
+Law: content never raises; the result depends only on the bytes, the package, the API key and the
+version.
 
     strict --fails--> lenient --fails--> malformed
     unknown version --as the nearest known version--> guessed, or unknown
@@ -10,81 +9,19 @@ imported when its first body is decoded.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, final
-
-from mypy_extensions import i64
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...errors import DecodeError, TrailingBytes
-from ...messages import REGISTRY
 from ...primitives import Limits, Message, MessageInfo
 from ...primitives.reader import Reader
 from ...protocol.frame import decode_request_body, decode_response_body, response_body_versions
 from ...protocol.header import decode_response_header
 from ..rows import Status
+from .apis import Apis
 
 MAX_REFUSED: Final = 1 << 8
 MAX_REFUSED_BYTES: Final = 1 << 10
 """Bodies whose decoding error is cached, and the size of the longest."""
-
-NEVER: Final = 1 << 15
-
-
-# -- APIs
-
-
-@final
-class Side:
-    """The requests or the responses of an API: their versions and their class."""
-
-    def __init__(self, info: MessageInfo) -> None:
-        self.info: MessageInfo = info
-        self.first: int = info.first
-        self.last: int = info.last
-        self._class: Any = None
-
-    def load(self) -> Any:
-        """Return the message class."""
-        if self._class is None:
-            self._class = REGISTRY.load(self.info.name)
-        return self._class
-
-
-@final
-class Api:
-    """An API by its key; name and sides are None for an unknown key.
-
-    tagged: the first version whose request headers have tagged fields.
-    """
-
-    def __init__(self, key: int) -> None:
-        self.name: str | None = None
-        self.tagged: i64 = NEVER
-        self.request: Side | None = None
-        self.response: Side | None = None
-        request, response = REGISTRY.request(key), REGISTRY.response(key)
-        if request is not None:
-            self.name = request.name.removesuffix("Request")
-            self.request = Side(request)
-            if request.flexible is not None:
-                self.tagged = request.flexible
-        if response is not None:
-            self.response = Side(response)
-
-
-_apis: Final[dict[int, Api]] = {}
-
-
-def api(key: int) -> Api:
-    """Look up an API key; unknown keys are not cached."""
-    found = _apis.get(key)
-    if found is None:
-        found = Api(key)
-        if found.request is not None or found.response is not None:
-            _apis[key] = found
-    return found
-
-
-# -- bodies
 
 
 class Verdict(NamedTuple):
@@ -96,72 +33,72 @@ class Verdict(NamedTuple):
     body_version: int | None
 
 
-def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
-    """Decode a valid body; None if it is not, and the caller has to find out why."""
-    reader = Reader(frame, body, limits=limits)
-    try:
-        message: Message = cls.decode_from(reader, version)
-        message.bent = reader.finish()
-    except (IndexError, ValueError):
-        return None
-    return message
-
-
-def request_verdict(key: int, version: int, frame: bytes, end: int, limits: Limits) -> Verdict:
+def request_verdict(
+    apis: Apis, key: int, version: int, frame: bytes, end: int, limits: Limits
+) -> Verdict:
     """Decode the body of a request frame (without its size), which begins at `end`."""
-    info = REGISTRY.request(key)
+    package = apis.package
+    info = package.index.request(key)
     if info is None:
         return Verdict(Status.UNKNOWN_API, f"unknown API key {key}", None, None)
     if not info.first <= version <= info.last:
-        return _guess(info, version, frame, end, limits)
-    known = _refusal_key(info, version, frame, end, limits)
+        return _guess(apis, info, version, frame, end, limits)
+    known = _refusal_key(apis, info, version, frame, end, limits)
     error = _refused.get(known)
     if error is None:
         try:
-            body = decode_request_body(key, version, frame, end, False, limits)
+            body = decode_request_body(key, version, frame, end, False, limits, package)
             return Verdict(Status.OK, "", body, version)
         except DecodeError as strict:
             error = _cache_refusal(known, str(strict))
-    return _decode_leniently(info, (version,), frame, end, limits, error)
+    cls = package.index.load(info.name)
+    return _decode_leniently(cls, (version,), frame, end, limits, error)
 
 
-def response_verdict(key: int, version: int, frame: bytes, limits: Limits) -> tuple[Verdict, int]:
+def response_verdict(
+    apis: Apis, key: int, version: int, frame: bytes, limits: Limits
+) -> tuple[Verdict, int]:
     """Decode the body of a response frame (without its size); also return its offset."""
-    info = REGISTRY.response(key)
+    package = apis.package
+    info = package.index.response(key)
     if info is None:
         return Verdict(Status.UNKNOWN_API, f"unknown API key {key}", None, None), 4
     try:
-        end = decode_response_header(frame, key, version).end
+        end = decode_response_header(frame, key, version, package=package).end
     except DecodeError as strict:
         return Verdict(Status.MALFORMED, str(strict), None, None), 4
     if not info.first <= version <= info.last:
-        return _guess(info, version, frame, end, limits), end
-    known = _refusal_key(info, version, frame, end, limits)
+        return _guess(apis, info, version, frame, end, limits), end
+    known = _refusal_key(apis, info, version, frame, end, limits)
     error = _refused.get(known)
     if error is None:
         try:
-            body = decode_response_body(key, version, frame, end, False, limits)
+            body = decode_response_body(key, version, frame, end, False, limits, package)
             return Verdict(Status.OK, "", body.message, body.version), end
         except DecodeError as strict:
             error = _cache_refusal(known, str(strict))
-    versions = response_body_versions(key, version, frame, end)
-    return _decode_leniently(info, versions, frame, end, limits, error), end
+    versions = response_body_versions(key, version, frame, end, package)
+    cls = package.index.load(info.name)
+    return _decode_leniently(cls, versions, frame, end, limits, error), end
 
 
 # -- cached errors: a client or broker that sends an invalid body sends it repeatedly
 
 
-_refused: Final[dict[tuple[str, int, int, int, bytes], str]] = {}
+RefusalKey: TypeAlias = tuple[str, str, int, int, int, bytes]
+
+_refused: Final[dict[RefusalKey, str]] = {}
 
 
 def _refusal_key(
-    info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits
-) -> tuple[str, int, int, int, bytes]:
+    apis: Apis, info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits
+) -> RefusalKey:
     """Return the cache key of a body."""
-    return info.name, version, end, limits.max_elements, frame[end : end + MAX_REFUSED_BYTES + 1]
+    package, elements = apis.package.name, limits.max_elements
+    return package, info.name, version, end, elements, frame[end : end + MAX_REFUSED_BYTES + 1]
 
 
-def _cache_refusal(known: tuple[str, int, int, int, bytes], error: str) -> str:
+def _cache_refusal(known: RefusalKey, error: str) -> str:
     """Cache the error of a short body; finding the error is slow."""
     if len(known[-1]) <= MAX_REFUSED_BYTES:
         if len(_refused) >= MAX_REFUSED:
@@ -171,7 +108,7 @@ def _cache_refusal(known: tuple[str, int, int, int, bytes], error: str) -> str:
 
 
 def _decode_leniently(
-    info: MessageInfo,
+    cls: Any,
     versions: tuple[int, ...],
     frame: bytes,
     end: int,
@@ -182,7 +119,7 @@ def _decode_leniently(
     for version in versions:
         reader = Reader(frame, end, lenient=True, limits=limits)
         try:
-            message: Message = REGISTRY.load(info.name).decode_from(reader, version)
+            message: Message = cls.decode_from(reader, version)
             message.bent = reader.finish()
         except (DecodeError, IndexError):
             continue
@@ -190,7 +127,9 @@ def _decode_leniently(
     return Verdict(Status.MALFORMED, error, None, None)
 
 
-def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits) -> Verdict:
+def _guess(
+    apis: Apis, info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits
+) -> Verdict:
     """Decode a body of an unknown version as the nearest known one.
 
     A newer version mostly adds fields at the end, so trailing bytes are accepted if they are the
@@ -198,7 +137,7 @@ def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limi
     """
     nearest = min(max(version, info.first), info.last)
     reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"
-    cls = REGISTRY.load(info.name)
+    cls = apis.package.index.load(info.name)
     try:
         message = cls.decode(frame[end:], nearest, limits=limits)
     except TrailingBytes as left:

@@ -14,18 +14,20 @@ from typing import Any, Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from ...primitives import DEFAULT_LIMITS, Limits
-from ...protocol.header import response_header_version
+from ...primitives import DEFAULT_LIMITS, Limits, Message
+from ...primitives.reader import Reader
 from ..rows import Located, Row, Status
-from .bodies import api, read_body, request_verdict, response_verdict
-
-API_VERSIONS: Final = 18
+from .apis import KAFKA_APIS, Apis
+from .bodies import request_verdict, response_verdict
 
 
 @final
 @mypyc_attr(acyclic=True)
 class InFlightRequest:
-    """A request without a response so far; the name is that of Kafka's `InFlightRequests`."""
+    """A request without a response so far; the name is that of Kafka's `InFlightRequests`.
+
+    apis: those of its package, which also decodes the response.
+    """
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class InFlightRequest:
         client_id: str | None,
         packet: int,
         time_ns: int,
+        apis: Apis = KAFKA_APIS,
     ) -> None:
         self.api_key: int = api_key
         self.api_version: int = api_version
@@ -42,9 +45,10 @@ class InFlightRequest:
         self.client_id: str | None = client_id
         self.packet: int = packet
         self.time_ns: int = time_ns
+        self.apis: Apis = apis
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return InFlightRequest, (
+        values = (
             self.api_key,
             self.api_version,
             self.correlation_id,
@@ -52,6 +56,7 @@ class InFlightRequest:
             self.packet,
             self.time_ns,
         )
+        return InFlightRequest, values if self.apis.is_kafka else (*values, self.apis)
 
 
 @final
@@ -132,11 +137,6 @@ class LocatedItem:
         return LocatedItem, (self.connection, self.client, self.broker, self.item, self.known_at)
 
 
-def api_name(api_key: int) -> str | None:
-    """Return the name of an API; None for an unknown key."""
-    return api(api_key).name
-
-
 _make: Final[Any] = tuple.__new__
 """Creates a named tuple from all its values in order, three times as fast as its class."""
 
@@ -167,17 +167,29 @@ def with_header(row: Row, request: InFlightRequest) -> Row:
     """Fill in what the header of a request tells: its own row, or that of its response."""
     return row._replace(
         api_key=request.api_key,
-        api_name=api_name(request.api_key),
+        api_name=request.apis.api(request.api_key).name,
         api_version=request.api_version,
         correlation_id=request.correlation_id,
         client_id=request.client_id,
     )
 
 
+def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
+    """Decode a valid body; None if it is not, and the caller has to find out why."""
+    reader = Reader(frame, body, limits=limits)
+    try:
+        message: Message = cls.decode_from(reader, version)
+        message.bent = reader.finish()
+    except (IndexError, ValueError):
+        return None
+    return message
+
+
 def _request(raw: RawFrame, limits: Limits) -> Row:
     request, frame, body = raw.request, raw.frame, raw.body
     assert request is not None
-    known = api(request.api_key)
+    apis = request.apis
+    known = apis.api(request.api_key)
     version = request.api_version
     status, error, message = Status.OK, "", None
     written: int | None = version
@@ -185,7 +197,7 @@ def _request(raw: RawFrame, limits: Limits) -> Row:
     if side is not None and side.first <= version <= side.last:
         message = read_body(side.load(), version, frame, body, limits)
     if message is None:
-        verdict = request_verdict(request.api_key, version, frame, body, limits)
+        verdict = request_verdict(apis, request.api_key, version, frame, body, limits)
         status, error, message, written = verdict
     if raw.error and status is Status.OK:
         status, error = Status.LENIENT, raw.error
@@ -217,21 +229,23 @@ def _response(raw: RawFrame, limits: Limits) -> Row:
     request, frame = raw.request, raw.frame
     assert request is not None
     key, version = request.api_key, request.api_version
-    known = api(key)
+    apis = request.apis
+    known = apis.api(key)
     status, error, message = Status.OK, "", None
     written: int | None = version
     body = 4
     side = known.response
     # an ApiVersions response with an error may be written in another version (KIP-511)
-    plain = key != API_VERSIONS or frame[4:6] == b"\0\0"
+    plain = key != apis.api_versions or frame[4:6] == b"\0\0"
+    plain = plain and known.ordinary_response
     if plain and side is not None and side.first <= version <= side.last:
-        if response_header_version(key, version) == 1:
+        if version >= known.tagged_response:
             # brokers send no tagged fields in response headers
             body = 5 if frame[4:5] == b"\0" else -1
         if body > 0:
             message = read_body(side.load(), version, frame, body, limits)
     if message is None:
-        verdict, body = response_verdict(key, version, frame, limits)
+        verdict, body = response_verdict(apis, key, version, frame, limits)
         status, error, message, written = verdict
     row: Row = _make(
         Row,

@@ -7,27 +7,24 @@ body must decode as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
 from ...errors import LimitExceeded, WireError
-from ...messages import REGISTRY
 from ...primitives import DEFAULT_LIMITS, Reader
 from ...primitives.limits import NO_LIMITS
 from ...protocol.header import decode_request_header, decode_response_header
+from .apis import CLIENT_ID, KAFKA_APIS, Apis
+from .effort import Effort
 
 SIZE: Final = 4
 MIN_REQUEST: Final = 8
 """Bytes of the smallest request: a ControlledShutdown header."""
-
-HEADER: Final = 14
-"""Bytes from the size to the client id's length: enough for a first check."""
 
 MAX_CLIENT_ID: Final = 1024
 
@@ -36,42 +33,6 @@ MAX_TRAILING: Final = 4
 
 MAX_INCOMPLETE: Final = 1 << 20
 """The largest incomplete frame that may become proven by more bytes."""
-
-_REQUEST_AHEAD: Final = re.compile(
-    rb"(?=(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x04].))",
-    re.DOTALL,
-)
-"""A size from 8 to 112 MiB, a key and a version below 128 and 64, a correlation id that is not
-negative, a client id length.
-"""
-
-EFFORT: Final = 8
-"""Bytes that a search may decode for each byte searched."""
-
-MIN_EFFORT: Final = 1 << 21
-"""Bytes that any search may decode: twice the largest incomplete frame."""
-
-POSITION_COST: Final = 64
-"""The least cost of checking a position, in bytes decoded; also, as many bytes copied cost as one
-byte decoded.
-"""
-
-_last_versions: Final[dict[int, int]] = {}
-
-
-@final
-class Effort:
-    """The cost budget of a search, in bytes decoded.
-
-    Hostile bytes may look like a frame at every position, and checking each takes as long as
-    decoding the frame.
-    """
-
-    def __init__(self, searched: int) -> None:
-        self.left: int = EFFORT * searched + MIN_EFFORT
-
-    def spend(self, decoded: int, copied: int) -> None:
-        self.left -= POSITION_COST + decoded + copied // POSITION_COST
 
 
 class RequestCandidate(NamedTuple):
@@ -82,46 +43,47 @@ class RequestCandidate(NamedTuple):
     api_version: int
 
 
-def request_at(data: bytes, start: int, max_frame_bytes: int) -> RequestCandidate | None:
+def request_at(
+    data: bytes, start: int, max_frame_bytes: int, apis: Apis = KAFKA_APIS
+) -> RequestCandidate | None:
     """Return the plausible request at `start`.
 
-    Returns None if the available bytes rule it out, or are fewer than 14.
+    Returns None if the available bytes rule it out, or are too few for a first check.
     """
-    if not looks_like_request(data, start, max_frame_bytes):
+    if not looks_like_request(data, start, max_frame_bytes, apis):
         return None
     key, version = int(read_i16_be(data, start + 4)), int(read_i16_be(data, start + 6))
     return RequestCandidate(int(read_i32_be(data, start)), key, version)
 
 
-def looks_like_request(data: bytes, start: i64, max_frame_bytes: i64) -> bool:
+def looks_like_request(
+    data: bytes, start: i64, max_frame_bytes: i64, apis: Apis = KAFKA_APIS
+) -> bool:
     """Whether `request_at` finds a plausible request at `start`."""
-    if len(data) - start < HEADER:
+    if len(data) - start < apis.head_bytes:
         return False
     size = i64(read_i32_be(data, start))
     if size < MIN_REQUEST or size > max_frame_bytes or data[start + 8] > 0x7F:
         return False
     version = i64(read_i16_be(data, start + 6))
-    if version < 0 or version > _last_version(int(read_i16_be(data, start + 4))):
+    known = apis.api(int(read_i16_be(data, start + 4)))
+    request = known.request
+    if request is None or version < 0 or version > request.last:
         return False
+    if version < known.ordinary and not apis.is_kafka:
+        return True  # a header without a client id, or of the package's own
     return _plausible_client_id(data, start, size)
 
 
-def _last_version(api_key: int) -> int:
-    """Return the last version of a request; -1 for an unknown API key."""
-    found = _last_versions.get(api_key)
-    if found is None:
-        info = REGISTRY.request(api_key)
-        found = _last_versions[api_key] = -1 if info is None else info.last
-    return found
-
-
 def _plausible_client_id(data: bytes, start: i64, size: i64) -> bool:
-    length = i64(read_i16_be(data, start + 12))
-    if length == -1 or size < HEADER - SIZE:
-        return True
-    if length < 0 or length > MAX_CLIENT_ID or length > size - (HEADER - SIZE):
+    if len(data) - start < CLIENT_ID:
         return False
-    at = start + HEADER
+    length = i64(read_i16_be(data, start + 12))
+    if length == -1 or size < CLIENT_ID - SIZE:
+        return True
+    if length < 0 or length > MAX_CLIENT_ID or length > size - (CLIENT_ID - SIZE):
+        return False
+    at = start + CLIENT_ID
     end = min(at + length, i64(len(data)))
     while at < end:
         if data[at] < 0x20 or data[at] == 0x7F:
@@ -157,21 +119,23 @@ class Scan(NamedTuple):
     resume: int
 
 
-def find_request(data: bytes, max_frame_bytes: int) -> Found | None:
+def find_request(data: bytes, max_frame_bytes: int, apis: Apis = KAFKA_APIS) -> Found | None:
     """Find the first request in a stream that may begin inside a frame."""
-    return scan_request(data, max_frame_bytes).found
+    return scan_request(data, max_frame_bytes, apis=apis).found
 
 
-def scan_request(data: bytes, max_frame_bytes: int, start: int = 0) -> Scan:
+def scan_request(
+    data: bytes, max_frame_bytes: int, start: int = 0, apis: Apis = KAFKA_APIS
+) -> Scan:
     """Find the first request from `start` on, in time linear in the bytes."""
     effort = Effort(len(data) - start)
-    resume = max(start, len(data) - HEADER + 1)
-    for match in _REQUEST_AHEAD.finditer(data, start):
+    resume = max(start, len(data) - apis.head_bytes + 1)
+    for match in apis.ahead.finditer(data, start):
         at = match.start()
-        confidence = check_request(data, at, max_frame_bytes, effort)
+        confidence = check_request(data, at, max_frame_bytes, effort, apis)
         if confidence is not Confidence.NO:
             return Scan(Found(at, confidence is Confidence.PROVEN), min(resume, at))
-        if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < HEADER:
+        if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < apis.head_bytes:
             resume = min(resume, at)  # the frame behind it may still prove it
         if effort.left < 0:
             break
@@ -179,7 +143,11 @@ def scan_request(data: bytes, max_frame_bytes: int, start: int = 0) -> Scan:
 
 
 def check_request(
-    data: bytes, at: int, max_frame_bytes: int, effort: Effort | None = None
+    data: bytes,
+    at: int,
+    max_frame_bytes: int,
+    effort: Effort | None = None,
+    apis: Apis = KAFKA_APIS,
 ) -> Confidence:
     """Check whether a request begins at a position: whether its body decodes.
 
@@ -189,28 +157,32 @@ def check_request(
     begins at its end and the header has a client id: small responses look like Produce requests
     without one.
     """
-    confidence = request_at(data, at, max_frame_bytes)
-    if confidence is None:
+    candidate = request_at(data, at, max_frame_bytes, apis)
+    if candidate is None:
         return Confidence.NO
-    info = REGISTRY.request(confidence.api_key)
-    assert info is not None
-    end = at + SIZE + confidence.size
+    side = apis.api(candidate.api_key).request
+    assert side is not None
+    cls, version = side.load(), candidate.api_version
+    end = at + SIZE + candidate.size
     frame = data[at + SIZE : end]
     try:
-        header = decode_request_header(frame)
+        header = decode_request_header(frame, package=apis.package)
     except WireError:
         return Confidence.POSSIBLE if end > len(data) else Confidence.NO
     body = header.end
-    found = _check_body(info.name, confidence.api_version, frame, body, confidence.size, effort)
-    if found is Confidence.NO and end <= len(data) and header.header.client_id:
-        follows = end == len(data) or request_at(data, end, max_frame_bytes) is not None
-        if follows and _decodes(info.name, confidence.api_version, frame, body, True, effort):
+    found = _check_body(cls, version, frame, body, candidate.size, effort)
+    if found is Confidence.NO and end <= len(data) and getattr(header.header, "client_id", None):
+        follows = end == len(data) or request_at(data, end, max_frame_bytes, apis) is not None
+        if follows and _decodes(cls, version, frame, body, True, effort):
             return Confidence.PROVEN
     return found
 
 
 def find_response(
-    data: bytes, in_flight: Mapping[int, tuple[int, int]], max_frame_bytes: int
+    data: bytes,
+    in_flight: Mapping[int, tuple[int, int]],
+    max_frame_bytes: int,
+    apis: Apis = KAFKA_APIS,
 ) -> Found | None:
     """Find the first response to one of the in-flight requests; None if there is none.
 
@@ -220,7 +192,8 @@ def find_response(
     for at in _response_positions(data, in_flight, max_frame_bytes):
         size = int(read_i32_be(data, at))
         key, version = in_flight[int(read_i32_be(data, at + SIZE))]
-        confidence = check_response(data[at + SIZE : at + SIZE + size], size, key, version, effort)
+        frame = data[at + SIZE : at + SIZE + size]
+        confidence = check_response(frame, size, key, version, effort, apis)
         if confidence is not Confidence.NO:
             return Found(at, confidence is Confidence.PROVEN)
         if effort.left < 0:
@@ -229,30 +202,33 @@ def find_response(
 
 
 def check_response(
-    frame: bytes, size: int, api_key: int, api_version: int, effort: Effort | None = None
+    frame: bytes,
+    size: int,
+    api_key: int,
+    api_version: int,
+    effort: Effort | None = None,
+    apis: Apis = KAFKA_APIS,
 ) -> Confidence:
     """Check whether the available bytes of a frame of `size` bytes are a response.
 
     api_key, api_version: those of the request.
     """
-    info = REGISTRY.response(api_key)
-    if info is None or not info.first <= api_version <= info.last:
+    side = apis.api(api_key).response
+    if side is None or not side.first <= api_version <= side.last:
         return Confidence.NO
     try:
-        body = decode_response_header(frame, api_key, api_version).end
+        body = decode_response_header(frame, api_key, api_version, package=apis.package).end
     except WireError:
         return Confidence.POSSIBLE if len(frame) < size else Confidence.NO
-    return _check_body(info.name, api_version, frame, body, size, effort)
+    return _check_body(side.load(), api_version, frame, body, size, effort)
 
 
 def _check_body(
-    name: str, version: int, frame: bytes, at: int, size: int, effort: Effort | None
+    cls: Any, version: int, frame: bytes, at: int, size: int, effort: Effort | None
 ) -> Confidence:
     if len(frame) == size:
         return (
-            Confidence.PROVEN
-            if _decodes(name, version, frame, at, False, effort)
-            else Confidence.NO
+            Confidence.PROVEN if _decodes(cls, version, frame, at, False, effort) else Confidence.NO
         )
     if size > MAX_INCOMPLETE:
         return Confidence.NO
@@ -261,7 +237,7 @@ def _check_body(
     limits = NO_LIMITS._replace(max_elements=len(frame))
     reader = Reader(frame + bytes(size - len(frame)), at, limits=limits)
     try:
-        REGISTRY.load(name).decode_from(reader, version)
+        cls.decode_from(reader, version)
     except LimitExceeded:
         return Confidence.POSSIBLE
     except (WireError, IndexError, UnicodeDecodeError):
@@ -273,12 +249,12 @@ def _check_body(
 
 
 def _decodes(
-    name: str, version: int, frame: bytes, at: int, lenient: bool, effort: Effort | None
+    cls: Any, version: int, frame: bytes, at: int, lenient: bool, effort: Effort | None
 ) -> bool:
     """Whether a body decodes; failures are common, so the error is not looked for."""
     reader = Reader(frame, at, lenient=lenient, limits=DEFAULT_LIMITS)
     try:
-        REGISTRY.load(name).decode_from(reader, version)
+        cls.decode_from(reader, version)
         if len(frame) - reader.pos > MAX_TRAILING:
             return False
         reader.finish()

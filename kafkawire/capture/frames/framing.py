@@ -21,13 +21,11 @@ from ...errors import DecodeError
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.header import REQUEST_PREFIX, decode_request_header
 from ..rows import Row, Status
-from .bodies import api
+from .apis import KAFKA_APIS, Apis
 from .decoding import InFlightRequest, RawFrame, with_header
 
 SIZE: Final = 4
 """Bytes of the size in front of a frame."""
-
-CONTROLLED_SHUTDOWN: Final = 7
 
 MIN_HEADER: Final = 10
 """Bytes of a request header up to the length of its client id."""
@@ -166,35 +164,32 @@ class Stream:
 # -- headers
 
 
-def in_flight_request(row: Row) -> InFlightRequest | None:
+def in_flight_request(row: Row, apis: Apis = KAFKA_APIS) -> InFlightRequest | None:
     """Return the in-flight request of a request row; None if its header could not be decoded."""
     if row.api_key is None or row.api_version is None or row.correlation_id is None:
         return None
-    return InFlightRequest(
-        row.api_key,
-        row.api_version,
-        row.correlation_id,
-        row.client_id,
-        row.packet,
-        row.time_ns,
-    )
+    id, client_id, packet = row.correlation_id, row.client_id, row.packet
+    return InFlightRequest(row.api_key, row.api_version, id, client_id, packet, row.time_ns, apis)
 
 
-def raw_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> RawFrame:
+def raw_request(
+    frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS, apis: Apis = KAFKA_APIS
+) -> RawFrame:
     """Decode the header of a request frame (without its size)."""
     try:
-        head = decode_request_header(frame, lenient=True, limits=limits)
+        head = decode_request_header(frame, lenient=True, limits=limits, package=apis.package)
     except DecodeError as malformed:
-        request = _prefix(frame, mark)
+        request = _prefix(frame, mark, apis)
         return RawFrame(True, frame, mark.packet, mark.time_ns, request, -1, str(malformed))
     header = head.header
     request = InFlightRequest(
         header.request_api_key,
         header.request_api_version,
         header.correlation_id,
-        header.client_id,
+        getattr(header, "client_id", None),
         mark.packet,
         mark.time_ns,
+        apis,
     )
     error = "" if header.bent is None else f"client id: {header.bent}"
     return RawFrame(True, frame, mark.packet, mark.time_ns, request, head.end, error)
@@ -207,7 +202,8 @@ class RequestHeads:
     Law: the result is that of `raw_request`, or None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, apis: Apis = KAFKA_APIS) -> None:
+        self._apis: Apis = apis
         self._client_id: str | None = None
         self._client_bytes: bytes = b""
 
@@ -217,8 +213,8 @@ class RequestHeads:
         if size < MIN_HEADER:
             return None
         key, version = i64(read_i16_be(frame, 0)), i64(read_i16_be(frame, 2))
-        known = api(key)
-        if known.request is None or key == CONTROLLED_SHUTDOWN:
+        known = self._apis.api(key)
+        if version < known.ordinary:
             return None
         length = i64(read_i16_be(frame, 8))
         if length < -1:
@@ -227,7 +223,7 @@ class RequestHeads:
         body = end
         if version >= known.tagged:
             body += 1
-            if body > size or frame[end] != 0:
+            if body <= size and frame[end] != 0:
                 return None
         if body > size:
             return None
@@ -239,7 +235,8 @@ class RequestHeads:
                     return None
                 self._client_bytes, self._client_id = text, text.decode("ascii")
             client_id = self._client_id
-        request = InFlightRequest(key, version, read_i32_be(frame, 4), client_id, packet, time_ns)
+        id = read_i32_be(frame, 4)
+        request = InFlightRequest(key, version, id, client_id, packet, time_ns, self._apis)
         return RawFrame(True, frame, packet, time_ns, request, body, "")
 
 
@@ -248,19 +245,18 @@ def raw_response(frame: bytes, mark: Mark, request: InFlightRequest) -> RawFrame
     return RawFrame(False, frame, mark.packet, mark.time_ns, request, 4, "")
 
 
-def _prefix(frame: bytes, mark: Mark) -> InFlightRequest | None:
+def _prefix(frame: bytes, mark: Mark, apis: Apis) -> InFlightRequest | None:
     """Decode the fixed first fields of a request whose header is malformed behind them."""
     if len(frame) < REQUEST_PREFIX:
         return None
     key, version = int(read_i16_be(frame, 0)), int(read_i16_be(frame, 2))
-    return InFlightRequest(
-        key, version, int(read_i32_be(frame, 4)), None, mark.packet, mark.time_ns
-    )
+    id = int(read_i32_be(frame, 4))
+    return InFlightRequest(key, version, id, None, mark.packet, mark.time_ns, apis)
 
 
-def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Row:
+def request_row(frame: bytes, mark: Mark, limits: Limits, apis: Apis) -> Row:
     """Decode a request frame (without its size)."""
-    return raw_request(frame, mark, limits).decode(limits)
+    return raw_request(frame, mark, limits, apis).decode(limits)
 
 
 def response_row(
@@ -273,9 +269,9 @@ def response_row(
 # -- truncated frames
 
 
-def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
+def partial_request(frame: bytes, size: int, mark: Mark, apis: Apis = KAFKA_APIS) -> Row:
     """Decode the header of a truncated request; `frame`: the captured part of its `size` bytes."""
-    raw = raw_request(frame, mark)
+    raw = raw_request(frame, mark, apis=apis)
     error = f"truncated frame: {len(frame)} of {size} bytes"
     row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, error, raw=frame)
     return row if raw.request is None else with_header(row, raw.request)

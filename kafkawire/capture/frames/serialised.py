@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64
 
+from .apis import KAFKA_APIS, Apis, apis_of
 from .decoding import InFlightRequest, LocatedItem, RawFrame
 
 
@@ -21,13 +22,14 @@ class SerialisedFrames(NamedTuple):
 
     numbers: 11 integers of each request, 13 of each response, of 8 bytes each; some of them are
     indices into `texts`. frames: the bytes of all frames, concatenated. others: the items that are
-    not raw frames, by index.
+    not raw frames, by index. package: the import name of their package.
     """
 
     numbers: bytes
     texts: list[str | None]
     frames: bytes
     others: dict[int, LocatedItem]
+    package: str = KAFKA_APIS.package.name
 
 
 NUMBER: Final = 8
@@ -36,17 +38,19 @@ RESPONSE_BYTES: Final = 13 * NUMBER
 
 
 def pack(items: list[LocatedItem]) -> SerialisedFrames:
-    """Serialise items."""
+    """Serialise items, all of one package."""
     numbers = BytesWriter()
     texts: dict[str | None, i64] = {}
     frames: list[bytes] = []
     others: dict[int, LocatedItem] = {}
+    apis = KAFKA_APIS
     for at, located in enumerate(items):
         item = located.item
         if not isinstance(item, RawFrame) or item.request is None or located.connection is None:
             others[at] = located
             continue
         request = item.request
+        apis = request.apis
         frames.append(item.frame)
         write_i64_le(numbers, located.connection)
         write_i64_le(numbers, _index(texts, located.client))
@@ -63,7 +67,8 @@ def pack(items: list[LocatedItem]) -> SerialisedFrames:
         if not item.is_request:
             write_i64_le(numbers, request.packet)
             write_i64_le(numbers, request.time_ns)
-    return SerialisedFrames(numbers.getvalue(), list(texts), b"".join(frames), others)
+    package: str = apis.package.name
+    return SerialisedFrames(numbers.getvalue(), list(texts), b"".join(frames), others, package)
 
 
 def _index(texts: dict[str | None, i64], text: str | None) -> i64:
@@ -75,7 +80,8 @@ def _index(texts: dict[str | None, i64], text: str | None) -> i64:
 
 def unpack(serialised: SerialisedFrames) -> list[LocatedItem]:
     """Deserialise items."""
-    numbers, texts, frames, others = serialised
+    numbers, texts, frames, others, package = serialised
+    apis = apis_of(package)
     items: list[LocatedItem] = []
     at: i64 = 0
     start: i64 = 0
@@ -87,14 +93,16 @@ def unpack(serialised: SerialisedFrames) -> list[LocatedItem]:
                 items.append(other)
                 continue
         size = read_i64_le(numbers, at + 3 * NUMBER)
-        located = _item_at(numbers, at, texts, frames[start : start + size])
+        located = _item_at(numbers, at, texts, frames[start : start + size], apis)
         start += size
         at += REQUEST_BYTES if read_i64_le(numbers, at + 8 * NUMBER) & 1 else RESPONSE_BYTES
         items.append(located)
     return items
 
 
-def _item_at(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> LocatedItem:
+def _item_at(
+    numbers: bytes, at: i64, texts: list[str | None], frame: bytes, apis: Apis
+) -> LocatedItem:
     packet = read_i64_le(numbers, at + 4 * NUMBER)
     time_ns = read_i64_le(numbers, at + 5 * NUMBER)
     kind = read_i64_le(numbers, at + 8 * NUMBER)
@@ -106,6 +114,7 @@ def _item_at(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> 
         texts[read_i64_le(numbers, at + 10 * NUMBER)],
         packet if is_request else read_i64_le(numbers, at + REQUEST_BYTES),
         time_ns if is_request else read_i64_le(numbers, at + REQUEST_BYTES + NUMBER),
+        apis,
     )
     error = texts[read_i64_le(numbers, at + 7 * NUMBER)] or ""
     body = read_i64_le(numbers, at + 6 * NUMBER)

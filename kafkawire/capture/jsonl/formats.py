@@ -10,13 +10,13 @@ from json.encoder import encode_basestring_ascii
 from typing import TypeAlias, final
 
 from ...primitives.structure import Message, Structure
-from ...protocol.embedded import PLACES
 from ...protocol.fields import Field, Step, steps_to
-from ...protocol.header import response_header_version
 from ...protocol.json_text import Template, template
+from ...protocol.packages import package_of
+from ...protocol.places import places_of
 from ...protocol.secrets import may_hold_secret, placeholder
-from ..frames.bodies import api
-from ..frames.decoding import API_VERSIONS, InFlightRequest
+from ..frames.apis import KAFKA_APIS
+from ..frames.decoding import InFlightRequest
 from ..rows import Row
 from .records_fields import plan
 from .wire_layouts import is_error_code, program_of
@@ -38,8 +38,11 @@ class Form:
         cls = type(message)
         self.template: Template = template(cls, version, secrets, doubtful)
         self.carries: bool = len(plan(cls, version)) > 0
-        self.embeds: bool = cls.__name__ in PLACES
-        self.errors: ErrorSteps = steps_to(cls, version, _error_code)
+        self.embeds: bool = bool(places_of(cls))
+        self.errors: ErrorSteps = ()
+        package = package_of(cls)
+        if package is not None and package.is_kafka:
+            self.errors = steps_to(cls, version, _error_code)
 
 
 @final
@@ -52,13 +55,14 @@ class Head:
 
     def __init__(self, request: InFlightRequest, is_request: bool, secrets: bool) -> None:
         key, version = request.api_key, request.api_version
-        known = api(key)
+        apis = request.apis
+        known = apis.api(key)
         side = known.request if is_request else known.response
         direction = "request" if is_request else "response"
         name = "null" if known.name is None else encode_basestring_ascii(known.name)
         self.program: Program | None = None
         self.tagged: bool = False
-        self.plain_if_zero: bool = not is_request and key == API_VERSIONS
+        self.plain_if_zero: bool = not is_request and key == apis.api_versions
         self.text: str = (
             f',"direction":"{direction}","api_key":{key},"api_name":{name},'
             f'"api_version":{version},"correlation_id":'
@@ -67,9 +71,10 @@ class Head:
             return
         cls = side.load()
         flexible = side.info.flexible is not None and version >= side.info.flexible
-        if cls.__name__ not in PLACES:
+        # the program names Kafka's error codes, and knows Kafka's headers
+        if apis.is_kafka and not places_of(cls):
             self.program = program_of(cls, version, flexible, secrets)
-            self.tagged = not is_request and response_header_version(key, version) == 1
+            self.tagged = not is_request and version >= known.tagged_response
 
 
 def raw_text(row: Row, secrets: bool, redact: bool) -> str:
@@ -81,11 +86,13 @@ def raw_text(row: Row, secrets: bool, redact: bool) -> str:
 
 
 def raw_is_secret(row: Row) -> bool:
-    """Whether the undecoded bytes of a row may hold a secret."""
+    """Whether the undecoded bytes of a row may hold a secret; of other packages', any may."""
     key, version = row.api_key, row.api_version
     if key is None or version is None:
         return True
-    known = api(key)
+    known = KAFKA_APIS.api(key)
+    if known.name != row.api_name:
+        return True
     side = known.request if row.direction == "request" else known.response
     is_known = side is not None and side.first <= version <= side.last
     return may_hold_secret(known.name, is_known, row.raw)

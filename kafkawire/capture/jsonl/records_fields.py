@@ -9,21 +9,22 @@ and the others are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
 from ...errors import WireError
 from ...primitives.structure import Structure
-from ...protocol.fields import Field, fields_at
+from ...protocol.fields import Field, all_fields, fields_at
 from ...protocol.json_form import uuid_text
+from ...protocol.packages import Package
 from ...records.batches import RecordBatches
 from ...records.limits import Budget
 from ..exchanges.topic_ids import TOPIC_NAME
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
-"""Names of `records` fields in the JSON form of messages."""
+"""Names of `records` fields in the JSON form of Kafka's messages."""
 
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 PARTITION_TYPES: Final = ("int16", "int32", "int64")
@@ -73,7 +74,7 @@ def steps_of(cls: type[Structure], version: int) -> list[Step]:
         role = role_of(field)
         if role != NO_ROLE:
             steps.append(Step(field.attribute, role, []))
-        elif field.struct is not None and field.is_array:
+        elif field.struct is not None:
             inner = steps_of(field.struct, version)
             if inner:
                 steps.append(Step(field.attribute, WITHIN, inner))
@@ -123,10 +124,12 @@ def walk(
             topic = uuid_text(value)
         elif role == PARTITION:
             partition = value
-        else:
+        elif isinstance(value, list):
             for at, child in enumerate(value):
                 here = f"{path}{step.attribute}[{at}]."
                 walk(child, step.inner, here, topic, partition, found)
+        else:
+            walk(value, step.inner, f"{path}{step.attribute}.", topic, partition, found)
 
 
 # -- counts
@@ -203,13 +206,50 @@ def records_summary(field: RecordsField) -> str:
     return text if count.error is None else f"{text} ! {count.error}"
 
 
-def replace_records(value: Any, texts: Iterator[str]) -> Any:
-    """Replace the base64 of records in a message's JSON form by texts, in wire order."""
-    if isinstance(value, dict):
-        return {
-            key: next(texts)
-            if key in JSON_NAMES and isinstance(inner, str)
-            else replace_records(inner, texts)
-            for key, inner in value.items()
-        }
-    return [replace_records(inner, texts) for inner in value] if isinstance(value, list) else value
+def replace_records(
+    value: Any, cls: type[Structure], version: int, texts: dict[str, str], path: str = ""
+) -> Any:
+    """Replace the base64 of records in the JSON form of a struct by texts, which have their paths.
+
+    path: of the struct, with a dot at its end.
+    """
+    fields = {field.json_name: field for field in fields_at(cls, version)}
+    made: dict[str, Any] = {}
+    for key, inner in value.items():
+        field = fields.get(key)
+        made[key] = inner
+        if field is None or inner is None:
+            continue
+        here = path + field.attribute
+        struct = field.struct
+        if field.is_a("records"):
+            made[key] = texts.get(here, inner)
+        elif struct is not None and isinstance(inner, list):
+            made[key] = [
+                replace_records(one, struct, version, texts, f"{here}[{at}].")
+                for at, one in enumerate(inner)
+            ]
+        elif struct is not None:
+            made[key] = replace_records(inner, struct, version, texts, f"{here}.")
+    return made
+
+
+def summaries(fields: list[RecordsField]) -> dict[str, str]:
+    """Summarise records, by their paths."""
+    return {field.path: records_summary(field) for field in fields}
+
+
+@cache
+def json_names(package: Package) -> frozenset[str]:
+    """Name the `records` fields of a package's messages in their JSON form."""
+    found: set[str] = set()
+    pending: list[Any] = [package.index.load(info.name) for info in package.index]
+    seen: set[Any] = set(pending)
+    while pending:
+        for field in all_fields(pending.pop()):
+            if field.element == "records":
+                found.add(field.json_name)
+            if field.struct is not None and field.struct not in seen:
+                seen.add(field.struct)
+                pending.append(field.struct)
+    return frozenset(found)

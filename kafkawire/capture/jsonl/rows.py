@@ -18,7 +18,7 @@ from ...primitives.structure import Message, Structure
 from ...protocol.embedded import Carried, carried_bytes, payload_of
 from ...protocol.error_code import ErrorCode
 from ...protocol.json_text import to_json_text
-from ..frames.decoding import API_VERSIONS, InFlightRequest, LocatedItem, RawFrame
+from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame
 from ..rows import CLEAN, Row, Status
 from .formats import ErrorSteps, Form, Head, raw_text
 from .records import batch_body, counts_of, records_json, records_of, shown_value
@@ -26,8 +26,8 @@ from .records_fields import (
     RecordsField,
     counts_json,
     records_fields,
-    records_summary,
     replace_records,
+    summaries,
 )
 from .writer import Text
 
@@ -298,7 +298,7 @@ class Lines:
 
     def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
         """Write the payload embedded in a field; cached, since members of a group send the same."""
-        key = (cls, carried.attribute, carried.protocol_type, carried.name, carried.value)
+        key = (cls, carried.place.steps, carried.protocol_type, carried.name, carried.value)
         known = self.payload_texts.get(key, "")
         if known != "":
             return known
@@ -317,13 +317,14 @@ class Lines:
     ) -> str:
         """Write a body with summaries instead of its records."""
         text = to_json_text(message, version, secrets=self.secrets, doubtful=doubtful)
-        value: Any = replace_records(json.loads(text), map(records_summary, fields))
+        value: Any = replace_records(json.loads(text), type(message), version, summaries(fields))
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _is_cacheable(raw_frame: RawFrame, request: InFlightRequest) -> bool:
     """Whether it is a valid ApiVersions response, whose row is then cached."""
-    return request.api_key == API_VERSIONS and not raw_frame.is_request and not raw_frame.error
+    key = request.apis.api_versions
+    return request.api_key == key and not raw_frame.is_request and not raw_frame.error
 
 
 def add_error_codes(struct: Structure, steps: ErrorSteps, codes: dict[int, None]) -> None:

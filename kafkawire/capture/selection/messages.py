@@ -13,8 +13,8 @@ from ..exchanges.topic_ids import Topic, TopicNames, may_name
 from ..files.blocks import NO_TIME
 from ..filters import Values
 from ..filters.fields import addresses
-from ..frames.bodies import api
-from ..frames.decoding import LocatedItem, RawFrame, api_name
+from ..frames.apis import KAFKA_APIS
+from ..frames.decoding import LocatedItem, RawFrame
 from ..multifile import file_and_packet
 from ..rows import Located, Row, Status
 
@@ -85,7 +85,7 @@ class Message(Generic[Item]):
         if self._row is not None:
             return self._row.message is not None
         header = self.header
-        known = api(header.api_key or 0)
+        known = KAFKA_APIS.api(header.api_key or 0)
         side = known.request if header.direction == "request" else known.response
         version = header.api_version or 0
         if side is None:
@@ -130,7 +130,7 @@ def _header(raw: RawFrame) -> Row:
         Status.OK,
         "",
         request.api_key,
-        api_name(request.api_key),
+        request.apis.api(request.api_key).name,
         request.api_version,
         request.correlation_id,
         request.client_id,

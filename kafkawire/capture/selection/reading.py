@@ -7,8 +7,10 @@ that compares them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 from ...primitives import DEFAULT_LIMITS, Limits
+from ...protocol.packages import OURS
 from ..exchanges.exchanges import Ended
 from ..files.source import Watch
 from ..filters import Filter, parse
@@ -20,8 +22,11 @@ from ..tls.keylog import KeySource
 from .messages import Names
 from .selecting import Selection
 
+if TYPE_CHECKING:
+    from ...registry import Registry
 
-def decode_capture(
+
+def decode_capture(  # noqa: PLR0913 - options of a reader, by name
     source: Source,
     *,
     ports: Collection[int] = (),
@@ -31,17 +36,19 @@ def decode_capture(
     watch: Watch | None = None,
     keylog: KeySource = None,
     where: str | Filter | None = None,
+    registry: Registry | None = None,
 ) -> Iterator[Located]:
     """Decode a capture file, or a stream that is still being written.
 
     Rows are yielded as soon as they are complete. ports, brokers: as in `Engine`. watch: called
     with the progress. keylog: a TLS key log in NSS format (`SSLKEYLOGFILE`), or the path of one;
     a pcapng file may have its own. where: a filter (`kafkawire.capture.filters`); only rows that
-    match it are yielded, a request once its response decides. Raises BadMagic or TruncatedCapture
-    if the source is not a capture; KeyLogError and OSError for the key log; FilterError; ValueError
-    as Engine does.
+    match it are yielded, a request once its response decides. registry: the package of the
+    messages, if they are not Kafka's. Raises BadMagic or TruncatedCapture if the source is not a
+    capture; KeyLogError and OSError for the key log; FilterError; ValueError as Engine does.
     """
-    chosen = parse(where) if isinstance(where, str) else where
+    package = OURS if registry is None else registry.name
+    chosen = parse(where, package) if isinstance(where, str) else where
     traffic = Traffic(
         [source],
         ports,
@@ -50,6 +57,7 @@ def decode_capture(
         watch=watch,
         reassembly=reassembly,
         keylog=keylog,
+        package=package,
     )
     return _decoded(traffic, chosen, limits)
 

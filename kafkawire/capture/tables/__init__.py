@@ -12,11 +12,12 @@ Of the capture engine, this package alone imports pyarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from ...primitives import DEFAULT_LIMITS, Limits
+from ...protocol.packages import OURS
 from ..files.source import Watch
 from ..filters import Filter, parse
 from ..frames.decoding import LocatedItem
@@ -31,6 +32,9 @@ from .context import Context
 from .filtering import check, filtered
 from .multiple import read_together
 from .passes import EXCHANGES, RECORDS
+
+if TYPE_CHECKING:
+    from ...registry import Registry
 
 BATCH_ROWS: Final = 4096
 """Rows of a record batch at most, unless the caller says otherwise."""
@@ -81,6 +85,9 @@ TABLES: Final[dict[str, Table]] = {
 }
 """Every table by name."""
 
+OF_ANY_PACKAGE: Final = frozenset({"messages"})
+"""The tables that are not about what Kafka's messages mean."""
+
 
 def read(  # noqa: PLR0913 - options by name
     source: Source | Sequence[Source],
@@ -95,6 +102,7 @@ def read(  # noqa: PLR0913 - options by name
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     keylog: KeySource = None,
     where: str | Filter | None = None,
+    registry: Registry | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table of a capture; batches come as the capture is read.
 
@@ -102,17 +110,19 @@ def read(  # noqa: PLR0913 - options by name
     their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
     are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
     of TCP reassembly. keylog: a TLS key log, or the path of one. where: a filter of the rows, by
-    the columns of the table (`kafkawire.capture.filters`).
+    the columns of the table (`kafkawire.capture.filters`). registry: the package of the messages,
+    if they are not Kafka's: there is the table `messages` of them.
 
     Topic ids are resolved to names from anywhere in the capture: files are read a second time if
     needed; in a stream, only names seen so far are known.
 
     Raises KeyError for an unknown table; FilterError for an invalid filter, or a field that the
-    table lacks; BadMagic or TruncatedCapture for a file that is not a capture; KeyLogError for a
-    file that is not a key log; OSError.
+    table lacks; ValueError for another table of a registry; BadMagic or TruncatedCapture for a file
+    that is not a capture; KeyLogError for a file that is not a key log; OSError.
     """
-    chosen = checked(where, [table])
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog)
+    package = None if registry is None else registry.name
+    chosen = checked(where, [table], package)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package)
     found = _one(table, Context(traffic, secrets, limits), batch_rows)
     if chosen is None:
         return found
@@ -133,6 +143,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     keylog: KeySource = None,
     where: str | Filter | None = None,
     bodies: bool = True,
+    registry: Registry | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
 
@@ -140,17 +151,29 @@ def read_tables(  # noqa: PLR0913 - options by name
     takes half of the time. Other arguments and errors are those of `read`.
     """
     wanted = list(dict.fromkeys(names))
-    chosen = checked(where, wanted)
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog)
+    package = None if registry is None else registry.name
+    chosen = checked(where, wanted, package)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package)
     is_bare = not bodies and wanted == ["messages"]
     context = (_BareContext if is_bare else Context)(traffic, secrets, limits)
     found = read_together(context, wanted, batch_rows)
     return found if chosen is None else _matching(found, chosen, traffic)
 
 
-def checked(where: str | Filter | None, names: Iterable[str]) -> Filter | None:
-    """Parse a filter for some tables. Raises KeyError, FilterError."""
-    found = parse(where) if isinstance(where, str) else where
+def checked(
+    where: str | Filter | None, names: Iterable[str], package: str | None = None
+) -> Filter | None:
+    """Parse a filter for some tables. Raises KeyError, FilterError.
+
+    package: the import name of the messages' package, None for Kafka's; ValueError for a table that
+    messages of others do not have.
+    """
+    names = list(names)
+    for name in names:
+        if package not in (None, OURS) and name not in OF_ANY_PACKAGE:
+            known = ", ".join(OF_ANY_PACKAGE)
+            raise ValueError(f"table {name!r} has only Kafka's messages; tables of others: {known}")
+    found = parse(where, package or OURS) if isinstance(where, str) else where
     schemas = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
     for name in names:
         TABLES[name]
@@ -184,6 +207,7 @@ def _traffic(
     watch: Watch | None,
     reassembly: ReassemblyLimits,
     keylog: KeySource,
+    package: str | None,
 ) -> Traffic:
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     return Traffic(
@@ -194,6 +218,7 @@ def _traffic(
         watch=watch,
         reassembly=reassembly,
         keylog=keylog,
+        package=package,
     )
 
 

@@ -14,7 +14,6 @@ from mypy_extensions import mypyc_attr
 from ...primitives import DEFAULT_LIMITS, Limits, Message
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
-from ..frames.bodies import api
 from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame, located
 from ..multifile import Reader
 from ..rows import Located, Row, Status
@@ -118,7 +117,7 @@ class Context:
 
 def _may_name(request: InFlightRequest, is_request: bool) -> bool:
     """Whether a message may map topic ids to names, judged by its header."""
-    known = api(request.api_key)
+    known = request.apis.api(request.api_key)
     side = known.request if is_request else known.response
     if side is None:
         return False

@@ -7,13 +7,15 @@ equal.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
 
-from ..jsonl.records_fields import JSON_NAMES
+from ...protocol.packages import package_named
+from ..jsonl.records_fields import JSON_NAMES, json_names
 from ..redaction import redacted as without
 
 
@@ -30,10 +32,10 @@ def _headers(headers: list[dict[str, Any]] | None) -> list[dict[str, Any]] | Non
     return [{"key": one["key"], "value": digest(one["value"])} for one in headers]
 
 
-def _body(text: str | None) -> str | None:
+def _body(text: str | None, hidden: Container[str] = JSON_NAMES) -> str | None:
     if text is None:
         return None
-    return json.dumps(without(json.loads(text), JSON_NAMES), separators=(",", ":"))
+    return json.dumps(without(json.loads(text), hidden), separators=(",", ":"))
 
 
 REDACTED: Final[dict[str, dict[str, Callable[[Any], Any]]]] = {
@@ -43,9 +45,15 @@ REDACTED: Final[dict[str, dict[str, Callable[[Any], Any]]]] = {
 """Table -> column with content -> what redacts a value."""
 
 
-def redacted(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Redact the content columns of a batch."""
+def redacted(table: str, batch: pa.RecordBatch, package: str | None = None) -> pa.RecordBatch:
+    """Redact the content columns of a batch.
+
+    package: the import name of the messages' package; None for Kafka's.
+    """
+    hidden = JSON_NAMES if package is None else json_names(package_named(package))
     for name, redact in REDACTED.get(table, {}).items():
+        if redact is _body:
+            redact = partial(_body, hidden=hidden)
         at = batch.schema.get_field_index(name)
         field = batch.schema.field(at)
         values = [redact(value) for value in batch.column(at).to_pylist()]

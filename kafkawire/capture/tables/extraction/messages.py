@@ -16,11 +16,9 @@ from mypy_extensions import i64, mypyc_attr
 from ....messages.api_key import ApiKey
 from ....primitives import Limits
 from ....primitives.limits import elements_within
-from ....protocol.header import response_header_version
 from ...exchanges.topic_ids import TopicNames, may_name
 from ...files.blocks import NO_TIME
-from ...frames.bodies import api
-from ...frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
+from ...frames.decoding import InFlightRequest, RawFrame
 from ...rows import Row, Status
 from .body_facts import NONE, BodyFacts, body_facts_of
 from .body_reader import Reader
@@ -89,14 +87,15 @@ class MessageFormat:
 
     def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
         key, version = in_flight.api_key, in_flight.api_version
-        known = api(key)
+        apis = in_flight.apis
+        known = apis.api(key)
         side = known.request if is_request else known.response
         self.api_name: str | None = known.name
         self.layout: Layout | None = None
         self.has_records: bool = (key, "request" if is_request else "response") in RECORDS_MESSAGES
         self.names: bool = side is not None
         self.tagged: bool = False
-        self.simple_if_zero: bool = not is_request and key == API_VERSIONS
+        self.simple_if_zero: bool = not is_request and key == apis.api_versions
         self.is_fetch: bool = key == FETCH
         self.cache: dict[bytes, BodyFacts] = {}
         if side is None or not side.first <= version <= side.last:
@@ -105,7 +104,7 @@ class MessageFormat:
         flexible = side.info.flexible is not None and version >= side.info.flexible
         self.names = may_name(cls, version)
         self.layout = layout_of(cls, key, is_request, version, flexible)
-        self.tagged = not is_request and response_header_version(key, version) == 1
+        self.tagged = not is_request and version >= known.tagged_response
 
 
 @final

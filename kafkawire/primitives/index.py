@@ -15,7 +15,8 @@ class MessageInfo(NamedTuple):
 
     type: request, response, header, data, metadata, coordinator-key or coordinator-value. first,
     last: its valid versions, both included; flexible: the first version with tagged fields, None
-    for none. latest_unstable: whether `last` may still change.
+    for none. latest_unstable: whether `last` may still change. headers: where a header version
+    begins: (first version with it, header version), in order; () for a message without a header.
     """
 
     name: str
@@ -26,17 +27,34 @@ class MessageInfo(NamedTuple):
     last: int
     flexible: int | None
     latest_unstable: bool
+    headers: tuple[tuple[int, int], ...] = ()
 
     def is_flexible(self, version: int) -> bool:
         """Whether that version has compact lengths and tagged fields (KIP-482)."""
         return self.flexible is not None and version >= self.flexible
 
+    def header_version(self, version: int) -> int:
+        """Return the version of the header in front of a version, also of an unknown one.
+
+        ValueError for a message without a header.
+        """
+        if not self.headers:
+            raise ValueError(f"{self.name} has no header")
+        found = self.headers[0][1]
+        for first, header in self.headers:
+            if first <= version:
+                found = header
+        return found
+
 
 def message_rows(text: str) -> tuple[MessageInfo, ...]:
-    """Read messages, one per line: the fields of MessageInfo in their order, `-` for None."""
+    """Read messages, one per line: the fields of MessageInfo in their order, `-` for None.
+
+    Headers are written as `0:1,12:2`: header version 1 from version 0 on, 2 from version 12 on.
+    """
     rows = []
     for line in text.splitlines():
-        name, module, type, api_key, first, last, flexible, latest = line.split(" ")
+        name, module, type, api_key, first, last, flexible, latest, headers = line.split(" ")
         rows.append(
             MessageInfo(
                 name,
@@ -47,16 +65,22 @@ def message_rows(text: str) -> tuple[MessageInfo, ...]:
                 int(last),
                 None if flexible == "-" else int(flexible),
                 latest == "unstable",
+                () if headers == "-" else _header_rows(headers),
             )
         )
     return tuple(rows)
 
 
-class Registry:
+def _header_rows(text: str) -> tuple[tuple[int, int], ...]:
+    pairs = (pair.partition(":") for pair in text.split(","))
+    return tuple((int(first), int(header)) for first, _, header in pairs)
+
+
+class MessageIndex:
     """The messages of one generated package."""
 
     def __init__(self, package: str, messages: tuple[MessageInfo, ...]) -> None:
-        self._package = package
+        self.package = package
         self._by_name = {info.name: info for info in messages}
         self._by_key = {
             (info.type, info.api_key): info for info in messages if info.api_key is not None
@@ -96,6 +120,6 @@ class Registry:
         found = self._classes.get(name)
         if found is None:
             info = self.get(name)
-            found = getattr(import_module(f"{self._package}.{info.module}"), name)
+            found = getattr(import_module(f"{self.package}.{info.module}"), name)
             self._classes[name] = found
         return found

@@ -1,0 +1,213 @@
+"""Lists the bytes fields that hold payloads, for Kafka's messages and for those of other packages.
+
+Law: Kafka's are listed in `PLACES`. A package lists its own in a module `payloads` of its own,
+beside the generated ones; they are checked when the package is first used.
+
+    # mine/messages/payloads.py
+    PAYLOADS = {"PutRequest.entries.value": Embedded("Document")}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ..errors import Truncated, UnknownApiKey, UnsupportedVersion
+from ..primitives import Limits, MessageIndex, Structure
+from .fields import all_fields
+from .kinds import REQUEST, Kind
+from .packages import KAFKA, Package, package_of
+from .versioned import PREFIX, Reading, decode_at
+
+METADATA: Final = {"consumer": "ConsumerProtocolSubscription", "connect": "ConnectWorkerMetadata"}
+"""Metadata of a joining member: protocol type -> kind."""
+
+ASSIGNMENT: Final = {"consumer": "ConsumerProtocolAssignment", "connect": "ConnectAssignment"}
+"""Assignment of a member: protocol type -> kind."""
+
+PROTOCOL_TYPE: Final = {
+    "range": "consumer",
+    "roundrobin": "consumer",
+    "sticky": "consumer",
+    "cooperative-sticky": "consumer",
+    "stream": "consumer",
+    "compatible": "connect",
+    "sessioned": "connect",
+}
+"""Names of protocols that only one protocol type uses; Connect's eager "default" is ambiguous."""
+
+USER_DATA: Final = {
+    "sticky": "StickyUserData",
+    "cooperative-sticky": "CooperativeStickyUserData",
+    "stream": "SubscriptionInfoData",
+}
+"""User data of a subscription: protocol name -> kind."""
+
+
+class Place(NamedTuple):
+    """A field that holds payloads.
+
+    steps: the path of attributes from the message, through the elements of arrays. kinds: protocol
+    type -> kind; without an attribute for the protocol type there is one kind. protocol_type,
+    protocol_name: the attributes with those, of any struct on the path. own: the kinds of a package
+    that is not kafkawire's.
+    """
+
+    steps: tuple[str, ...]
+    kinds: Mapping[Any, str]
+    protocol_type: str = ""
+    protocol_name: str = ""
+    own: Mapping[str, Kind] | None = None
+
+
+PLACES: Final[dict[str, tuple[Place, ...]]] = {
+    "JoinGroupRequest": (Place(("protocols", "metadata"), METADATA, "protocol_type", "name"),),
+    "JoinGroupResponse": (
+        Place(("members", "metadata"), METADATA, "protocol_type", "protocol_name"),
+    ),
+    "SyncGroupRequest": (
+        Place(("assignments", "assignment"), ASSIGNMENT, "protocol_type", "protocol_name"),
+    ),
+    "SyncGroupResponse": (Place(("assignment",), ASSIGNMENT, "protocol_type", "protocol_name"),),
+    "DescribeGroupsResponse": (
+        Place(("groups", "members", "member_metadata"), METADATA, "protocol_type", "protocol_data"),
+        Place(
+            ("groups", "members", "member_assignment"), ASSIGNMENT, "protocol_type", "protocol_data"
+        ),
+    ),
+    "EnvelopeRequest": (
+        Place(("request_data",), {"": REQUEST}),
+        Place(("request_principal",), {"": "DefaultPrincipalData"}),
+    ),
+    "GroupMetadataValue": (
+        Place(("members", "subscription"), METADATA, "protocol_type", "protocol"),
+        Place(("members", "assignment"), ASSIGNMENT, "protocol_type", "protocol"),
+    ),
+    "ConsumerGroupMemberMetadataValue": (
+        Place(
+            ("classic_member_metadata", "supported_protocols", "metadata"),
+            {"": METADATA["consumer"]},
+            protocol_name="name",
+        ),
+    ),
+}
+"""Message -> its fields with payloads."""
+
+Places: TypeAlias = Mapping[str, tuple[Place, ...]]
+"""Message -> its fields with payloads."""
+
+
+class Embedded(NamedTuple):
+    """What a bytes field holds: another message of its package.
+
+    message: its name, or, where an attribute `by` of a struct on the field's path says which, names
+    by the value of that. version: of the message; None: an int16 in front of it is its version.
+    """
+
+    message: str | Mapping[Any, str]
+    by: str = ""
+    version: int | None = None
+
+
+def declared_places(package: Package, payloads: Mapping[str, Embedded]) -> Places:
+    """Make places of what a package declares: `{"PutRequest.entries.value": Embedded(...)}`.
+
+    A path begins with the name of a message; its steps are attributes, through arrays and structs.
+    Raises ValueError for a path or a message that does not exist.
+    """
+    made: dict[str, tuple[Place, ...]] = {}
+    for path, embedded in payloads.items():
+        name, *steps = path.split(".")
+        try:
+            made[name] = (*made.get(name, ()), _place(package.index, name, steps, embedded))
+        except (ValueError, UnknownApiKey) as error:
+            raise ValueError(f"payloads of {package.name}: {path}: {error}") from None
+    return made
+
+
+def _place(index: MessageIndex, name: str, steps: list[str], embedded: Embedded) -> Place:
+    owners = _owners(index.load(name), steps)
+    names = {"": embedded.message} if isinstance(embedded.message, str) else embedded.message
+    if bool(embedded.by) == isinstance(embedded.message, str):
+        raise ValueError("expected a message, or messages by the values of an attribute")
+    if embedded.by and not any(_has(owner, embedded.by) for owner in owners):
+        raise ValueError(f"no struct on the path has {embedded.by!r}")
+    kinds = {
+        kind: Kind(
+            partial(_read_declared, index, kind, embedded.version),
+            slice(0, PREFIX) if embedded.version is None else None,
+        )
+        for kind in names.values()
+    }
+    for kind in kinds:
+        info = index.get(kind)
+        if embedded.version is not None and not info.first <= embedded.version <= info.last:
+            raise ValueError(f"{kind} has versions {info.first}-{info.last}")
+    return Place(tuple(steps), dict(names), embedded.by, own=kinds)
+
+
+def _owners(cls: Any, steps: list[str]) -> list[Any]:
+    """List the classes on a path; ValueError unless it ends in a bytes field."""
+    owners = [cls]
+    for at, step in enumerate(steps):
+        found = [field for field in all_fields(owners[-1]) if field.attribute == step]
+        if not found:
+            raise ValueError(f"{owners[-1].__name__} has no field {step!r}")
+        if at == len(steps) - 1 and found[0].is_a("bytes"):
+            return owners
+        if found[0].struct is None or at == len(steps) - 1:
+            break
+        owners.append(found[0].struct)
+    raise ValueError("does not end in a bytes field")
+
+
+def _has(cls: Any, attribute: str) -> bool:
+    fields = [field for field in all_fields(cls) if field.attribute == attribute]
+    return any(field.struct is None and not field.is_array for field in fields)
+
+
+def _read_declared(
+    index: MessageIndex, name: str, version: int | None, data: bytes, limits: Limits
+) -> Reading:
+    start = 0
+    if version is None:
+        if len(data) < PREFIX:
+            raise Truncated("the data ends inside the version", name, len(data))
+        start, version = PREFIX, int.from_bytes(data[:PREFIX], "big", signed=True)
+    info = index.get(name)
+    if not info.first <= version <= info.last:
+        raise UnsupportedVersion(f"{name} has versions {info.first}-{info.last}, not {version}")
+    return Reading(version, version, decode_at(index.load(name), data, start, version, limits))
+
+
+_declared: Final[dict[Package, Places]] = {KAFKA: PLACES}
+_of_classes: Final[dict[type[Structure], tuple[Place, ...]]] = {}
+
+
+def places_in(package: Package) -> Places:
+    """Return the fields with payloads of a package, which its module `payloads` lists, if any.
+
+    Raises ValueError for a list that does not fit the package.
+    """
+    found = _declared.get(package)
+    if found is None:
+        name = f"{package.name}.payloads"
+        listed: Any = {}
+        if find_spec(name) is not None:
+            listed = getattr(import_module(name), "PAYLOADS", {})
+        found = _declared[package] = declared_places(package, listed)
+    return found
+
+
+def places_of(cls: type[Structure]) -> tuple[Place, ...]:
+    """Return the fields with payloads of a message's class."""
+    found = _of_classes.get(cls)
+    if found is None:
+        package = package_of(cls)
+        name: str = cls.__name__
+        found = () if package is None else places_in(package).get(name, ())
+        _of_classes[cls] = found
+    return found
