@@ -40,3 +40,9 @@ def header_versions(schema: MessageSchema) -> HeaderVersions:
         ranges = (*((run, plain) for run in before), (flexible, tagged))
     cut = ((versions & schema.valid_versions, header) for versions, header in ranges)
     return tuple((versions, header) for versions, header in cut if versions)
+
+
+def header_text(headers: HeaderVersions) -> str:
+    """Write where each header version begins: `0:1,12:2`; `-` for a message without a header."""
+    starts = sorted((versions.low, header) for versions, header in headers)
+    return ",".join(f"{first}:{header}" for first, header in starts) or "-"

@@ -164,12 +164,6 @@ class Message:
         """The API of a request or response: `Fetch`."""
         return naming.api_name(self.name)
 
-    @property
-    def header_text(self) -> str:
-        """Where each header version begins: `0:1,12:2`; `-` for a message without a header."""
-        starts = sorted((versions.low, header) for versions, header in self.headers)
-        return ",".join(f"{first}:{header}" for first, header in starts) or "-"
-
     def header_version(self, version: int) -> int | None:
         """Return the header version of a version; None for a message without a header."""
         return next((header for versions, header in self.headers if version in versions), None)

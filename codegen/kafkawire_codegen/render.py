@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import facts, naming
+from .headers import header_text
 from .model import Message
 from .output import File
 from .statements.parts import INDENT, LINE
@@ -46,10 +47,15 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
         for m in messages
         if m.type == "request" and m.api_key is not None
     )
+    index = fill(
+        "index.py.j2",
+        package=package,
+        messages=messages,
+        runtime=runtime,
+        header_text=header_text,
+    )
     return [
-        File(
-            "__init__.py", fill("index.py.j2", package=package, messages=messages, runtime=runtime)
-        ),
+        File("__init__.py", index),
         File("api_key.py", fill("api_key.py.j2", package=package, api_keys=api_keys)),
         *([] if linked else [render_facts(messages, package)]),
         *made,

@@ -15,7 +15,7 @@ import pytest
 
 import kafkawire
 from kafkawire.protocol.error_code import ErrorCode
-from kafkawire.protocol.error_meaning import MEANINGS
+from kafkawire.reference.error_meaning import MEANINGS
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.versions import Versions
 from tests.conftest import FIXTURES

@@ -24,9 +24,9 @@ from typing import Final
 
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.files import RELEASES
+from kafkawire_codegen.headers import header_versions
 from kafkawire_codegen.merge.changes import changes
 from kafkawire_codegen.merge.timeline import Release, Timeline, timeline
-from kafkawire_codegen.model import header_versions
 from kafkawire_codegen.releases import Ranges, read
 from kafkawire_codegen.schema import MessageSchema, load_sources
 from tests.conftest import FIXTURES

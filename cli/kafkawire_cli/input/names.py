@@ -68,6 +68,17 @@ def api_key(text: str, option: str = "--api", registry: Messages | None = None) 
     return found
 
 
+def check_tables(names: Iterable[str], package: str | None) -> None:
+    """Check that tables exist, and are of any package if one is given; else a usage error."""
+    from kafkawire.capture.tables import OF_ANY_PACKAGE, TABLES
+
+    for name in names:
+        if name not in TABLES:
+            raise unknown_table(name)
+        if package is not None and name not in OF_ANY_PACKAGE:
+            raise typer.BadParameter(f"{name} has only Kafka's messages", param_hint="--registry")
+
+
 def unknown_table(name: str) -> typer.BadParameter:
     """Make the usage error for a table that does not exist."""
     from kafkawire.capture.tables import TABLES

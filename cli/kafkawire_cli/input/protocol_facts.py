@@ -28,7 +28,7 @@ def protocol_facts(schemas: Sources) -> Supplied:
 
 def _errors() -> tuple[ErrorCode, ...]:
     from kafkawire.protocol.error_code import ErrorCode as Code
-    from kafkawire.protocol.error_meaning import MEANINGS
+    from kafkawire.reference.error_meaning import MEANINGS
     from kafkawire_codegen.targets.supplied import ErrorCode
 
     return tuple(

@@ -29,8 +29,7 @@ from kafkawire.display import csv_text
 
 from ..input import sources as captures
 from ..input.filters import usage_errors
-from ..input.names import unknown_table
-from ..input.packages import OPTION as REGISTRY
+from ..input.names import check_tables
 from ..input.packages import registry
 from ..input.progress import progress
 from ..pipes import make_private
@@ -68,13 +67,10 @@ def write(
     from kafkawire.capture import tables
     from kafkawire.capture.tables.redaction import redacted
 
-    for name in names:
-        if name not in tables.TABLES:
-            raise unknown_table(name)
-        if wanted.brokers.package is not None and name not in tables.OF_ANY_PACKAGE:
-            raise typer.BadParameter(f"{name} has only Kafka's messages", param_hint=REGISTRY)
+    package = wanted.brokers.package
+    check_tables(names, package)
     with usage_errors():
-        tables.checked(wanted.where, names, wanted.brokers.package)
+        tables.checked(wanted.where, names, package)
     files = _files(list(dict.fromkeys(names)), output)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
@@ -98,12 +94,12 @@ def write(
             secrets=view.secrets,
             watch=watch,
             where=wanted.where,
-            registry=None if wanted.brokers.package is None else registry(brokers.package),
+            registry=None if package is None else registry(package),
         )
         to = {name: _opened(schema_of(name, message), file) for name, file in files.items()}
         writers = {name: opened.enter_context(writer) for name, writer in to.items()}
         for name, batch in batches:
-            shown = redacted(name, batch, wanted.brokers.package) if view.redact else batch
+            shown = redacted(name, batch, package) if view.redact else batch
             for made in with_bodies(name, message, shown):
                 writers[name](made)
     return refused

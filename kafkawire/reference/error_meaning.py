@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .error_code import ErrorCode
+from ..protocol.error_code import ErrorCode
 
 MEANINGS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode(code): meaning
