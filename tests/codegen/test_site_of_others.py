@@ -125,9 +125,7 @@ def test_many_versions_share_columns(tmp_path: Path) -> None:
     assert [cell.text for cell in head] == ["Field", "0", "1–32766"]
 
 
-@pytest.mark.parametrize(
-    ("shape", "size"), [(wide, 30), (many_structs, 20), (long_words, 100)], ids=lambda one: str(one)
-)
+@pytest.mark.parametrize(("shape", "size"), [(wide, 30), (many_structs, 20), (long_words, 100)])
 def test_pages_take_time_in_proportion(
     shape: Callable[[int], hostile.Document], size: int, tmp_path: Path
 ) -> None:
