@@ -138,6 +138,8 @@ def show(schema: MessageSchema, *, each: bool = False) -> Table:
 def _runs(schema: MessageSchema, fields: list[Spot], each: bool) -> list[Versions]:
     """Split a message's versions where something may change, or after each."""
     valid = schema.valid_versions
+    if not valid:
+        return []
     if each:
         return [Versions(version, version) for version in range(valid.low, valid.high + 1)]
     ranges = [r for spot in fields for r in (spot.versions, spot.nullable, spot.tagged)]

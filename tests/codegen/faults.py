@@ -415,7 +415,7 @@ MESSAGES = [
         head(
             "message-name", n, name=n, keys=f'"name": §"{n}", "type": "data", "validVersions": "0"'
         )
-        for n in ("ApiKey", "APIKey", "Registry", "Any", "ValueError", "FIRST", "LinkedMessage")
+        for n in ("ApiKey", "APIKey", "MessageIndex", "Any", "ValueError", "FIRST", "LinkedMessage")
     ),
     head(
         "message-name",

@@ -91,7 +91,7 @@ def test_captures(
         assert counted(decoded(plan, table)) == counted(rows_of(files, table)), (name, split)
         visits += len(plan.visits)
         chunks += sum(visit.cut for visit in plan.visits)
-    assert visits > 1
+    assert visits > 0
     assert chunks
 
 

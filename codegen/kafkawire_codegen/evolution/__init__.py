@@ -16,7 +16,7 @@ from ..dialect import MessageSchema
 from ..headers import header_versions
 from ..layout import Spot, spots
 from ..source import SchemaError
-from ..versions import Versions
+from ..versions import NEWEST, NONE, Versions
 from .breaches import breaches, plain_default
 
 
@@ -116,11 +116,13 @@ def compare(before: Iterable[MessageSchema], after: Iterable[MessageSchema]) -> 
 
 def _change(old: MessageSchema, new: MessageSchema) -> MessageChange:
     old_spots, new_spots = _by_path(old), _by_path(new)
-    differences = _differences("", _head(old), _head(new))
+    common = old.valid_versions & new.valid_versions
+    both = Versions(common.low, NEWEST) if common else NONE
+    differences = _differences("", _head(old, both), _head(new, both))
     for path, spot in old_spots.items():
         if path in new_spots:
-            ours = _written(spot, old.valid_versions.high)
-            theirs = _written(new_spots[path], new.valid_versions.high)
+            ours = _written(spot, both, old.valid_versions.high)
+            theirs = _written(new_spots[path], both, new.valid_versions.high)
             differences += _differences(path, ours, theirs)
     return MessageChange(
         name=new.name,
@@ -151,8 +153,8 @@ def _differences(path: str, old: dict[str, str], new: dict[str, str]) -> list[Di
 _FLAGS: Final = {True: "yes", False: ""}
 
 
-def _head(schema: MessageSchema) -> dict[str, str]:
-    """The attributes of a message, except its versions."""
+def _head(schema: MessageSchema, since: Versions) -> dict[str, str]:
+    """The attributes of a message, except its versions; those of versions that both have."""
     return {
         "type": schema.type,
         "apiKey": _text(schema.api_key),
@@ -160,14 +162,15 @@ def _head(schema: MessageSchema) -> dict[str, str]:
         "flexibleVersions": str(schema.flexible_versions),
         "deprecatedVersions": str(schema.deprecated_versions),
         "latestVersionUnstable": _FLAGS[schema.latest_version_unstable],
-        "headerVersions": _headers(schema),
+        "headerVersions": _headers(schema, since),
     }
 
 
-def _headers(schema: MessageSchema) -> str:
+def _headers(schema: MessageSchema, since: Versions) -> str:
     """Write the header versions, the newest as open: `0-8: 1, 9+: 2`."""
     newest = schema.valid_versions.high
-    return ", ".join(f"{_open(run, newest)}: {header}" for run, header in header_versions(schema))
+    cut = ((run & since, header) for run, header in header_versions(schema))
+    return ", ".join(f"{_open(run, newest)}: {header}" for run, header in cut if run)
 
 
 def _open(versions: Versions, newest: int) -> str:
@@ -175,14 +178,17 @@ def _open(versions: Versions, newest: int) -> str:
     return f"{versions.low}+" if versions and versions.high >= newest else str(versions)
 
 
-def _written(spot: Spot, newest: int) -> dict[str, str]:
-    """The attributes of a field; versions where everything around it exists, the newest as open."""
+def _written(spot: Spot, since: Versions, newest: int) -> dict[str, str]:
+    """The attributes of a field; versions where everything around it exists, the newest as open.
+
+    Versions that only the older set has are left out: that they are gone is said once.
+    """
     field = spot.field
     return {
         "type": field.type,
-        "versions": _open(spot.versions, newest),
-        "nullableVersions": _open(spot.nullable, newest),
-        "taggedVersions": _open(spot.tagged, newest),
+        "versions": _open(spot.versions & since, newest),
+        "nullableVersions": _open(spot.nullable & since, newest),
+        "taggedVersions": _open(spot.tagged & since, newest),
         "tag": _text(field.tag),
         "flexibleVersions": _text(field.flexible_versions),
         "default": plain_default(field),

@@ -12,6 +12,7 @@ from typing import Any
 
 from ... import naming
 from ...dialect import MessageSchema
+from ...headers import header_versions
 from ...layout import Spot
 from ...releases import Releases
 from ...versions import NONE, Versions
@@ -51,8 +52,9 @@ def differences(
     """Give what the difference of two releases is computed from.
 
     ranges: API -> its versions in each release, or 0; unstable: API -> release -> versions.
-    messages: name, API, whether it is a request, versions, and the fields that some of these lack:
-    path, type, versions as written, versions at this place.
+    messages: name, API, whether it is a request, versions, header versions, and the fields that
+    are not the same in all of these: path, type, versions as written; versions at this place,
+    those in which it is nullable, and tagged.
     """
     names = list(releases.ranges)
     apis = sorted({api for of in releases.ranges.values() for api in of})
@@ -72,16 +74,32 @@ def differences(
                 naming.api_name(schema.name),
                 int(schema.type == "request"),
                 _run(schema.valid_versions),
+                [[*_pair(run), header] for run, header in header_versions(schema)],
                 [
-                    [spot.path, spot.field.type, str(spot.field.versions), _run(spot.versions)]
+                    [
+                        spot.path,
+                        spot.field.type,
+                        str(spot.field.versions),
+                        *map(_run, (spot.versions, spot.nullable, spot.tagged)),
+                    ]
                     for spot in fields
-                    if not spot.versions.covers(schema.valid_versions)
+                    if _changes(spot, schema.valid_versions)
                 ],
             ]
             for schema, fields in messages
             if schema.type in ("request", "response")
         ],
     }
+
+
+def _changes(spot: Spot, valid: Versions) -> bool:
+    """Whether a field is missing, nullable or tagged in some versions of a message only."""
+    runs = (spot.versions, spot.nullable, spot.tagged)
+    return any(bool(run) and not run.covers(valid) for run in runs)
+
+
+def _pair(versions: Versions) -> tuple[int, int]:
+    return versions.low, versions.high
 
 
 def _run(versions: Versions) -> list[int] | int:

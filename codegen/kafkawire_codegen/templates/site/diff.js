@@ -26,31 +26,46 @@
   function messagesAt(release) {
     const number = data.releases.indexOf(release);
     const found = new Map();
-    for (const [name, api, isRequest, valid, fields] of data.messages) {
+    for (const [name, api, isRequest, valid, headers, fields] of data.messages) {
       const versions = cut(data.ranges[api]?.[number], valid);
       if (!versions) continue;
       const unstable = data.unstable[api]?.[release];
       const latest = isRequest === 1 && Boolean(unstable) && unstable[0] <= versions[1] && versions[1] <= unstable[1];
-      found.set(name, { api, versions, fields, latest });
+      found.set(name, { api, versions, headers, fields, latest });
     }
     return found;
   }
 
+  // versions as a schema writes them, the newest as open; none where there are none
+  const written = (run, newest) => (!run ? "none" : run[1] >= newest ? `${run[0]}+` : text(run));
+
   function change(before, after) {
     const lines = [];
+    const common = cut(before.versions, after.versions);
+    const since = (run, side) => common && cut(cut(run, side.versions), [common[0], Infinity]);
+    const shown = (run, side) => written(since(run, side), side.versions[1]);
+    const headersOf = (side) => side.headers.filter((run) => since(run, side))
+      .map((run) => `${shown(run, side)}: ${run[2]}`).join(", ");
     const added = without(after.versions, before.versions), removed = without(before.versions, after.versions);
     if (added.length) lines.push(`+ versions ${added.map(text).join(", ")}`);
     if (removed.length) lines.push(`- versions ${removed.map(text).join(", ")}`);
-    const came = [], went = [];
-    for (const [path, type, versions, run] of after.fields) {
+    const came = [], went = [], altered = [];
+    for (const [path, type, versions, run, nullable, tagged] of after.fields) {
       const old = cut(run, before.versions), now = cut(run, after.versions);
       if (now && !old) came.push(`+ ${path}: ${type}, ${versions}`);
       if (old && !now) went.push(`- ${path}: ${type}, ${versions}`);
+      if (!old || !now) continue;
+      for (const [key, each] of [["versions", run], ["nullableVersions", nullable], ["taggedVersions", tagged]]) {
+        const was = shown(each, before), is = shown(each, after);
+        if (was !== is) altered.push(`~ ${path}: ${key} ${was} -> ${is}`);
+      }
     }
     lines.push(...came, ...went);
     const yes = (latest) => (latest ? "yes" : "none");
     if (before.latest !== after.latest) lines.push(`~ latestVersionUnstable ${yes(before.latest)} -> ${yes(after.latest)}`);
-    return lines;
+    const wasHeaders = headersOf(before), isHeaders = headersOf(after);
+    if (wasHeaders !== isHeaders) lines.push(`~ headerVersions ${wasHeaders || "none"} -> ${isHeaders || "none"}`);
+    return [...lines, ...altered];
   }
 
   // released versions that are gone: all that two releases of one set of schemas can break
