@@ -32,7 +32,7 @@ demo: $(READY)
 	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 5 --dist loadgroup -m "not builds" $(TESTS)
+	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not builds" $(TESTS)
 
 # tests that build packages, or start a cluster of processes
 builds: $(READY)
