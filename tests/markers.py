@@ -128,6 +128,7 @@ SLOW: Final = (
 together, and that other tests of the same code stand beside.
 """
 BUILDS: Final = (
+    "codegen/typescript/test_types.py",
     "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",

@@ -1,27 +1,30 @@
-"""The generated package, and what checks its types: `make soak` and CI, or TypeScript on the PATH.
+"""The generated package, and what checks its types: the TypeScript that Deno contains.
 
-Law: `make test` needs no npm registry; so where TypeScript is not installed it collects no test of
-types, and `make soak` installs it.
+Law: `make test` needs no npm registry. The build by npm's own TypeScript is in test_build.py, which
+`make soak` collects.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
+from deno import find_deno_bin
 
-from tests.conftest import missing
+from .node import package
 
-from .node import node, package
+collect_ignore = [] if "KAFKAWIRE_SOAK" in os.environ else ["test_build.py"]
 
-SOAKING = "KAFKAWIRE_SOAK" in os.environ
-collect_ignore = [] if SOAKING or shutil.which("tsc") else ["test_types.py"]
+Check = Callable[[Path], str]
+"""A folder -> the errors in all of its TypeScript; empty if there are none."""
 
-Compiler = Callable[[Sequence[str | Path]], str]
+UNSUPPORTED: Final = {"rootDir", "outDir", "declaration", "rewriteRelativeImportExtensions"}
+"""Options of a build, which has no part in a check of types."""
 
 
 @pytest.fixture(scope="session")
@@ -31,31 +34,39 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tsc(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
-    """Runs the compiler; gives what it prints, which is nothing if all is right."""
-    found = shutil.which("tsc")
-    command: list[str | Path] = [found] if found else [node(), _installed(tmp_path_factory)]
+def check(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Check:
+    """Checks types as strictly as tsconfig.json of the package says, and for unused names."""
+    folder = tmp_path_factory.mktemp("deno")
+    options = json.loads((sources.parent / "tsconfig.json").read_text())["compilerOptions"]
+    options = {name: value for name, value in options.items() if name not in UNSUPPORTED}
+    config = folder / "deno.json"
+    config.write_text(
+        json.dumps(
+            {
+                "compilerOptions": {**options, "noUnusedLocals": True},
+                "imports": {
+                    "kafka-messages": str(sources / "index.ts"),
+                    "kafka-messages/messages/fetch-request": str(
+                        sources / "messages" / "fetch-request.ts"
+                    ),
+                },
+            }
+        )
+    )
+    quiet = {"DENO_DIR": str(folder), "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
 
-    def compile(arguments: Sequence[str | Path]) -> str:
-        ran = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-        assert bool(ran.returncode) == bool(ran.stdout), ran.stderr
-        return ran.stdout
+    def errors(checked: Path) -> str:
+        files = sorted(checked.rglob("*.ts"))
+        assert files
+        command = [find_deno_bin(), "check", "--quiet", "--no-remote", "--config", config, *files]
+        ran = subprocess.run(
+            command,
+            env=os.environ | quiet,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert bool(ran.returncode) == ("[ERROR]" in ran.stderr), ran.stderr
+        return ran.stderr
 
-    return compile
-
-
-def _installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("npm")
-    npm = node().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    command: list[str | Path] = [
-        node(),
-        npm,
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "typescript@>=5.8",
-    ]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        missing(f"TypeScript from npm ({ran.stderr[-200:]})")
-    return folder / "node_modules" / "typescript" / "bin" / "tsc"
+    return errors
