@@ -42,7 +42,7 @@ def commit(rng: random.Random, client: str, correlation_id: int) -> Commit:
     """Make an exchange."""
     topics = [f"topic-{rng.getrandbits(24)}" for _ in range(rng.randint(1, 3))]
     partitions = {topic: rng.sample(range(64), rng.randint(1, 4)) for topic in topics}
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "groupId": f"group-{rng.getrandbits(16)}",
         "generationIdOrMemberEpoch": rng.getrandbits(10),
         "memberId": f"{client}-{rng.getrandbits(64):016x}",
@@ -70,7 +70,7 @@ def commit(rng: random.Random, client: str, correlation_id: int) -> Commit:
             for n, indexes in partitions.items()
         ],
     }
-    request = kafkawire.from_json("OffsetCommitRequest", COMMIT_VERSION, asked)
+    request = kafkawire.from_json("OffsetCommitRequest", COMMIT_VERSION, fields)
     response = kafkawire.from_json("OffsetCommitResponse", COMMIT_VERSION, answered)
     return Commit(
         kafkawire.encode_frame(request, COMMIT_VERSION, correlation_id, client_id=client),

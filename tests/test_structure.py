@@ -21,7 +21,6 @@ FOLDER_MODULES: Final = 20
 LONG_MODULES: Final = {
     "benchmarks/varied/clients.py": "all simulated clients, short functions side by side",
     "codegen/hatch_build.py": "the build hook: hatchling loads one file",
-    "codegen/kafkawire_codegen/user_templates/model.py": "what templates see, a docstring for each",
     "kafkawire/capture/exchanges/conversation.py": "one state machine over both directions",
     "kafkawire/capture/jsonl/rows.py": "one native class with its caches, hot",
     "kafkawire/capture/tables/extraction/body_reader.py": "one native class, one hot loop",

@@ -199,7 +199,7 @@ class _Builder:
                 self.place(struct, field_schema, structs)
             struct.flexible = self.flexible & struct.versions
         _mark_compared(list(structs.values()))
-        kept = _used(structs[schema.name])
+        kept = used_structs(structs[schema.name])
         return Message(
             name=schema.name,
             type=schema.type,
@@ -270,13 +270,13 @@ _SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
 """The type of a scalar other than an integer -> its default, as a schema writes it."""
 
 
-def _used(root: Struct) -> set[str]:
-    """Name the structs that are used by a field in some version, the root included."""
+def used_structs(root: Struct, versions: Versions = ALL) -> set[str]:
+    """Name the structs that fields of these versions have, the root included."""
     used = {root.name}
     pending = [root]
     while pending:
         for f in pending.pop().fields:
-            if f.struct is not None and f.struct.name not in used:
+            if f.struct is not None and f.struct.name not in used and f.versions & versions:
                 used.add(f.struct.name)
                 pending.append(f.struct)
     return used

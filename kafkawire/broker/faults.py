@@ -61,7 +61,7 @@ class Fault:
     def parse(cls, text: str) -> Fault:
         """Read a rule such as `Produce nth=3 action=disconnect`: an API, and fields of a fault.
 
-        The API is left out, or `*`, for any. ValueError for what is no rule; it names the place.
+        The API is left out, or `*`, for any. ValueError for an invalid rule; it names the place.
         """
         words = text.split()
         match = words.pop(0) if words and "=" not in words[0] else None

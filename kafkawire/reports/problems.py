@@ -155,7 +155,7 @@ class Payload(Collector):
 
 
 def _captured(row: Row) -> tuple[str, int]:
-    """Return the kind and the captured bytes of a row that is no message; 0 bytes for none."""
+    """Return the kind and the captured bytes of a row that is not a message; 0 bytes for none."""
     if row.status is Status.TRUNCATED:
         return "truncated", truncated(row)
     kind = KINDS.get(row.status)

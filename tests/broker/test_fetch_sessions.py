@@ -101,7 +101,7 @@ def test_a_session_reads_partitions_round_robin(scene: Scene) -> None:
     assert first == [("t", 0), ("u", 0)] * 2
 
 
-def test_a_session_tells_that_there_is_more_also_where_it_has_no_room_for_it(scene: Scene) -> None:
+def test_a_session_reports_more_data_even_without_room_for_it(scene: Scene) -> None:
     client, writer = scene.client(), scene.client()
     session = opened(client)
     for topic in ("t", "u"):

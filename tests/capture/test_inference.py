@@ -53,7 +53,7 @@ def versions_told(row: Row) -> set[int]:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name.split(".truth")[0])
-def test_responses_alone_are_never_told_wrongly(path: Path) -> None:
+def test_responses_alone_are_never_inferred_wrongly(path: Path) -> None:
     wanted = {
         (row["stream"], row["frame"], row["correlation_id"], row["len"]): row
         for row in truth.lines(path)
@@ -70,7 +70,7 @@ def test_responses_alone_are_never_told_wrongly(path: Path) -> None:
                 assert true["api_version"] in versions_told(row)
 
 
-def test_a_good_part_of_real_responses_is_told() -> None:
+def test_a_good_part_of_real_responses_is_inferred() -> None:
     path = next(path for path in CAPTURES if path.name.startswith("kjs-all"))
     rows = [row for them in responses_alone(truth.capture_of(path)).values() for row in them]
     found = [row for row in rows if row.status is Status.INFERRED]
@@ -98,7 +98,7 @@ def test_a_response_with_enough_in_it_is_inferred() -> None:
     assert "inferred as Metadata 13" in row.error
 
 
-def test_versions_that_are_written_alike_are_told_as_such() -> None:
+def test_versions_that_are_written_alike_are_both_reported() -> None:
     (row,) = alone(response("Metadata", 11, 5, **METADATA))
     assert (row.status, row.api_version) == (Status.INFERRED, None)
     assert "inferred as Metadata 11-12" in row.error
@@ -114,7 +114,7 @@ def test_a_response_with_little_in_it_is_kept_as_it_is(version: int) -> None:
     assert "candidates: " in row.error
 
 
-def test_a_response_that_several_apis_write_alike_is_not_told() -> None:
+def test_a_response_that_several_apis_write_alike_is_not_inferred() -> None:
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
     (row,) = alone(response("OffsetCommit", 3, 5, topics=topics))
     assert row.status is Status.UNPAIRED
@@ -122,7 +122,7 @@ def test_a_response_that_several_apis_write_alike_is_not_told() -> None:
     assert "TxnOffsetCommit" in row.error
 
 
-def test_of_several_the_one_that_was_seen_on_the_connection_is_told() -> None:
+def test_of_several_the_one_seen_on_the_connection_is_inferred() -> None:
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
     conversation = Conversation(client=CLIENT, in_sync=(True, True))
     rows = feed(conversation, CLIENT, request("OffsetCommit", 7, 1, groupId="g"), 1, 1)
@@ -140,7 +140,7 @@ def test_values_that_make_no_sense_are_no_fit() -> None:
     assert row.status is Status.UNPAIRED
 
 
-def test_noise_between_responses_is_never_told() -> None:
+def test_noise_between_responses_is_never_inferred() -> None:
     noise = bytes((7 * n) % 251 for n in range(200))
     rows = alone(len(noise).to_bytes(4, "big") + noise)
     assert [row.status for row in rows] == [Status.UNPAIRED]

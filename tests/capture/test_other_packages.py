@@ -168,7 +168,7 @@ FREED = LOCKED | {
 
 
 def test_no_exception_of_kafka_applies(tmp_path: Path) -> None:
-    """API 17 is no SaslHandshake, so no tokens follow; 35 from API 18 is no older version."""
+    """API 17 is not SaslHandshake, so no tokens follow; 35 from API 18 is not an older version."""
     with generated(tmp_path, "locks_a", LOCK, LOCKED, FREE, FREED):
         locks, apis = Registry("locks_a"), apis_of("locks_a")
         free = locks.load("FreeRequest")(key="k")

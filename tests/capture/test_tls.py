@@ -496,7 +496,7 @@ def test_a_capture_that_begins_inside_a_record_is_tls(tmp_path: Path) -> None:
     assert not any(each.row.is_message for each in rows)
 
 
-def test_a_hello_that_is_asked_for_again(tmp_path: Path) -> None:
+def test_hello_retry_request(tmp_path: Path) -> None:
     """The server wants another curve: HelloRetryRequest (RFC 8446, 4.1.4)."""
     keys = tmp_path / "keys"
     server = server_context(keys, V13)

@@ -186,7 +186,7 @@ APPEND = {
 def test_records_of_a_packages_own_are_shown_and_redacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A field that is named as Kafka's records is no records; one inside a struct is."""
+    """A field that is named as Kafka's records is not records; one inside a struct is."""
     batch = BatchBuilder(base_offset=0)
     batch.append(b"key", b"secret value")
     data = batch.build()

@@ -128,7 +128,7 @@ def test_data_leaves_neither_json_nor_its_element() -> None:
     assert json.loads(text) == {hostile: [hostile]}
 
 
-def test_secrets_are_hidden_unless_asked_for(tmp_path: Path) -> None:
+def test_secrets_are_hidden_unless_requested(tmp_path: Path) -> None:
     scenario = Scenario().request("SaslHandshake", 1, mechanism="PLAIN")
     scenario.respond("SaslHandshake", 1, mechanisms=["PLAIN"])
     scenario.request("SaslAuthenticate", 2, authBytes="AHVzZXIAaHVudGVyMg==")

@@ -312,7 +312,9 @@ def test_merge_exits_1_for_what_it_cannot_merge(good: Path, tmp_path: Path) -> N
     assert lines(result)[0] == f"ARequest 0-1 of 1.0: {reason}"
 
 
-def test_merge_keeps_words_and_does_not_overwrite_unless_told(good: Path, tmp_path: Path) -> None:
+def test_merge_keeps_words_and_does_not_overwrite_unless_requested(
+    good: Path, tmp_path: Path
+) -> None:
     ours = tmp_path / "ours"
     assert run("merge", f"1.0={good}", "--out", ours).exit_code == OK
     text = (ours / "ARequest.json").read_text()

@@ -192,9 +192,9 @@ def test_versions_are_chosen_and_kept_in_the_address(page: Page, site: Path) -> 
     assert page.do("location.search") == ""
 
 
-@pytest.mark.parametrize("asked", ["99", "x", "-1", "", "1e1", "<b>"])
-def test_a_version_that_is_not_there(page: Page, site: Path, asked: str) -> None:
-    visit(page, site, f"messages/FetchRequest.html?v={quote(asked)}")
+@pytest.mark.parametrize("version", ["99", "x", "-1", "", "1e1", "<b>"])
+def test_a_version_that_is_not_there(page: Page, site: Path, version: str) -> None:
+    visit(page, site, f"messages/FetchRequest.html?v={quote(version)}")
     assert len(shown_fields(page)) == len(FACTS["FetchRequest"]["fields"])
 
 

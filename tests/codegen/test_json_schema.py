@@ -20,7 +20,8 @@ from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Message, load
 from kafkawire_codegen.targets import generate_target
 from kafkawire_codegen.targets.json_schema import UNKNOWN_TAGS, schema
-from kafkawire_codegen.user_templates.model import FieldVersion, StructVersion, message_of
+from kafkawire_codegen.user_templates.messages import message_of
+from kafkawire_codegen.user_templates.structs import FieldVersion, StructVersion
 from tests import vectors
 from tests.codegen.hostile import COLLECTED, field, message
 from tests.codegen.test_linear import STEEPEST, calls, many_versions, nested, wide, written

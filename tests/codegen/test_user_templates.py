@@ -22,7 +22,7 @@ from kafkawire_codegen.targets import Source, source_of
 from kafkawire_codegen.user_templates import TemplateErrors
 from kafkawire_codegen.user_templates.exposed import NAMES, SHARED, VARIABLES
 from kafkawire_codegen.user_templates.filters import FILTERS, comment, json
-from kafkawire_codegen.user_templates.model import Message, message_of
+from kafkawire_codegen.user_templates.messages import Message, message_of
 from kafkawire_codegen.user_templates.rendering import Folder, read, render
 from kafkawire_codegen.versions import NONE, VersionCondition, Versions
 from tests.codegen.hostile import COLLECTED, field, message

@@ -134,7 +134,7 @@ class _Blocks:
             if self._noted.requested and not self._stream:
                 break
         self.problems = self._capture.problems
-        if self._noted.requested:  # that it was not read to its end is no problem of the capture
+        if self._noted.requested:  # a capture that was not read to its end has no problem for that
             self.problems = [one for one in self.problems if not isinstance(one, TruncatedCapture)]
 
 

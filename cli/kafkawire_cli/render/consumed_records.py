@@ -47,7 +47,7 @@ ESCAPES: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
 
 
 def writer(form: str, topics: list[str]) -> Write:
-    """Return a function that formats a record; a usage error for what is no format.
+    """Return a function that formats a record; a usage error for an invalid format.
 
     topics: for the width of a column.
     """

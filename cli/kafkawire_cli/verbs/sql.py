@@ -207,32 +207,32 @@ def _show(reader: pa.RecordBatchReader | None, form: Shape, to: Path | None = No
 
 def _prompt(database: Database, form: Shape) -> None:
     """Run statements as they are typed; the first error ends those of a pipe."""
-    asked = sys.stdin.isatty()
-    if asked:
+    prompts = sys.stdin.isatty()
+    if prompts:
         import readline  # noqa: F401 - `input` edits lines with it
-    for statement in _statements(asked):
+    for statement in _statements(prompts):
         try:
             _show(database.run(statement), form)
         except QueryError as error:
-            if not asked:
+            if not prompts:
                 raise
             _say(error)
         except KeyboardInterrupt:
-            if not asked:
+            if not prompts:
                 raise
             print("interrupted", file=sys.stderr)
 
 
-def _statements(asked: bool) -> Iterator[str]:
+def _statements(prompts: bool) -> Iterator[str]:
     """Yield statements from standard input, each ended by `;` or the end of the input."""
     from kafkawire.sql import is_blank, split_statements
 
     held = ""
     while True:
         try:
-            line = _line(asked, "sql> " if is_blank(held) else "...> ")
+            line = _line(prompts, "sql> " if is_blank(held) else "...> ")
         except KeyboardInterrupt:
-            if not asked:
+            if not prompts:
                 raise
             print()
             held = ""
@@ -247,9 +247,9 @@ def _statements(asked: bool) -> Iterator[str]:
         yield held
 
 
-def _line(asked: bool, prompt: str) -> str | None:
+def _line(prompts: bool, prompt: str) -> str | None:
     """Read a line; None at the end of the input."""
-    if not asked:
+    if not prompts:
         return sys.stdin.readline() or None
     try:
         return input(prompt) + "\n"

@@ -17,8 +17,9 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ..model import Field, Message, Struct
+from ..model import Field, Message, Struct, used_structs
 from ..output import File
+from ..versions import Versions
 from ..wire_types import WireType
 from . import Source
 
@@ -44,7 +45,7 @@ def files(source: Source) -> Iterator[File]:
 
 def schema(message: Message, version: int) -> Schema:
     """Make the schema of a message at a version."""
-    structs = _used(message.root, version)
+    structs = used_structs(message.root, Versions(version, version))
     made: Schema = {"$schema": DIALECT, "title": f"{message.name}, version {version}"}
     if version in message.deprecated:
         made["deprecated"] = True
@@ -57,19 +58,6 @@ def schema(message: Message, version: int) -> Schema:
     if any(version in struct.flexible for struct in message.structs if struct.name in structs):
         definitions[UNKNOWN_TAGS] = _UNKNOWN_TAGS
     return made | ({"$defs": definitions} if definitions else {})
-
-
-def _used(root: Struct, version: int) -> set[str]:
-    """Name the structs that a version has."""
-    used = {root.name}
-    pending = [root]
-    while pending:
-        for field in pending.pop().fields:
-            struct = field.struct
-            if struct is not None and struct.name not in used and version in field.versions:
-                used.add(struct.name)
-                pending.append(struct)
-    return used
 
 
 def _object(struct: Struct, version: int) -> Schema:

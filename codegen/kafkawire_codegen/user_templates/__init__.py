@@ -28,7 +28,7 @@ def generate_templates(
 ) -> GeneratedFiles:
     """Fill every template (`*.j2`) of a folder, and write the files, to the same paths, to `out`.
 
-    A template whose path mentions `message` makes a file for each message. Files that templates
+    A template whose path contains `message` makes a file for each message. Files that templates
     made there before and make no longer are removed; no other file is touched.
 
     Raises ValueError if the folder has no template; TemplateErrors for the templates, SchemaErrors

@@ -8,7 +8,7 @@ from .. import naming
 from ..model import TYPES_WITH_FRAME
 from ..releases import Releases
 from ..versions import NONE, Versions
-from .model import Message
+from .messages import Message
 
 
 class Api:

@@ -11,19 +11,19 @@ from typing import Final
 from ..versions import VersionCondition, Versions
 from ..wire_types import WireType
 from .apis import Api, Release
-from .model import Field, FieldVersion, Message, MessageVersion, Struct, StructVersion
+from .messages import Message, MessageVersion
+from .structs import Field, FieldVersion, Struct, StructVersion
 
 VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "messages": ("tuple[Message, ...]", "All messages, sorted by name."),
     "message": (
         "Message",
-        "The message that the file is made for, in a template whose path mentions `message`.",
+        "The message that the file is made for, in a template whose path contains `message`.",
     ),
     "apis": ("tuple[Api, ...]", "All APIs, sorted by key."),
     "releases": (
         "tuple[Release, ...]",
-        "The releases in `releases.json` of the schemas, oldest first; empty if there is no such "
-        "file.",
+        "The releases in `releases.json` of the schemas, oldest first; empty without that file.",
     ),
     "name": ("str", "The value of `--package`, or `kafka`."),
 }

@@ -20,13 +20,13 @@ from ..output import LIST, File
 from ..targets import Source
 from .apis import apis_of, releases_of
 from .faults import TemplateErrors, TemplateFault
-from .model import Message, message_of
+from .messages import Message, message_of
 from .sandbox import Templates
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 END: Final = ".j2"
 PER_MESSAGE: Final = "message"
-"""The variable whose mention in the path of a template makes a file for each message."""
+"""A template whose path contains this variable makes a file for each message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class Templates:
             raise self._path_fault(error, name, message) from None
 
     def names_in_path(self, name: str) -> set[str]:
-        """The variables that the path of a template mentions; TemplateFault for a syntax error."""
+        """The variables that the path of a template uses; TemplateFault for a syntax error."""
         try:
             tree = self._environment.parse(name.removesuffix(".j2"))
         except Exception as error:  # noqa: BLE001 - Python refuses what is nested too deeply

@@ -40,7 +40,7 @@ class Names(Protocol):
 class Message(Generic[Item]):
     """An item, and what is known of it.
 
-    header: a row of which only what the header tells is valid. other: the other message of the
+    header: a row of which only what the header contains is valid. other: the other message of the
     exchange, once it is known. alone: whether there is none, or it will not be known. verdict: of
     the filter; None while it is not known.
     """

@@ -19,7 +19,7 @@ from .records import APPLICATION_DATA, CHANGE_CIPHER_SPEC, begins_tls
 
 
 class First(NamedTuple):
-    """The first bytes of a connection, which are too few to tell."""
+    """The first bytes of a connection, which are too few to know."""
 
     side: int
     position: int
@@ -35,7 +35,7 @@ def may_begin_tls(data: bytes) -> bool:
 
 
 class TlsLayer:
-    """The TLS of a connection. is_tls: None while there are too few bytes to tell."""
+    """The TLS of a connection. is_tls: None while there are too few bytes to know."""
 
     def __init__(self, key_log: KeyLog) -> None:
         self.is_tls: bool | None = None

@@ -21,13 +21,13 @@ def tsc(folder: Path, *arguments: str | Path) -> None:
     npm = node().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     compiler = folder / "node_modules" / "typescript" / "bin" / "tsc"
     if not compiler.exists():
-        install = [node(), npm, "install", "--no-audit", "--no-fund", "typescript@>=5.8"]
+        options = ("--no-audit", "--no-fund", "typescript@>=5.8")
+        install: list[str | Path] = [node(), npm, "install", *options]
         ran = subprocess.run(install, cwd=folder, capture_output=True, text=True, check=False)
         if ran.returncode:
             missing(f"TypeScript from npm ({ran.stderr[-200:]})")
-    ran = subprocess.run(
-        [node(), compiler, *arguments], capture_output=True, text=True, check=False
-    )
+    command: list[str | Path] = [node(), compiler, *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout[-3000:]
 
 

@@ -48,8 +48,8 @@ def test_the_info_column_names_api_and_version(exchange: Scenario, tmp_path: Pat
 
 def test_request_and_response_refer_to_each_other(exchange: Scenario, tmp_path: Path) -> None:
     """The frame of the response is known in the second pass, as with any dissector."""
-    asked, answered = messages(exchange, tmp_path, "-2")
-    assert asked.value("response_in") == "4"
+    request, answered = messages(exchange, tmp_path, "-2")
+    assert request.value("response_in") == "4"
     assert answered.value("request_in") == "3"
     assert answered.value("time") == "0.001000000"
     assert answered.value("api_key") == "3"
@@ -185,8 +185,8 @@ def test_a_frame_that_the_snaplen_cut(tmp_path: Path) -> None:
     scenario.respond("Metadata", 4)
     packet = scenario.packets[2]
     scenario.packets[2] = Packet(packet.data[:-4], packet.time_ns, len(packet.data))
-    asked, answered = messages(scenario, tmp_path)
-    assert experts(asked) == ["4 bytes at the end of the frame not captured"]
+    request, answered = messages(scenario, tmp_path)
+    assert experts(request) == ["4 bytes at the end of the frame not captured"]
     assert answered.value("request_in") == "3"
 
 

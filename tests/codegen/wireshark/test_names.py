@@ -107,10 +107,10 @@ def test_fields_of_one_name_are_of_one_api_path_and_type() -> None:
 
 def test_another_type_has_another_name(tmp_path: Path) -> None:
     """Request and response have the path twice, with two types."""
-    asked = schema("PingRequest", field("Topics", "[]string"), field("Code"))
+    request = schema("PingRequest", field("Topics", "[]string"), field("Code"))
     topics = struct("Topics", "[]Topic", field("Code", "int64"))
     answer = schema("PingResponse", topics, field("Code", "string"))
-    folder = written(tmp_path / "in", PingRequest=asked, PingResponse=answer)
+    folder = written(tmp_path / "in", PingRequest=request, PingResponse=answer)
     assert [(each.name, each.type) for each in names_of(folder).fields] == [
         ("ping.topics", "string"),
         ("ping.code", "int32"),
@@ -186,9 +186,9 @@ def test_wireshark_knows_every_field(tmp_path: Path) -> None:
 
 def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
     """Schemas that are not Kafka's, with an API key of their own."""
-    asked = schema("PingRequest", field("Payload", "string"))
+    request = schema("PingRequest", field("Payload", "string"))
     answer = schema("PingResponse", field("Count"))
-    folder = written(tmp_path / "in", PingRequest=asked, PingResponse=answer)
+    folder = written(tmp_path / "in", PingRequest=request, PingResponse=answer)
     generate_target("wireshark", folder, tmp_path)
     head = bytes.fromhex("0384 0000 00000001")
     scenario = Scenario().send(0, frame(head + bytes.fromhex("0002 6d65 0002 6869")))

@@ -1,4 +1,4 @@
-"""What the own dissector of Wireshark lacks, as docs/wireshark.md says: golden messages tell."""
+"""What the own dissector of Wireshark lacks, as docs/wireshark.md says, by golden messages."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ..supplied import ExampleRow, Examples
 TAG: Final = "tag"
 """The type of the row of a tag; the tagged field itself is one level below it."""
 NO_FIELDS: Final = frozenset({"tags", "uvarint"})
-"""Types of rows that are no field of the schema, though they may have the name of one."""
+"""Types of rows that are not fields of the schema, though they may have the name of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,4 +179,4 @@ def _mentions(book: Book) -> list[tuple[int, str, list[tuple[str, str, str]]]]:
             for kip in kips([spot.field.about]):
                 path = spot.path.replace("[]", "")
                 found.setdefault(kip, []).append((name, anchor(spot.path), path))
-    return [(kip, wiki(kip), mentions) for kip, mentions in sorted(found.items())]
+    return [(kip, wiki(kip), uses) for kip, uses in sorted(found.items())]

@@ -160,11 +160,11 @@
     try { history.replaceState(null, "", address); } catch { /* not allowed for files in some browsers */ }
   }
 
-  const asked = new URLSearchParams(location.search);
+  const query = new URLSearchParams(location.search);
   const last = data.releases.length - 1;
   const pick = (name, fallback) => (data.releases.includes(name) ? data.releases.indexOf(name) : Math.max(fallback, 0));
-  from.value = pick(asked.get("from"), last - 1);
-  to.value = pick(asked.get("to"), last);
+  from.value = pick(query.get("from"), last - 1);
+  to.value = pick(query.get("to"), last);
   from.addEventListener("change", chosen);
   to.addEventListener("change", chosen);
   document.getElementById("diff-swap").addEventListener("click", () => {

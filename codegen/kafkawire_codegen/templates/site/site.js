@@ -65,7 +65,7 @@ function startVersions() {
     try { history.replaceState(null, "", address); } catch { /* not allowed for files in some browsers */ }
   }
 
-  function asked() {
+  function requestedVersion() {
     const text = new URLSearchParams(location.search).get("v");
     const version = text !== null && /^[0-9]{1,5}$/.test(text) ? Number(text) : null;
     return version !== null && ranges.some((row) => has(row, version)) ? version : null;
@@ -94,7 +94,7 @@ function startVersions() {
     }
   });
   document.getElementById("version-tools").hidden = false;
-  show(asked());
+  show(requestedVersion());
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target && target.hidden) show(null);
 }

@@ -178,7 +178,7 @@ local function begin(tvb, pinfo, stream, to_broker)
   local guess = to_broker ~= false
   local wanted = to_broker == nil and KNOWN_VERSIONS or KNOWN_APIS
   if not is_frame(tvb, 0, size_at(tvb, 0), stream, guess, wanted) then return false end
-  if tvb:len() < 14 and tvb:len() < size_at(tvb, 0) + 4 then return true end -- more bytes will tell
+  if tvb:len() < 14 and tvb:len() < size_at(tvb, 0) + 4 then return true end -- too few bytes to know
   stream.broker = guess and endpoint(pinfo.dst, pinfo.dst_port) or endpoint(pinfo.src, pinfo.src_port)
   return true
 end
