@@ -6,31 +6,18 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from . import (
-    brokers,
-    clients,
-    codec,
-    codegen_targets,
-    codegen_wireshark,
-    jobs,
-    large_fields,
-    memory,
-    packets,
-    pipeline,
-    records,
-    report,
-    startup,
-    typescript,
-    varied_codec,
-)
+from . import brokers, clients, jobs, memory, packets, pipeline, records, report, startup
+from .codec import copies, large_fields
+from .codec import varied as varied_codec
+from .codegen import targets, typescript, wireshark
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "brokers": brokers.run,
     "clients": clients.run,
-    "codec": codec.run,
-    "codegen-wireshark": codegen_wireshark.run,
-    "codegen-targets": codegen_targets.run,
+    "codec": copies.run,
+    "codegen-wireshark": wireshark.run,
+    "codegen-targets": targets.run,
     "jobs": jobs.run,
     "large-fields": large_fields.run,
     "memory": memory.run,

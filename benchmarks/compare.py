@@ -17,7 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from . import codec, report
+from . import report
+from .codec import copies
 from .measure import Figure, figure
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -57,7 +58,7 @@ def measure(installed: str) -> None:
 
     if not str(kafkawire.__file__).startswith(installed):
         raise AssertionError(f"{kafkawire.__file__} is not the build in {installed}")
-    figures = codec.run(1, ["kafkawire"])
+    figures = copies.run(1, ["kafkawire"])
     print(json.dumps([(f.suite, f.case, f.median) for f in figures]))
 
 
@@ -89,7 +90,7 @@ def main() -> None:
     if chosen.base == chosen.head:
         parser.error(f"both are {chosen.head}")
     figures = compare(chosen.base, chosen.head, chosen.rounds)
-    for suite in (codec.DECODE, codec.ENCODE):
+    for suite in (copies.DECODE, copies.ENCODE):
         print(f"\n{report.table([f for f in figures if f.suite == suite])}")
     print(f"\nabove 1: {chosen.head} is faster than {chosen.base}\n{report.save(figures)}")
 

@@ -36,8 +36,8 @@ from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.records import Compression, RecordBatches
 
-from .bodies import bodies
 from .captures import grown, recorded
+from .codec.bodies import bodies
 from .pipeline import recordings
 from .records import encode_own
 

@@ -45,7 +45,6 @@ LONG_FUNCTIONS: Final = {
     "kafkawire/records/builder.py::__init__": "declares the attributes of a native class",
 }
 LARGE_FOLDERS: Final = {
-    "benchmarks": "a module per suite and its helpers",
     "cli/kafkawire_cli/verbs": "a module per verb",
     "kafkawire/broker/handlers": "a module per API key",
     "kafkawire/records": "a module per codec and format, each with its C twin",

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import varied_codec
-from benchmarks.bodies import Body, bodies
+from benchmarks.codec import varied as varied_codec
+from benchmarks.codec.bodies import Body, bodies
+from benchmarks.codec.varied import variants
 from benchmarks.varied import capture
 from benchmarks.varied.network import Damage
-from benchmarks.varied_codec import variants
 from tests.cli.reports import report, run
 
 SIZE = 3_000_000

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import kafkawire
-from benchmarks.standalone import HOME, Cluster
+from benchmarks.spark.standalone import HOME, Cluster
 from kafkawire.spark import submit
 from tests.conftest import FIXTURES, ROOT, missing
 

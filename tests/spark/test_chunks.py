@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.captures import recorded
-from benchmarks.skew import hot
+from benchmarks.spark.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.chunks import CHUNKED, chunk_context, columns, cut
 from kafkawire.spark.decode.columns import to_batches

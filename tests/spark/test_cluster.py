@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.standalone import Cluster
+from benchmarks.spark.standalone import Cluster
 from tests.conftest import ROOT, missing
 
 from .conftest import rows_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.small_captures import capture, make
+from benchmarks.spark.small_captures import capture, make
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import opening, planning
 from kafkawire.spark.plan.opening import OpenedInput

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.captures import recorded
-from benchmarks.skew import hot
+from benchmarks.spark.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
 from kafkawire.spark.decode.outputs import deserialise

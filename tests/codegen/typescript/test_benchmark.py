@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import typescript
+from benchmarks.codegen import typescript
 
 from .node import node
 

@@ -19,12 +19,12 @@ from kafkawire_cli.input.protocol_facts import protocol_facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.targets import generate_target
 
-from .captures import grown, recorded
-from .measure import Figure, figure, rotated
+from ..captures import grown, recorded
+from ..measure import Figure, figure, rotated
 
 MADE: Final = "codegen-wireshark"
 DISSECTED: Final = "codegen-wireshark, tshark"
-RECORDING: Final = Path(__file__).resolve().parents[1] / "fixtures" / "captures" / "kcat-kf.pcap"
+RECORDING: Final = Path(__file__).resolve().parents[2] / "fixtures" / "captures" / "kcat-kf.pcap"
 PORT: Final = 19092
 SIZE: Final = 1_000_000
 

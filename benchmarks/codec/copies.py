@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..measure import Figure, interleave
 from .bodies import Body, bodies
-from .measure import Figure, interleave
 from .peers import CONTENDERS, Codec
 
 DECODE = "decode"

@@ -12,7 +12,7 @@ from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.targets import TARGETS, generate_target
 from kafkawire_codegen.targets.supplied import Supplied
 
-from .measure import Figure, figure
+from ..measure import Figure, figure
 
 CONTENDER: Final = "kafkawire"
 

@@ -23,7 +23,7 @@ from typing import Final
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.targets import generate_target
 
-from .measure import Figure, figure
+from ..measure import Figure, figure
 
 SUITE: Final = "typescript"
 HERE: Final = Path(__file__).resolve().parent / "node"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 
-from .measure import Figure, figure
+from ..measure import Figure, figure
 from .small_captures import make
 
 SUITE = "spark: planning of small files"
@@ -70,7 +70,7 @@ def run_files(counts: Sequence[int], rounds: int) -> list[Figure]:
 
 
 def _run(folder: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.planning", str(folder)]
+    command = [sys.executable, "-m", "benchmarks.spark.planning", str(folder)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found

@@ -1,6 +1,6 @@
 """Measures splits of large captures, planned, proven and read, beside `read_capture`.
 
-    python -m benchmarks.splits MB FILE ...
+    python -m benchmarks.spark.splits MB FILE ...
 
 Law: every form finds the same packets; MB are 10^6 bytes of the uncompressed capture, times those
 of one core at work, the median of the rounds.
@@ -20,7 +20,7 @@ from time import process_time
 from kafkawire.capture import read_capture
 from kafkawire.spark.splitting import InputFile, Split, inputs, plan, probe, prove, read
 
-from .captures import grown, recorded
+from ..captures import grown, recorded
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -79,7 +79,7 @@ def _frames(path: Path) -> Path:
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(prog="benchmarks.splits", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks.spark.splits", description=__doc__)
     parser.add_argument("megabytes", type=int)
     parser.add_argument("files", type=Path, nargs="+", help="recordings to copy from")
     parser.add_argument("--split-bytes", type=int, default=64 << 20)

@@ -1,4 +1,4 @@
-"""Models the Spark job on more cores from measured stages: `python -m benchmarks.scaling`.
+"""Models the Spark job on more cores from measured stages: `python -m benchmarks.spark.scaling`.
 
 Law: every figure follows from two jobs measured here and from the assumptions printed with it.
 
@@ -24,10 +24,10 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from .captures import grown, recorded
-from .pipeline import recordings
-from .report import aligned
-from .spark import rotated, single
+from ..captures import grown, recorded
+from ..pipeline import recordings
+from ..report import aligned
+from .contenders import rotated, single
 
 SPLIT_MB: Final = 33.6
 """Bytes that a task reads: the default of splitBytes."""
@@ -125,7 +125,7 @@ def measured(megabytes: int) -> Measured:
         decode = single(paths, "exchanges", folder).wall
         log = folder / "log"
         log.mkdir()
-        command = [sys.executable, "-m", "benchmarks.scaling", "--job", str(folder / "out")]
+        command = [sys.executable, "-m", "benchmarks.spark.scaling", "--job", str(folder / "out")]
         done = subprocess.run(
             [*command, "--log", str(log), *map(str, paths)],
             check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -228,7 +228,7 @@ def show(runs: tuple[Measured, Measured], sizes: Sequence[int], cores: Sequence[
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="benchmarks.scaling", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks.spark.scaling", description=__doc__)
     parser.add_argument("--megabytes", type=int, nargs=2, default=[150, 450], help="measured")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--cores", type=int, nargs="+", default=[2, 16, 64])

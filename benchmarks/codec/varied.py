@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import kafkawire
 
+from ..measure import Figure, interleave
 from .bodies import Body, bodies
-from .codec import bind
-from .measure import Figure, interleave
+from .copies import bind
 from .peers import CONTENDERS
 
 DECODE: Final = "decode, varied"

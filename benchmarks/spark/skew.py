@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from .captures import HEADER, Recorded, grown
+from ..captures import HEADER, Recorded, grown
 
 IP_AT: Final = 14
 TCP: Final = 6

@@ -14,7 +14,7 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 
-from .measure import Figure, interleave
+from ..measure import Figure, interleave
 
 BYTES: Final = 2_000_000
 VERSION: Final = 9

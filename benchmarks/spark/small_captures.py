@@ -1,4 +1,4 @@
-"""Makes directories of many small captures: `python -m benchmarks.small_captures DIR N`.
+"""Makes directories of many small captures: `python -m benchmarks.spark.small_captures DIR N`.
 
 Law: each file has one short connection, with an address, a port, a client id, topics, offsets and
 sizes of its own. The same seed makes the same files.
@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import kafkawire
 
-from .captures import HEADER
+from ..captures import HEADER
 
 SEED: Final = 11
 BROKER: Final = 0xAC100001
@@ -126,7 +126,7 @@ def make(folder: Path, count: int) -> Iterator[Path]:
 
 def main() -> None:
     """Write a directory."""
-    parser = argparse.ArgumentParser(prog="benchmarks.small_captures", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks.spark.small_captures", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("count", type=int)
     chosen = parser.parse_args()

@@ -1,0 +1,1 @@
+"""The codec: compared with other implementations, message by message."""

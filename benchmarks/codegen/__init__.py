@@ -1,0 +1,1 @@
+"""The generator and what its targets make."""

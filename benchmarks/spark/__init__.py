@@ -1,0 +1,1 @@
+"""The Spark job: compared with a single process, its planning, its scaling."""
