@@ -47,7 +47,6 @@ LONG_FUNCTIONS: Final = {
 LARGE_FOLDERS: Final = {
     "cli/kafkawire_cli/verbs": "a module per verb",
     "kafkawire/broker/handlers": "a module per API key",
-    "kafkawire/records": "a module per codec and format, each with its C twin",
 }
 
 

@@ -15,7 +15,7 @@ from ..primitives import Limits
 from ..protocol.log_records import LogRecord, decode_control_record, decode_log_record
 from ..protocol.log_types import InternalLog
 from ..records import DEFAULT_RECORD_LIMITS, Batch, ControlType, Headers, Record, RecordLimits
-from ..records.compression import COMPRESSION_BITS, Compression
+from ..records.compression.codecs import COMPRESSION_BITS, Compression
 from .files import RECORD_BATCH_KINDS, FileKind, LogFile
 from .findings import Finding, Rule
 from .indexes import (

@@ -11,7 +11,7 @@ from .batch import Batch, TimestampType
 from .batches import RecordBatches
 from .builder import BatchBuilder, end_txn_batch
 from .columns import Columns
-from .compression import Compression
+from .compression.codecs import Compression
 from .control import (
     ControlRecord,
     ControlType,

@@ -25,9 +25,9 @@ from . import legacy
 from .checksum import crc32, crc32c
 from .column_decoding import add_records
 from .columns import Columns
-from .compression import COMPRESSION_BITS, Compression, codec_of
+from .compression.codecs import COMPRESSION_BITS, Compression, codec_of
+from .compression.decompression import opened
 from .decoding import SMALLEST_RECORD, decode_records
-from .decompression import opened
 from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .record import NO_TIMESTAMP, Record
 

@@ -18,7 +18,7 @@ from librt.strings import BytesWriter
 from ..errors import OutOfRange
 from .batch import CONTROL_BIT, DELETE_HORIZON_BIT, HEADER_BYTES, NONE, TRANSACTIONAL_BIT
 from .checksum import crc32c_after
-from .compression import Compression, compress
+from .compression.codecs import Compression, compress
 from .control import ControlType, control_key, end_txn_value
 from .decoding import CALM
 from .encoding import fields_size, header_keys, varint_size, write_fields, write_varint

@@ -25,9 +25,9 @@ from ..errors import (
     WireError,
 )
 from .checksum import crc32
-from .compression import COMPRESSION_BITS, codec_of
+from .compression.codecs import COMPRESSION_BITS, codec_of
+from .compression.decompression import opened
 from .decoding import located
-from .decompression import opened
 from .limits import Budget
 from .record import Record
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 
 from ..errors import InvalidValue, OutOfRange
 from .checksum import crc32
-from .compression import Compression, compress
+from .compression.codecs import Compression, compress
 from .legacy import LOG_APPEND_TIME_BIT, SMALLEST
 from .record import NO_TIMESTAMP
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .batch import Batch
 from .builder import BatchBuilder
-from .compression import Compression
+from .compression.codecs import Compression
 from .message_set import MessageSetBuilder
 
 

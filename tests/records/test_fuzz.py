@@ -34,9 +34,9 @@ from kafkawire.records import (
 )
 from kafkawire.records.batch import HEADER_BYTES
 from kafkawire.records.checksum import crc32, crc32c
-from kafkawire.records.compression import FROM_MAGIC, compress
-from kafkawire.records.decompression import decompress
-from kafkawire.records.pieces import readable_part
+from kafkawire.records.compression.codecs import FROM_MAGIC, compress
+from kafkawire.records.compression.decompression import decompress
+from kafkawire.records.compression.pieces import readable_part
 from tests.fuzzing import mutate, replayable, seeds
 
 from .test_hostile import with_records

@@ -31,7 +31,7 @@ from kafkawire.records import (
     RecordLimits,
 )
 from kafkawire.records.batch import HEADER_BYTES
-from kafkawire.records.compression import compress
+from kafkawire.records.compression.codecs import compress
 
 from .drawn import Batch, batches
 

@@ -16,7 +16,7 @@ from kafkawire.records import (
     TimestampType,
     reencode,
 )
-from kafkawire.records.compression import compress
+from kafkawire.records.compression.codecs import compress
 
 
 def message(

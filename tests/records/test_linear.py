@@ -25,10 +25,10 @@ from kafkawire.records import (
     RecordBatches,
     RecordLimits,
 )
-from kafkawire.records.compression import compress
-from kafkawire.records.decompression import decompress
-from kafkawire.records.pieces import readable_part
-from kafkawire.records.snappy import JAVA_HEADER
+from kafkawire.records.compression.codecs import compress
+from kafkawire.records.compression.decompression import decompress
+from kafkawire.records.compression.pieces import readable_part
+from kafkawire.records.compression.snappy import JAVA_HEADER
 
 from .test_hostile import with_records
 

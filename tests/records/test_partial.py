@@ -35,7 +35,7 @@ from kafkawire.records import (
     RecordBatches,
 )
 from kafkawire.records.batch import HEADER_BYTES
-from kafkawire.records.compression import compress
+from kafkawire.records.compression.codecs import compress
 
 from .test_hostile import with_records
 

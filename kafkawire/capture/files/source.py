@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
-from ...records.gzip import FIRST_PIECE, LARGEST_PIECE, Member
+from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 from .blocks import CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
 from .pcapng import PcapngDecoder

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from ..errors import CorruptBatch
-from ..magic_numbers import SNAPPY_JAVA
+from ...errors import CorruptBatch
+from ...magic_numbers import SNAPPY_JAVA
 
 JAVA_HEADER: Final = SNAPPY_JAVA + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 SIZE: Final = Struct(">i")

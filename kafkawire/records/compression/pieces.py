@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ..errors import CorruptBatch, LimitExceeded, WireError
+from ...errors import CorruptBatch, LimitExceeded, WireError
+from ..limits import DEFAULT_RECORD_LIMITS
 from . import gzip, lz4, snappy, zstd
-from .compression import Compression
-from .limits import DEFAULT_RECORD_LIMITS
+from .codecs import Compression
 from .packages import package_of
 
 FIRST_BUFFER: Final = 32_768

@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import partial
 from typing import Final
 
-from ..errors import UnsupportedCompression
+from ...errors import UnsupportedCompression
 from . import lz4, snappy
 from .gzip import GZIP_WINDOW
 from .packages import give_back, package_of, taken

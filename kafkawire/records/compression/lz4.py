@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final
 
-from ..errors import CorruptBatch
-from ..magic_numbers import LZ4, is_skippable
+from ...errors import CorruptBatch
+from ...magic_numbers import LZ4, is_skippable
 
 WORD: Final = Struct("<I")
 

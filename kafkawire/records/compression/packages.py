@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ..errors import UnsupportedCompression
+from ...errors import UnsupportedCompression
 
 PACKAGES: Final = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
 

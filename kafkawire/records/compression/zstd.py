@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..magic_numbers import is_skippable
+from ...magic_numbers import is_skippable
 
 SINGLE_SEGMENT: Final = 0x20
 CHECKSUM: Final = 0x04

@@ -19,10 +19,10 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-from ..errors import CorruptBatch, LimitExceeded, WireError
+from ...errors import CorruptBatch, LimitExceeded, WireError
+from ..limits import Budget
 from . import gzip, lz4
-from .compression import Compression
-from .limits import Budget
+from .codecs import Compression
 from .packages import give_back, package_of, taken
 from .pieces import (
     MAX_FRAMES,
