@@ -5,6 +5,7 @@ packet, ordinary request headers.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -45,79 +46,75 @@ def new_conversation(connection: Connection) -> Conversation:
     return Conversation(client=connection.client, in_sync=in_sync)
 
 
-def rows(path: Path, flips: random.Random | None, share: float, fast: bool) -> list[Row]:
-    """Decode a capture, with some bits flipped, with the fast path or without."""
+Pieces = Callable[[Run, Conversation], list[bytes]]
+"""Divides the bytes of a run into those that one call handles."""
+
+
+def rows(path: Path, pieces: Pieces, *, fast: bool) -> list[Row]:
+    """Decode a capture, with the fast path or without."""
     conversations: dict[Connection, Conversation] = {}
-    found_rows: list[Row] = []
+    found: list[Row] = []
     for event in events(path):
         conversation = conversations.get(event.connection)
         if conversation is None:
             conversation = conversations[event.connection] = new_conversation(event.connection)
         if isinstance(event, Gap):
-            found_rows += gap(conversation, event.side, event.length, event.packet, event.time_ns)
+            found += gap(conversation, event.side, event.length, event.packet, event.time_ns)
         elif isinstance(event, Closed):
-            found_rows += finish(conversation)
+            found += finish(conversation)
         else:
-            data = event.data
-            if flips is not None and flips.random() < share:
-                at = flips.randrange(min(len(data), 24))
-                data = data[:at] + bytes([data[at] ^ 1 << flips.randrange(8)]) + data[at + 1 :]
-            raw_frame = (
-                conversation.take_single_frame(event.side, data, event.packet, event.time_ns)
-                if fast
-                else None
-            )
-            if raw_frame is None:
-                found_rows += feed(conversation, event.side, data, event.packet, event.time_ns)
-            else:
-                found_rows.append(raw_frame.decode())
-    return found_rows
+            for piece in pieces(event, conversation):
+                run = event.side, piece, event.packet, event.time_ns
+                raw_frame = conversation.take_single_frame(*run) if fast else None
+                found += feed(conversation, *run) if raw_frame is None else [raw_frame.decode()]
+    return found
+
+
+def whole(run: Run, _: Conversation) -> list[bytes]:
+    return [run.data]
+
+
+def flipped(rng: random.Random, share: float) -> Pieces:
+    """Flip a bit in a share of the runs."""
+
+    def pieces(run: Run, _: Conversation) -> list[bytes]:
+        data = run.data
+        if rng.random() < share:
+            at = rng.randrange(min(len(data), 24))
+            data = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+        return [data]
+
+    return pieces
+
+
+def cut(rng: random.Random) -> Pieces:
+    """Cut runs into pieces of the same packet, once the client is known: before, few bytes may be
+    of any protocol.
+    """
+
+    def pieces(run: Run, conversation: Conversation) -> list[bytes]:
+        size = len(run.data)
+        cuts = rng.choices(range(size), k=rng.randrange(4)) if conversation.detected else []
+        return [run.data[start:end] for start, end in pairwise(sorted({0, size, *cuts}))]
+
+    return pieces
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_a_frame_that_is_a_packet(path: Path) -> None:
-    assert rows(path, None, 0, fast=True) == rows(path, None, 0, fast=False)
+    assert rows(path, whole, fast=True) == rows(path, whole, fast=False)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1 << 32), st.sampled_from(CAPTURES), st.sampled_from([0.01, 0.1, 0.5]))
 def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float) -> None:
-    fast = rows(path, random.Random(seed), share, fast=True)
-    assert fast == rows(path, random.Random(seed), share, fast=False)
-
-
-def rows_of_pieces(path: Path, rng: random.Random | None) -> list[Row]:
-    """Decode a capture as the engine does; rng: runs are cut into pieces of the same packet."""
-    conversations: dict[Connection, Conversation] = {}
-    found_rows: list[Row] = []
-    for event in events(path):
-        conversation = conversations.get(event.connection)
-        if conversation is None:
-            conversation = conversations[event.connection] = new_conversation(event.connection)
-        if isinstance(event, Gap):
-            found_rows += gap(conversation, event.side, event.length, event.packet, event.time_ns)
-        elif isinstance(event, Closed):
-            found_rows += finish(conversation)
-        else:
-            size = len(event.data)
-            cuts: list[int] = []
-            if rng is not None and conversation.detected:  # few bytes may be of any protocol
-                cuts = rng.choices(range(size), k=rng.randrange(4))
-            ends = sorted({0, size, *cuts})
-            for start, end in pairwise(ends):
-                piece, packet, time_ns = event.data[start:end], event.packet, event.time_ns
-                raw_frame = conversation.take_single_frame(event.side, piece, packet, time_ns)
-                if raw_frame is not None:
-                    found_rows.append(raw_frame.decode())
-                else:
-                    found_rows += feed(conversation, event.side, piece, packet, time_ns)
-    return found_rows
+    fast = rows(path, flipped(random.Random(seed), share), fast=True)
+    assert fast == rows(path, flipped(random.Random(seed), share), fast=False)
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_frames_in_pieces(path: Path) -> None:
-    assert rows_of_pieces(path, random.Random(5)) == rows(path, None, 0, fast=False)
-    assert rows_of_pieces(path, None) == rows(path, None, 0, fast=False)
+    assert rows(path, cut(random.Random(5)), fast=True) == rows(path, whole, fast=False)
 
 
 def test_a_frame_in_pieces_is_of_the_packet_of_its_last_byte() -> None:

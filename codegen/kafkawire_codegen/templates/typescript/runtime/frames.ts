@@ -67,20 +67,9 @@ export function encodeRequest<M>(
   options: RequestOptions,
 ): Uint8Array {
   const headerVersion = headerVersionOf(codec, "request", version);
-  const w = openWriter();
-  let inside = REQUEST;
-  try {
-    w.int32(0);
-    writeRequestHeader(w, codec.apiKey ?? -1, version, headerVersion, options);
-    inside = codec.name;
-    codec.write(w, message, version);
-    w.closeFrame();
-    return w.finish();
-  } catch (failure) {
-    throw asEncodeError(failure, inside);
-  } finally {
-    closeWriter(w);
-  }
+  return encodeFrame(codec, message, version, REQUEST, (w) =>
+    writeRequestHeader(w, codec.apiKey ?? -1, version, headerVersion, options),
+  );
 }
 
 /** Encodes a response with its size and header; version: that of the request. */
@@ -91,11 +80,23 @@ export function encodeResponse<M>(
   options: ResponseOptions,
 ): Uint8Array {
   const headerVersion = headerVersionOf(codec, "response", version);
+  return encodeFrame(codec, message, version, RESPONSE, (w) =>
+    writeResponseHeader(w, headerVersion, options),
+  );
+}
+
+function encodeFrame<M>(
+  codec: Codec<M>,
+  message: M,
+  version: number,
+  header: string,
+  writeHeader: (w: Writer) => void,
+): Uint8Array {
   const w = openWriter();
-  let inside = RESPONSE;
+  let inside = header;
   try {
     w.int32(0);
-    writeResponseHeader(w, headerVersion, options);
+    writeHeader(w);
     inside = codec.name;
     codec.write(w, message, version);
     w.closeFrame();
