@@ -62,11 +62,10 @@ def condition(c: VersionCondition) -> str:
     """Write the shortest test of the variable `version`."""
     if not c.depends:
         return literal(c.always)
-    wanted, possible = c.wanted & c.possible, c.possible
-    if wanted.high == possible.high:
-        return f"version >= {wanted.low}"
-    if wanted.low == possible.low:
-        return f"version <= {wanted.high}"
-    if wanted.low == wanted.high:
-        return f"version === {wanted.low}"
-    return f"version >= {wanted.low} && version <= {wanted.high}"
+    low, high = c.at_least, c.at_most
+    if low is not None and low == high:
+        return f"version === {low}"
+    tests = ([] if low is None else [f"version >= {low}"]) + (
+        [] if high is None else [f"version <= {high}"]
+    )
+    return " && ".join(tests)
