@@ -1,0 +1,32 @@
+"""How tests are handed to the processes of pytest-xdist."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.scheduling import CHUNK, ChunkScheduling, Ids
+
+
+class Scheduling(ChunkScheduling):
+    """One whose process has collected tests."""
+
+    def __init__(self, ids: list[str]) -> None:
+        self.registered_collections = {"process": Ids(ids)}
+
+    def units(self) -> Counter[str]:
+        return Counter(map(self._split_scope, self.registered_collections["process"]))
+
+
+def test_units_are_groups_and_chunks() -> None:
+    grouped = [f"test_a.py::test[{at}]@kafka" for at in range(100)]
+    others = [f"test_b.py::test[{at}@x]" for at in range(10 * CHUNK)]
+    units = Scheduling(others[:CHUNK] + grouped + others[CHUNK:]).units()
+    assert units["kafka"] == 100
+    assert sum(units.values()) == 100 + 10 * CHUNK
+    assert 11 <= len(units) <= 12
+    assert all(size <= CHUNK for unit, size in units.items() if unit != "kafka")
+
+
+def test_a_test_is_found_by_its_id() -> None:
+    ids = Ids([f"test_b.py::test[{at}]" for at in range(100)])
+    assert [ids.index(each) for each in ids] == list(range(100))
