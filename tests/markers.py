@@ -6,7 +6,7 @@ from what its author remembered; a test that is not marked `java` or `spark` and
     java    a real Kafka, or another program in Java: fixtures, folders
     spark   a Spark session or cluster (which starts Java, too)
     peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
-    builds  builds packages, or starts a cluster of processes: `make builds`, not `make test`
+    builds  builds packages, or starts many processes with Java: `make builds`, not `make test`
     slow    takes seconds of CPU time: SLOW; or nine in ten tests of every message: SAMPLED
 """
 
@@ -137,9 +137,12 @@ BUILDS: Final = (
     "packaging/test_users_builds.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",
+    "spark/watching/test_killed.py",
     "test_benchmarks.py::test_two_commits_are_built_and_measured_in_turns",
 )
-"""Files and functions of tests that take ten seconds or more for a build or a cluster."""
+"""Files and functions of tests that take ten seconds or more for a build, or for processes that
+they start one after the other.
+"""
 SAMPLED: Final = (
     "codegen/test_facts.py",
     "codegen/test_json_schema.py",

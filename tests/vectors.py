@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from kafkawire.primitives import Limits, Message, Structure, failure
 from kafkawire.reference import LOCATORS
 
 from . import golden
+from .fuzzing import SOAK
 
 NAMES: Final = sorted(info.name for info in REGISTRY)
 
@@ -37,6 +39,13 @@ def by_message(file: str) -> dict[str, list[dict[str, Any]]]:
     for row in golden.rows(file):
         grouped[row["message"]].append(row)
     return dict(grouped)
+
+
+def is_sampled(test: str, name: str, version: int, one_in: int = 3) -> bool:
+    """Whether a test takes a version of a message: one in `one_in`, other ones in other tests; all
+    in `make soak`.
+    """
+    return SOAK > 1 or zlib.crc32(f"{test} {name} {version}".encode()) % one_in == 0
 
 
 def where(row: dict[str, Any]) -> str:

@@ -66,12 +66,12 @@ def test_golden_vectors_are_not_bent(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("name", NAMES)
 def test_mutated_vectors_are_written_again_or_named(name: str, seed: int) -> None:
     rng = random.Random(f"{name} {seed}")
     with replayable(seed):
-        for row in vectors.by_message("messages").get(name, [])[seed % 3 :: 3]:
+        for row in vectors.by_message("messages").get(name, [])[(len(name) + seed) % 3 :: 3]:
             raw = bytes.fromhex(row["hex"])
             if len(raw) <= LONGEST:
                 check(name, row["version"], mutate(raw, rng))
