@@ -78,7 +78,7 @@ class Rows(ArrowRows):
 
 
 class Table(ArrowRows):
-    """A table of captures, read each time that its rows are asked for.
+    """A table of captures, read each time that its rows are used.
 
     name: that in `kafkawire.capture.tables.TABLES`.
     """

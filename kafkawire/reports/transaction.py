@@ -31,7 +31,7 @@ class State(StrEnum):
     COMMITTED = "committed"
     ABORTED = "aborted"
     UNKNOWN = "unknown"
-    """The response to EndTxn is not in the capture, or was an error that does not tell."""
+    """The response to EndTxn is not in the capture, or was an error that leaves it open."""
 
 
 class Producer(NamedTuple):

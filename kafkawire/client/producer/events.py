@@ -1,7 +1,7 @@
 """Events and effects of a producer.
 
-Law: each token of a Send returns in exactly one Delivered or Failed; Parked and Placed only tell
-the user to wait in between.
+Law: each token of a Send returns in exactly one Delivered or Failed; Parked and Placed mean
+that the user is to wait in between.
 """
 
 from __future__ import annotations

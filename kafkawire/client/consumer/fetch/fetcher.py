@@ -45,7 +45,7 @@ NO_NODE: Final = -1
 WHOLE_BATCH_VERSION: Final = 3
 """From this version of Fetch on, a batch may exceed the limits (KIP-74)."""
 PREFERRED_REPLICA_TTL_S: Final = 300.0
-"""How long a preferred read replica is used before the leader is asked again."""
+"""How long a preferred read replica is used before the leader is used again."""
 
 
 class Fetcher:
