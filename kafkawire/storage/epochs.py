@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from .disk import Disk
+from .disks.disk import Disk
 from .formats import EpochEntry, read_epoch_checkpoint, write_epoch_checkpoint
 
 NO_EPOCH: Final = -1

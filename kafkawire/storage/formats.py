@@ -17,7 +17,7 @@ from ..log.producers import COUNT, ENTRY, HEAD, VERSION, read_producer_snapshot
 from ..log.texts import read_leader_epochs, read_offsets, read_partition_metadata, read_properties
 from ..protocol.json_form import uuid_bytes, uuid_text
 from ..records.checksum import crc32c
-from .disk import Disk, join, read_whole, replace
+from .disks.disk import Disk, join, read_whole, replace
 from .errors import CorruptFile
 from .names import (
     CLEAN_SHUTDOWN,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ..log.indexes import ABORTED, ABORTED_VERSION, OFFSET_ENTRY, TIME_ENTRY
 from ..records.record import NO_TIMESTAMP
-from .disk import Disk
+from .disks.disk import Disk
 from .errors import CorruptFile
 from .names import INDEX, TIME_INDEX, TRANSACTION_INDEX, file_name
 
@@ -59,6 +59,11 @@ class _Entries:
     def is_full(self) -> bool:
         """Whether a segment with this index must be rolled; one entry is left for its end."""
         return self.count >= self._max - 1
+
+    @property
+    def bytes(self) -> int:
+        """The size of the file."""
+        return self.count * self._layout.size
 
     def at(self, number: int) -> tuple[int, ...]:
         size = self._layout.size

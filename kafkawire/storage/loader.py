@@ -13,15 +13,26 @@ is rebuilt from them, from the recovery point on.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .config import LogConfig
-from .disk import Disk, join
+from .disks.disk import Disk, join
 from .epochs import LeaderEpochFileCache
 from .names import CLEANED, DELETED, INDEXES, LOG, SNAPSHOT, SWAP, NumberedName, numbered
 from .producer_state import ProducerStateManager
 from .segment import LogSegment
 from .segments import LogSegments, PendingDeletions, remove
+
+
+class LogCheckpoint(NamedTuple):
+    """What a log directory knows of a log. clean_shutdown: whether the log was closed."""
+
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    clean_shutdown: bool = False
+
+
+NEW_LOG: Final = LogCheckpoint()
 
 
 class Loaded(NamedTuple):
@@ -37,25 +48,20 @@ class Loaded(NamedTuple):
 
 
 class LogLoader:
-    """Loads one log. recovery_point, log_start_offset: from the checkpoints."""
+    """Loads one log."""
 
     def __init__(
         self,
         disk: Disk,
         folder: str,
         config: LogConfig,
-        *,
-        recovery_point: int,
-        log_start_offset: int,
-        clean_shutdown: bool,
+        checkpoint: LogCheckpoint,
         now_ms: int,
     ) -> None:
         self._disk = disk
         self._folder = folder
         self._config = config
-        self._recovery_point = recovery_point
-        self._log_start_offset = log_start_offset
-        self._clean = clean_shutdown
+        self._recovery_point, self._log_start_offset, self._clean = checkpoint
         self._now_ms = now_ms
         self._segments = LogSegments()
 

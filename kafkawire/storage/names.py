@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from .disk import join
+from .disks.disk import join
 
 LOG: Final = ".log"
 INDEX: Final = ".index"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..records import Batch
-from .disk import Disk
+from .disks.disk import Disk
 from .errors import CorruptFile
 from .formats import read_snapshot, write_snapshot
 from .names import SNAPSHOT, file_name, numbered

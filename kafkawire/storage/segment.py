@@ -17,7 +17,7 @@ from ..records.batches import SMALLEST_LENGTH
 from ..records.legacy import LOG_OVERHEAD
 from ..records.record import NO_TIMESTAMP
 from .config import LogConfig
-from .disk import Disk
+from .disks.disk import Disk
 from .epochs import LeaderEpochFileCache
 from .errors import CorruptFile
 from .indexes import (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from heapq import heappop, heappush
 
-from .disk import Disk, delete_tree
+from .disks.disk import Disk, delete_tree
 from .names import DELETED
 from .segment import LogSegment
 

@@ -14,11 +14,11 @@ from ..errors import WireError
 from ..protocol import ErrorCode
 from ..records import Batch, RecordBatches
 from .config import LogConfig
-from .disk import Disk
+from .disks.disk import Disk
 from .epochs import EpochEnd
 from .errors import AppendRejected, OffsetOutOfRange
 from .indexes import AbortedTxn
-from .loader import LogLoader, rebuild_producers
+from .loader import NEW_LOG, LogCheckpoint, LogLoader, rebuild_producers
 from .names import TopicPartition
 from .producer_entry import AppendOrigin, BatchMetadata
 from .segment import LogSegment
@@ -45,9 +45,7 @@ class UnifiedLog:
         *,
         now_ms: int,
         folder: str | None = None,
-        recovery_point: int = 0,
-        log_start_offset: int = 0,
-        clean_shutdown: bool = False,
+        checkpoint: LogCheckpoint = NEW_LOG,
         deletions: PendingDeletions | None = None,
     ) -> None:
         self.partition = partition
@@ -55,15 +53,7 @@ class UnifiedLog:
         self.config = config
         self.disk = disk
         self.deletions = PendingDeletions(disk) if deletions is None else deletions
-        loaded = LogLoader(
-            disk,
-            self.folder,
-            config,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
-            clean_shutdown=clean_shutdown,
-            now_ms=now_ms,
-        ).load()
+        loaded = LogLoader(disk, self.folder, config, checkpoint, now_ms).load()
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers

@@ -6,8 +6,9 @@ from typing import Final
 
 from kafkawire.records import BatchBuilder, Compression, RecordBatches, end_txn_batch
 from kafkawire.storage.config import LogConfig
-from kafkawire.storage.disk import Disk
-from kafkawire.storage.memory import MemoryDisk
+from kafkawire.storage.disks.disk import Disk
+from kafkawire.storage.disks.memory import MemoryDisk
+from kafkawire.storage.loader import LogCheckpoint
 from kafkawire.storage.names import TopicPartition
 from kafkawire.storage.unified_log import UnifiedLog
 
@@ -73,9 +74,7 @@ def open_log(
         ORDERS,
         config,
         now_ms=now_ms,
-        recovery_point=recovery_point,
-        log_start_offset=log_start_offset,
-        clean_shutdown=clean_shutdown,
+        checkpoint=LogCheckpoint(recovery_point, log_start_offset, clean_shutdown),
     )
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.storage.disk import Disk, delete_tree, read_whole, replace
-from kafkawire.storage.files import FileDisk
-from kafkawire.storage.memory import ALL, NONE, PREFIX, ZEROS, MemoryDisk
+from kafkawire.storage.disks.disk import Disk, delete_tree, read_whole, replace
+from kafkawire.storage.disks.files import FileDisk
+from kafkawire.storage.disks.memory import ALL, NONE, PREFIX, ZEROS, MemoryDisk
 
 
 @pytest.fixture(params=["memory", "files"])

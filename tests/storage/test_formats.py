@@ -8,11 +8,11 @@ import pytest
 
 from kafkawire.log import Finding, ProducerState, Property, read, recognise
 from kafkawire.storage import formats
-from kafkawire.storage.disk import replace
+from kafkawire.storage.disks.disk import replace
+from kafkawire.storage.disks.files import FileDisk
+from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import CorruptFile
-from kafkawire.storage.files import FileDisk
 from kafkawire.storage.formats import EpochEntry, MetaProperties
-from kafkawire.storage.memory import MemoryDisk
 from kafkawire.storage.names import TopicPartition
 
 ID = bytes(range(16))

@@ -15,10 +15,10 @@ from kafkawire.broker.log.partition_log import PartitionLog, Stored
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import Batch, RecordBatches
 from kafkawire.storage.config import MAX_INT64, LogConfig
+from kafkawire.storage.disks.files import FileDisk
+from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import AppendRejected, OffsetOutOfRange
-from kafkawire.storage.files import FileDisk
 from kafkawire.storage.lookup import find_offset
-from kafkawire.storage.memory import MemoryDisk
 from kafkawire.storage.producer_entry import AppendOrigin
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.fuzzing import replayable, seeds
