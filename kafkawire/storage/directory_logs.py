@@ -5,8 +5,9 @@ meta.properties  *-offset-checkpoint  .kafka_cleanshutdown  topic-0/  topic-1.<i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from . import names
 from .config import LogConfig
@@ -28,7 +29,8 @@ from .names import TopicPartition
 from .segments import PendingDeletions
 from .unified_log import UnifiedLog
 
-LONGEST_NAME = 255
+LONGEST_NAME: Final = 255
+NO_OFFSETS: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
 
 
 class Recovered(NamedTuple):
@@ -171,13 +173,16 @@ class DirectoryLogs:
         points = {key: log.recovery_point for key, log in self.logs.items()}
         write_offset_checkpoint(self.disk, names.RECOVERY_POINTS, points)
 
-    def write_start_offsets(self) -> None:
-        """Write where each log starts, if that is not where its first segment does."""
-        starts = {
-            key: log.log_start_offset
-            for key, log in self.logs.items()
-            if log.log_start_offset > log.segments.first.base_offset
-        }
+    def write_start_offsets(self, coming: Mapping[TopicPartition, int] = NO_OFFSETS) -> None:
+        """Write where each log starts, if that is not where its first segment does.
+
+        coming: log start offsets that are about to be set.
+        """
+        starts = {}
+        for key, log in self.logs.items():
+            start = coming.get(key, log.log_start_offset)
+            if start > log.segments.first.base_offset:
+                starts[key] = start
         write_offset_checkpoint(self.disk, names.LOG_START_OFFSETS, starts)
 
     def write_high_watermarks(self) -> None:

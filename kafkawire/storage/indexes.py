@@ -152,7 +152,8 @@ class TimeIndex:
     def check(self, next_offset: int) -> bool:
         """Whether the file can be that of a segment that ends at this offset."""
         last = self.last
-        return self.entries.whole and last.offset >= self._base and last.offset <= next_offset
+        grows = self.entries.count < 2 or last.timestamp > self._entry(0).timestamp
+        return self.entries.whole and grows and self._base <= last.offset <= next_offset
 
     def _entry(self, number: int) -> TimestampOffset:
         if number < 0:

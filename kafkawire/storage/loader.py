@@ -83,6 +83,7 @@ class LogLoader:
         epochs.truncate_from_end(end)
         epochs.truncate_from_start(start)
         producers.remove_stray_snapshots(self._segments.base_offsets)
+        producers.delete_outside(start, end)
         rebuild_producers(producers, self._segments, start, end)
         point = end if self._clean else min(self._recovery_point, end)
         return Loaded(self._segments, epochs, producers, start, end, point, truncated)
@@ -167,6 +168,11 @@ class LogLoader:
         for at, segment in enumerate(unflushed):
             if segment.base_offset < end:  # of before a truncation
                 return self._drop(unflushed[at:])
+            if segment.base_offset in producers.snapshots:
+                # compaction may have removed what the batches before it said
+                rebuild_producers(
+                    producers, self._segments, self._log_start_offset, segment.base_offset
+                )
             producers.map_end_offset = max(producers.map_end_offset, segment.base_offset)
             producers.take_snapshot()
             removed = segment.recover(producers, epochs)

@@ -194,6 +194,17 @@ class LogManager:
             place.directory.write_start_offsets()
         return truncated
 
+    def delete_records(self, partition: TopicPartition, offset: int) -> None:
+        """Move a log's start offset, which does not go back after a crash.
+
+        Raises OffsetOutOfRange if the offset is beyond the log.
+        """
+        place = self._places[partition]
+        log = place.log
+        if log.log_start_offset < offset <= log.log_end_offset:
+            place.directory.write_start_offsets({partition: offset})
+        log.delete_before(offset)
+
     def update_config(self, topic: str, config: LogConfig | None) -> None:
         """Change the configuration of a topic; None is the broker's default."""
         if config is None:

@@ -10,6 +10,7 @@ one that is corrupt, or beyond the log, is deleted, and an earlier one takes its
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable
 
 from ..records import Batch
@@ -112,25 +113,21 @@ class ProducerStateManager:
     def take_snapshot(self) -> None:
         """Write the state at `map_end_offset`, unless there is a snapshot of it."""
         offset = self.map_end_offset
-        if offset in self.snapshots or (self.snapshots and offset < self.snapshots[-1]):
+        if offset in self.snapshots:
             return
         rows = [entry.row(n) for n, entry in enumerate(self.producers.values())]
         write_snapshot(self._disk, self._path(offset), rows)
-        self.snapshots.append(offset)
+        insort(self.snapshots, offset)
 
     def load(self, log_start_offset: int, log_end_offset: int) -> None:
         """Replace the state by that of the latest snapshot in a range of offsets.
 
-        Snapshots beyond the range are deleted; without a snapshot, the state is empty and begins at
-        `log_start_offset`.
+        Without a snapshot, the state is empty and begins at `log_start_offset`.
         """
         self._clear(log_start_offset)
-        for offset in [
-            each for each in self.snapshots if not log_start_offset < each <= log_end_offset
-        ]:
-            self._delete(offset)
-        while self.snapshots:
-            offset = self.snapshots[-1]
+        for offset in self.snapshots[::-1]:
+            if not log_start_offset < offset <= log_end_offset:
+                continue
             try:
                 rows = read_snapshot(self._disk, self._path(offset))
             except CorruptFile:
@@ -145,6 +142,12 @@ class ProducerStateManager:
             self._ongoing = dict(sorted(firsts))
             self.map_end_offset = offset
             return
+
+    def delete_outside(self, log_start_offset: int, log_end_offset: int) -> None:
+        """Delete snapshots that are not of this range of offsets."""
+        for offset in list(self.snapshots):
+            if not log_start_offset < offset <= log_end_offset:
+                self._delete(offset)
 
     def truncate_fully(self, offset: int) -> None:
         """Forget everything; the log starts at an offset."""

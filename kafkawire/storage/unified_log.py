@@ -160,16 +160,20 @@ class UnifiedLog:
             self.roll(now_ms, first)
 
     def roll(self, now_ms: int, offset: int = 0) -> LogSegment:
-        """Begin a segment at the log end (or at a later offset), and flush the others."""
+        """Begin a segment at the log end (or at a later offset).
+
+        What is before it is durable first: a crash must not leave the new name without the batches.
+        """
         active = self.segments.active
         base = max(offset, self.log_end_offset)
         active.seal()
+        active.flush()
+        self.flush(now_ms)
         if active.base_offset == base:
             self.segments.discard(active)
         new = LogSegment.create(self.disk, self.folder, base, self.config, now_ms)
         self.segments.add(new)
         self.producers.map_end_offset = base
-        self.flush(now_ms, base)
         self.producers.take_snapshot()
         return new
 
@@ -209,16 +213,19 @@ class UnifiedLog:
             return True
         self.recovery_point = min(self.recovery_point, offset)
         later = [each for each in self.segments if each.base_offset > offset]
-        self._remove(list(reversed(later)), now_ms)  # a crash in between leaves no gap
+        if later:  # the last first, and durable before the cut: a crash must not leave a gap
+            self._remove(list(reversed(later)), now_ms)
+            self.disk.fsync_directory(self.folder)
         active = self.segments.active
         active.truncate(offset)
         active.flush()
-        self.disk.fsync_directory(self.folder)
         self.log_start_offset = min(self.log_start_offset, offset)
         self.log_end_offset = max(active.next_offset, self.log_start_offset)
         self.epochs.truncate_from_end(self.log_end_offset)
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
+        self.producers.delete_outside(self.log_start_offset, self.log_end_offset)
         rebuild_producers(self.producers, self.segments, self.log_start_offset, self.log_end_offset)
+        self.disk.fsync_directory(self.folder)  # snapshots of what was cut must not come back
         self.update_high_watermark(self.high_watermark)
         return True
 
@@ -227,14 +234,17 @@ class UnifiedLog:
         self.recovery_point = min(self.recovery_point, offset)
         self._remove(list(reversed(list(self.segments))), now_ms)
         self.segments.add(LogSegment.create(self.disk, self.folder, offset, self.config, now_ms))
-        self.disk.fsync_directory(self.folder)
         self.epochs.clear()
         self.producers.truncate_fully(offset)
+        self.disk.fsync_directory(self.folder)
         self.log_start_offset = self.log_end_offset = offset
         self.high_watermark = offset
 
     def delete_before(self, offset: int) -> None:
-        """Move the log start offset; `delete_old_segments` deletes segments before it."""
+        """Move the log start offset; `delete_old_segments` deletes segments before it.
+
+        The checkpoint of log start offsets must have it: see `LogManager.delete_records`.
+        """
         if offset > self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
         if offset > self.log_start_offset:

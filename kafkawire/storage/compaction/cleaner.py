@@ -39,6 +39,8 @@ def clean(
     capacity: int = DEFAULT_CAPACITY,
 ) -> Cleaned:
     """Compact the segments before `uncleanable`, which begins a segment."""
+    if first_dirty >= uncleanable:
+        return Cleaned(first_dirty, 0, 0)
     offsets = OffsetMap(capacity)
     _build(log, first_dirty, uncleanable, offsets)
     end = offsets.latest_offset + 1
