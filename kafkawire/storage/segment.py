@@ -1,4 +1,4 @@
-"""A segment: the batches of a range of offsets in a file, and its indexes.
+"""A segment: the batches of a range of offsets, and their indexes.
 
 Law: batches are appended whole and in order of their offsets. What the indexes say can be rebuilt
 from the batches, which `recover` does; it cuts the file at the first invalid batch.
@@ -7,19 +7,15 @@ from the batches, which `recover` does; it cuts the file at the first invalid ba
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import Struct
-from typing import Final, NamedTuple
 
 from ..errors import WireError
 from ..records import Batch
-from ..records.batch import HEADER_BYTES
-from ..records.batches import SMALLEST_LENGTH
-from ..records.legacy import LOG_OVERHEAD
 from ..records.record import NO_TIMESTAMP
 from .config import LogConfig
 from .disks.disk import Disk
 from .epochs import LeaderEpochFileCache
 from .errors import CorruptFile
+from .file_records import FileRecords, StoredBatch
 from .indexes import (
     MAX_RELATIVE_OFFSET,
     AbortedTxn,
@@ -31,19 +27,6 @@ from .indexes import (
 from .names import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name
 from .producer_entry import CompletedTxn
 from .producer_state import ProducerStateManager
-
-LENGTH: Final = Struct(">i")
-CHUNK: Final = 1 << 16
-"""Bytes that are read at a time."""
-MAGIC_2: Final = 2
-
-
-class StoredBatch(NamedTuple):
-    """A batch in a segment. batch: with its records, or only its header."""
-
-    position: int
-    size: int
-    batch: Batch
 
 
 class LogSegment:
@@ -66,7 +49,7 @@ class LogSegment:
         self._index_interval = config.index_interval_bytes
         bound = config.segment_index_bytes
         self.path = file_name(folder, base_offset, LOG + suffix)
-        self.size = disk.size(self.path) if disk.exists(self.path) else 0
+        self.records = FileRecords(disk, self.path)
         self.offset_index = OffsetIndex(disk, folder, base_offset, bound, suffix)
         self.time_index = TimeIndex(disk, folder, base_offset, bound, suffix)
         self.transaction_index = TransactionIndex(disk, folder, base_offset, suffix)
@@ -97,6 +80,11 @@ class LogSegment:
         segment.names_changed = True
         return segment
 
+    @property
+    def size(self) -> int:
+        """The bytes of all batches."""
+        return self.records.size
+
     # -- writing
 
     def accepts(self, batch_bytes: int, last_offset: int, config: LogConfig) -> bool:
@@ -116,8 +104,7 @@ class LogSegment:
     def append(self, data: bytes, batches: list[Batch]) -> None:
         """Append batches in one write and, each `index.interval.bytes`, their index entries."""
         position = self.size
-        self._disk.append(self.path, data)
-        self.size += len(data)
+        self.records.append(data)
         if position == 0:
             self._first_timestamp = batches[0].max_timestamp
         for batch in batches:
@@ -179,8 +166,7 @@ class LogSegment:
         return removed
 
     def _cut(self, size: int) -> None:
-        self._disk.truncate(self.path, size)
-        self.size = size
+        self.records.truncate(size)
         if size == 0:
             self._first_timestamp = None
 
@@ -192,40 +178,11 @@ class LogSegment:
 
     def headers(self, position: int = 0) -> Iterator[StoredBatch]:
         """Yield the headers of batches from a position on. Raises CorruptFile."""
-        chunk, at = b"", 0
-        while position < self.size:
-            if position + HEADER_BYTES > at + len(chunk):
-                at = position
-                chunk = self._disk.read(self.path, at, min(CHUNK, self.size - at))
-            yield self._stored(chunk, position - at, position, whole=False)
-            position += LENGTH.unpack_from(chunk, position - at + 8)[0] + LOG_OVERHEAD
+        return self.records.headers(position)
 
     def batches(self, position: int = 0) -> Iterator[StoredBatch]:
         """Yield whole batches from a position on. Raises CorruptFile."""
-        chunk, at = b"", 0
-        while position < self.size:
-            start = position - at
-            need = _size(chunk, start) if len(chunk) >= start + LOG_OVERHEAD else CHUNK
-            if start + need > len(chunk):
-                at = position
-                head = self._disk.read(self.path, at, LOG_OVERHEAD)
-                need = max(CHUNK, _size(head, 0) if len(head) == LOG_OVERHEAD else 0)
-                chunk = self._disk.read(self.path, at, min(need, self.size - at))
-            stored = self._stored(chunk, position - at, position, whole=True)
-            yield stored
-            position += stored.size
-
-    def _stored(self, chunk: bytes, start: int, position: int, *, whole: bool) -> StoredBatch:
-        if len(chunk) - start < LOG_OVERHEAD + SMALLEST_LENGTH:
-            raise CorruptFile(self.path, f"incomplete batch at byte {position}")
-        size = _size(chunk, start)
-        if size < LOG_OVERHEAD + SMALLEST_LENGTH or position + size > self.size:
-            raise CorruptFile(self.path, f"invalid or incomplete batch at byte {position}")
-        try:
-            end = start + size if whole else min(start + size, len(chunk))
-            return StoredBatch(position, size, Batch(chunk, start, end))
-        except WireError as error:
-            raise CorruptFile(self.path, f"batch at byte {position}: {error}") from None
+        return self.records.batches(position)
 
     def locate(self, offset: int) -> StoredBatch | None:
         """Find the header of the first batch that ends at an offset or after it."""
@@ -236,16 +193,7 @@ class LogSegment:
 
     def read(self, position: int, end: int, max_bytes: int) -> bytes:
         """Read whole batches between two positions where batches begin, up to a size."""
-        data = self._disk.read(self.path, position, min(max_bytes, end - position))
-        whole = 0
-        while len(data) - whole >= LOG_OVERHEAD:
-            size = _size(data, whole)
-            if size < LOG_OVERHEAD + SMALLEST_LENGTH:
-                raise CorruptFile(self.path, f"invalid batch at byte {position + whole}")
-            if whole + size > len(data):
-                break
-            whole += size
-        return data[:whole]
+        return self.records.read(position, end, max_bytes)
 
     @property
     def next_offset(self) -> int:
@@ -332,7 +280,3 @@ class LogSegment:
         names = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
         paths = [file_name(self.folder, self.base_offset, each + self.suffix) for each in names]
         return [path for path in paths if self._disk.exists(path)]
-
-
-def _size(data: bytes, start: int) -> int:
-    return int(LENGTH.unpack_from(data, start + 8)[0]) + LOG_OVERHEAD

@@ -8,30 +8,17 @@ build on is durable before the method returns; batches are when `flush` returns.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from ..errors import WireError
-from ..protocol import ErrorCode
-from ..records import Batch, RecordBatches
+from .appending import LogAppendInfo, checked
 from .config import LogConfig
 from .disks.disk import Disk
 from .epochs import EpochEnd
-from .errors import AppendRejected, OffsetOutOfRange
+from .errors import OffsetOutOfRange
 from .indexes import AbortedTxn
 from .loader import NEW_LOG, LogCheckpoint, LogLoader, rebuild_producers
 from .names import TopicPartition
-from .producer_entry import AppendOrigin, BatchMetadata
+from .producer_entry import AppendOrigin
 from .segment import LogSegment
 from .segments import PendingDeletions, remove
-
-
-class LogAppendInfo(NamedTuple):
-    """What was appended. duplicate: the earlier batch, if there was one and nothing was done."""
-
-    first_offset: int
-    last_offset: int
-    max_timestamp: int
-    duplicate: BatchMetadata | None = None
 
 
 class UnifiedLog:
@@ -98,7 +85,7 @@ class UnifiedLog:
         self, records: bytes, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
     ) -> LogAppendInfo:
         """Append batches that have their offsets and leader epoch. Raises AppendRejected."""
-        batches = self._checked(records, origin)
+        batches = checked(records, self.log_end_offset, self.config.segment_bytes, origin)
         for batch in batches:
             if origin is AppendOrigin.CLIENT:
                 known = self.producers.find_duplicate(batch)
@@ -125,33 +112,6 @@ class UnifiedLog:
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
         return LogAppendInfo(first, last, latest)
-
-    def _checked(self, records: bytes, origin: AppendOrigin) -> list[Batch]:
-        """Read the headers of batches and check their sizes and offsets."""
-        if len(records) > self.config.segment_bytes:
-            raise AppendRejected(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{len(records)} bytes, segment.bytes is {self.config.segment_bytes}",
-            )
-        try:
-            read = RecordBatches(records)
-            batches = list(read)
-            if origin is AppendOrigin.REPLICATION:
-                for batch in batches:
-                    batch.verify()
-        except WireError as error:
-            raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-        if not batches or read.cut_tail:
-            raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, "incomplete record batch")
-        end = self.log_end_offset
-        for batch in batches:
-            if not end <= batch.base_offset <= batch.last_offset:
-                raise AppendRejected(
-                    ErrorCode.INVALID_RECORD,
-                    f"offsets {batch.base_offset} to {batch.last_offset}, the log ends at {end}",
-                )
-            end = batch.last_offset + 1
-        return batches
 
     def _maybe_roll(self, size: int, first: int, last: int, latest: int, now_ms: int) -> None:
         active = self.segments.active

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kafkawire.log.indexes import OFFSET_ENTRY, TIME_ENTRY
@@ -24,6 +24,7 @@ from kafkawire.storage.lookup import find_offset
 from kafkawire.storage.producer_entry import AppendOrigin, ProducerStateEntry, marker_of
 from kafkawire.storage.segment import LogSegment
 from kafkawire.storage.unified_log import UnifiedLog
+from tests.fuzzing import replayable
 
 from .logs import ORDERS, TIME, batch, content, marker
 from .managers import uuids
@@ -101,7 +102,7 @@ class Simulation:
         assert found is not None
         return found
 
-    def run(self, count: int) -> None:
+    def run(self, count: int = 120) -> None:
         """Take steps, about one in ten of which is interrupted by a crash."""
         for _ in range(count):
             name = self.rng.choices(list(self.steps), list(self.steps.values()))[0]
@@ -368,3 +369,14 @@ def check_indexes(log: UnifiedLog, segment: LogSegment, compacted: bool) -> None
     for aborted in segment.transaction_index:
         assert aborted.first_offset < aborted.last_offset < log.log_end_offset
         assert compacted or by_last[aborted.last_offset].control
+
+
+def crashes(which: Sequence[int]) -> int:
+    """Run seeds; return the number of crashes."""
+    count = 0
+    for seed in which:
+        with replayable(seed):
+            simulation = Simulation(seed)
+            simulation.run()
+            count += simulation.crashes
+    return count

@@ -18,29 +18,21 @@ from kafkawire.storage.loader import LogLoader
 from kafkawire.storage.producer_state import ProducerStateManager
 from kafkawire.storage.segment import LogSegment
 from kafkawire.storage.unified_log import UnifiedLog
-from tests.fuzzing import SOAK, replayable, seeds
+from tests.fuzzing import SOAK, seeds
 
-from .simulation import Simulation
-
-COUNT: Final = 120
+from .simulation import Simulation, crashes
 
 
 @pytest.mark.fuzz
 def test_crashes() -> None:
-    crashes = 0
-    for seed in seeds(24):
-        with replayable(seed):
-            simulation = Simulation(seed)
-            simulation.run(COUNT)
-            crashes += simulation.crashes
-    assert crashes >= 10
+    assert crashes(seeds(24)) >= 10
 
 
 def test_a_seed_replays() -> None:
     traces = []
     for _ in range(2):
         simulation = Simulation(3)
-        simulation.run(COUNT)
+        simulation.run()
         traces.append(simulation.trace)
     assert traces[0] == traces[1]
     assert len(set(traces[0])) > 30
@@ -155,7 +147,7 @@ def mutated(request: pytest.FixtureRequest) -> Iterator[Mutant]:
 def test_a_missing_rule_is_found(mutated: Mutant) -> None:
     for seed in range(mutated.seed, mutated.seed + 20 * SOAK):
         try:
-            Simulation(seed).run(COUNT)
+            Simulation(seed).run()
         except Exception:  # noqa: BLE001 - any failure finds the mutant
             return
     raise AssertionError("no seed finds it")
