@@ -6,6 +6,7 @@ arguments. Errors of a disk take a log directory offline, not the broker.
     LogManager -> log directories -> UnifiedLog -> LogSegment -> Disk: FileDisk or MemoryDisk
 """
 
+from .appending import LogAppendInfo
 from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
 from .config import LogConfig
 from .directory_logs import Recovered
@@ -28,7 +29,7 @@ from .lookup import FoundOffset, find_offset
 from .names import TopicPartition
 from .producer_entry import AppendOrigin
 from .retention import delete_old_segments
-from .unified_log import LogAppendInfo, UnifiedLog
+from .unified_log import UnifiedLog
 
 __all__ = [
     "AbortedTxn",

@@ -17,6 +17,7 @@ from kafkawire.storage.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from kafkawire.storage.loader import LogLoader
 from kafkawire.storage.producer_state import ProducerStateManager
 from kafkawire.storage.segment import LogSegment
+from kafkawire.storage.segments import remove
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.fuzzing import SOAK, seeds
 
@@ -96,7 +97,7 @@ def replace_without_swap(
     log: UnifiedLog, new: LogSegment, old: list[LogSegment], now_ms: int
 ) -> None:
     for segment in old:
-        cleaner.remove(log.disk, segment, log.deletions, now_ms)
+        remove(log.disk, segment, log.deletions, now_ms)
         log.segments.discard(segment)
     for path in new.paths():
         log.disk.rename(path, path.removesuffix(".cleaned"))

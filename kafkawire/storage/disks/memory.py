@@ -104,6 +104,8 @@ class MemoryDisk:
         self.fault: Fault | None = None
         self.elapsed_s = 0.0
         self._wall_ms = wall_ms
+        self._most_used = 0
+        """At least `used`: counted again only when it reaches the capacity."""
         self._root = _Directory()
 
     def crash(self, choose: Choose) -> None:
@@ -124,8 +126,10 @@ class MemoryDisk:
         if isinstance(file, _Directory):
             raise _error(errno.EISDIR, path)
         file.modified_ms = self._wall_ms()
-        if self.capacity is not None:
+        self._most_used += len(data)
+        if self.capacity is not None and self._most_used > self.capacity:
             free = max(0, self.capacity - self.used)
+            self._most_used = self.used + min(len(data), free)
             if len(data) > free:
                 file.data += data[:free]
                 raise _error(errno.ENOSPC, path)
