@@ -4,7 +4,7 @@ Law: everything follows from the seed: operations, what a crash loses, where it 
 has a line per step; two runs of a seed give the same lines.
 
     step: append, flush, roll, truncate, delete records, compact, advance, restart
-    crash: during a step, or between two; then recover, and compare with the model
+    crash: during a step, or between two; a full disk; a killed process; then recover, and compare
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kafkawire.records import Batch, Record, RecordBatches
 from kafkawire.storage.compaction.cleaner_manager import compact, log_to_clean
 from kafkawire.storage.config import LogConfig
 from kafkawire.storage.disks.memory import MemoryDisk
+from kafkawire.storage.errors import KafkaStorageError
 from kafkawire.storage.log_manager import LogManager, LogManagerConfig
 from kafkawire.storage.lookup import find_offset
 from kafkawire.storage.producer_entry import AppendOrigin, ProducerStateEntry, marker_of
@@ -107,8 +108,10 @@ class Simulation:
         for _ in range(count):
             name = self.rng.choices(list(self.steps), list(self.steps.values()))[0]
             step: Callable[[], None] = getattr(self, name)
-            if name != "crash" and self.rng.random() < 0.08:
+            if name != "crash" and self.rng.random() < 0.06:
                 self.interrupted(name, step, self.rng.randrange(40))
+            elif name != "crash" and self.rng.random() < 0.02:
+                self.on_a_full_disk(name, step)
             else:
                 step()
                 self.trace.append(f"{name}: {self.log.log_end_offset} {self.log.recovery_point}")
@@ -137,6 +140,18 @@ class Simulation:
             self.trace.append(f"{name} interrupted")
         self.disk.fault = None
         self.crash()
+
+    def on_a_full_disk(self, name: str, step: Callable[[], None]) -> None:
+        """Let a step fill the disk, and start again: nothing is lost but what did not fit."""
+        self.disk.capacity = self.disk.used + self.rng.randrange(400)
+        try:
+            step()
+            self.trace.append(f"{name} fitted")
+        except KafkaStorageError:
+            self.trace.append(f"{name} did not fit")
+            assert self.logs.offline_directories
+        self.disk.capacity = None
+        self.crash(loses=False)
 
     # -- steps
 
@@ -225,10 +240,12 @@ class Simulation:
         assert self.log.truncated_bytes == 0
         self.log.update_high_watermark(self.log.log_end_offset)
 
-    def crash(self) -> None:
+    def crash(self, *, loses: bool = True) -> None:
+        """Stop without a shutdown. loses: the machine, not only the process."""
         self.crashes += 1
         self.disk.fault = None
-        self.disk.crash(self.rng.randrange)
+        if loses:
+            self.disk.crash(self.rng.randrange)
         self.open()
         log = self.log
         log.update_high_watermark(log.log_end_offset)
