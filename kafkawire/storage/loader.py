@@ -85,6 +85,8 @@ class LogLoader:
         producers.remove_stray_snapshots(self._segments.base_offsets)
         producers.delete_outside(start, end)
         rebuild_producers(producers, self._segments, start, end)
+        if not self._clean:  # names that the process before made need not be durable yet
+            self._disk.fsync_directory(self._folder)
         point = end if self._clean else min(self._recovery_point, end)
         return Loaded(self._segments, epochs, producers, start, end, point, truncated)
 

@@ -82,6 +82,8 @@ class Simulation:
         self.gone_to = self.deleted_to = 0
         """The log start offset that is durable, and that to which it may have moved."""
         self.compacted = False
+        self.aborted: set[int] = set()
+        """Offsets of aborted records that compaction may have removed."""
         self.crashes = 0
         self.cutting = False
         """Whether a crash interrupted a truncation."""
@@ -216,6 +218,7 @@ class Simulation:
         self.logs.truncate(ORDERS, offset, self.now_ms)
         self.cutting = False
         self.written = kept
+        self.aborted = {each for each in self.aborted if each < offset}
 
     def delete_records(self) -> None:
         offset = self.rng.randint(self.log.log_start_offset, self.log.log_end_offset)
@@ -225,6 +228,8 @@ class Simulation:
 
     def compact(self) -> None:
         self.compacted = True
+        # a crash may lose the marker; the coordinator writes it again
+        self.aborted |= aborted_offsets(b"".join(each.data for each in self.written))
         chosen = log_to_clean(self.log, self.logs._directories[0].cleaned.get(ORDERS), self.now_ms)
         done = compact(chosen, self.now_ms, capacity=self.rng.choice((3, 1000)))
         self.logs._directories[0].write_cleaned(ORDERS, done.end_offset)
@@ -262,6 +267,7 @@ class Simulation:
         assert end >= self.durable, f"ends at {end}, durable to {self.durable}"
         assert self.gone_to <= log.log_start_offset <= self.deleted_to
         self.written = [each for each in self.written if each.last < end]
+        self.aborted = {offset for offset in self.aborted if offset < end}
         if self.written and not self.cutting:
             assert end == max(self.written[-1].last + 1, log.log_start_offset)
         self.durable = end
@@ -290,7 +296,7 @@ class Simulation:
         assert [each.offset for each in kept] == sorted({each.offset for each in kept})
         for record in kept:
             assert record == wanted[record.offset], record.offset
-        aborted = aborted_offsets(expected)
+        aborted = aborted_offsets(expected) | self.aborted
         latest = {each.key: each for each in wanted.values() if each.offset not in aborted}
         offsets = {each.offset for each in kept}
         for record in latest.values():
@@ -348,7 +354,7 @@ def records_of(data: bytes) -> list[Record]:
 
 
 def aborted_offsets(data: bytes) -> set[int]:
-    """Return the offsets of records that were aborted, or whose transaction is not at its end."""
+    """Return the offsets of records that were aborted."""
     pending: dict[int, set[int]] = {}
     aborted: set[int] = set()
     for each in RecordBatches(data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -158,3 +159,45 @@ def test_the_configuration_may_change_between_starts() -> None:
     log = open_log(disk, replace(SMALL, segment_bytes=200, segment_index_bytes=24))
     assert content(log) == expected
     filled(log, 3, size=1)
+
+
+def cut_short(left: int, keep: int, mutant: bool) -> tuple[bytes, int]:
+    """Truncate a log, and crash at an operation; return what is recovered, and the rest of `left`.
+
+    keep: how many of the changes of names that are not durable survive.
+    """
+    disk = written()
+    log = open_log(disk)
+    log.flush(TIME)
+    if mutant:
+        original = log._remove
+        log._remove = lambda segments, now: original(segments[::-1], now)  # type: ignore[method-assign]
+
+    def fault(operation: str, path: str) -> float:
+        nonlocal left
+        left -= operation not in ("read", "size", "list")
+        if left < 0:
+            raise OSError(5, operation, path)
+        return 0
+
+    disk.fault = fault
+    with suppress(OSError):
+        log.truncate(7, TIME)
+    disk.fault = None
+    disk.crash(lambda count: min(keep, count - 1))
+    return content(open_log(disk)), left
+
+
+@pytest.mark.parametrize("mutant", [False, True], ids=["", "removed from the first on"])
+def test_a_crash_at_any_operation_of_a_truncation(mutant: bool) -> None:
+    """The log is a prefix of what was written, at any operation; not so in another order."""
+    whole = content(open_log(written()))
+    lost = 0
+    for at in range(1000):
+        for keep in (0, 2, 1000):
+            found, left = cut_short(at, keep, mutant)
+            lost += not whole.startswith(found)
+        if left >= 0:
+            break
+    assert at > 20
+    assert bool(lost) is mutant
