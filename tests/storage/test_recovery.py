@@ -171,7 +171,7 @@ def cut_short(left: int, keep: int, mutant: bool) -> tuple[bytes, int]:
     log.flush(TIME)
     if mutant:
         original = log._remove
-        log._remove = lambda segments, now: original(segments[::-1], now)  # type: ignore[method-assign]
+        log._remove = lambda segments, now_ms: original(segments[::-1], now_ms)  # type: ignore[method-assign]
 
     def fault(operation: str, path: str) -> float:
         nonlocal left
