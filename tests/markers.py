@@ -7,6 +7,7 @@ from what its author remembered; a test that is not marked `java` or `spark` and
     spark   a Spark session or cluster (which starts Java, too)
     peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
     builds  builds packages, or starts many processes with Java: `make builds`, not `make test`
+    simulation  runs hundreds of seeds of a simulation: `make simulation`, not `make test`
     slow    takes seconds of CPU time: SLOW; or nine in ten tests of every message: SAMPLED
 """
 
@@ -115,6 +116,10 @@ SLOW: Final = (
     "reference/test_explain.py::test_frames_are_explained_whole",
     "spark/splitting",
     "sql/test_needs.py",
+    "storage/test_killed.py",
+    "storage/test_recovery.py::test_a_torn_tail_is_cut_at_every_byte",
+    "storage/test_simulation.py",
+    "storage/test_unified_log.py::test_it_does_what_the_log_in_memory_does",
     "test_benchmarks.py",
     "test_examples.py",
     "test_guide.py",
@@ -143,6 +148,8 @@ BUILDS: Final = (
 """Files and functions of tests that take ten seconds or more for a build, or for processes that
 they start one after the other.
 """
+SIMULATION: Final = ("storage/test_simulation_seeds.py",)
+"""Files of tests that run a simulation for hundreds of seeds."""
 SAMPLED: Final = (
     "codegen/test_facts.py",
     "codegen/test_json_schema.py",
@@ -192,6 +199,7 @@ def marks_of_file(path: Path) -> frozenset[str]:
         "builds": _in(here, BUILDS),
         "slow": _in(here, SLOW),
         "sampled": _in(here, SAMPLED),
+        "simulation": _in(here, SIMULATION),
     }
     return frozenset(name for name, holds in found.items() if holds)
 

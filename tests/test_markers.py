@@ -32,6 +32,7 @@ def test_every_place_named_exists() -> None:
         markers.NO_SPARK_FOLDERS,
         markers.PEERS_FOLDERS,
         markers.SAMPLED,
+        markers.SIMULATION,
     ):
         for place in places:
             file, _, name = place.partition("::")

@@ -8,8 +8,8 @@ Law: entries are read one by one; a wrong checksum is reported at the end.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from io import SEEK_END
 from struct import Struct
 from typing import BinaryIO, Final, NamedTuple
 
@@ -44,7 +44,8 @@ def read_producer_snapshot(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[ProducerState | Finding]:
     """Read a .snapshot."""
-    size = os.fstat(stream.fileno()).st_size
+    size = stream.seek(0, SEEK_END)
+    stream.seek(0)
     first = HEAD.size + COUNT.size
     head = stream.read(first)
     if len(head) < first:

@@ -1,0 +1,63 @@
+"""The log directories of a broker: logs of partitions on a disk, in Kafka's file formats.
+
+Law: what is flushed survives a crash, and nothing incomplete does; time and ids come in as
+arguments. Errors of a disk take a log directory offline, not the broker.
+
+    LogManager -> log directories -> UnifiedLog -> LogSegment -> Disk: FileDisk or MemoryDisk
+"""
+
+from .appending import LogAppendInfo
+from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
+from .config import LogConfig
+from .directory_logs import Recovered
+from .disks.disk import Disk
+from .disks.files import FileDisk
+from .disks.memory import MemoryDisk
+from .epochs import EpochEnd
+from .errors import (
+    AppendRejected,
+    CorruptFile,
+    KafkaStorageError,
+    OffsetOutOfRange,
+    StorageError,
+)
+from .formats import EpochEntry, MetaProperties
+from .indexes import AbortedTxn
+from .loader import LogCheckpoint
+from .log_manager import LogManager, LogManagerConfig
+from .lookup import FoundOffset, find_offset
+from .names import TopicPartition
+from .producer_entry import AppendOrigin
+from .retention import delete_old_segments
+from .unified_log import UnifiedLog
+
+__all__ = [
+    "AbortedTxn",
+    "AppendOrigin",
+    "AppendRejected",
+    "CorruptFile",
+    "Disk",
+    "EpochEnd",
+    "EpochEntry",
+    "FileDisk",
+    "FoundOffset",
+    "KafkaStorageError",
+    "LogAppendInfo",
+    "LogCheckpoint",
+    "LogConfig",
+    "LogManager",
+    "LogManagerConfig",
+    "LogToClean",
+    "MemoryDisk",
+    "MetaProperties",
+    "OffsetOutOfRange",
+    "Recovered",
+    "StorageError",
+    "TopicPartition",
+    "UnifiedLog",
+    "compact",
+    "delete_old_segments",
+    "filthiest",
+    "find_offset",
+    "log_to_clean",
+]

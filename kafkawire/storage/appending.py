@@ -1,0 +1,54 @@
+"""Checks batches that are to be appended, as far as a log itself must.
+
+Law: batches are complete, fit into a segment, and their offsets follow the log end; those of a
+leader were validated, those of another broker have their checksums verified.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import WireError
+from ..protocol import ErrorCode
+from ..records import Batch, RecordBatches
+from .errors import AppendRejected
+from .producer_entry import AppendOrigin, BatchMetadata
+
+
+class LogAppendInfo(NamedTuple):
+    """What was appended. duplicate: the earlier batch, if there was one and nothing was done."""
+
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    duplicate: BatchMetadata | None = None
+
+
+def checked(records: bytes, end: int, segment_bytes: int, origin: AppendOrigin) -> list[Batch]:
+    """Read the headers of batches and check their sizes and offsets.
+
+    end: the log end offset. Raises AppendRejected.
+    """
+    if len(records) > segment_bytes:
+        raise AppendRejected(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{len(records)} bytes, segment.bytes is {segment_bytes}",
+        )
+    try:
+        read = RecordBatches(records)
+        batches = list(read)
+        if origin is AppendOrigin.REPLICATION:
+            for batch in batches:
+                batch.verify()
+    except WireError as error:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    if not batches or read.cut_tail:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, "incomplete record batch")
+    for batch in batches:
+        if not end <= batch.base_offset <= batch.last_offset:
+            raise AppendRejected(
+                ErrorCode.INVALID_RECORD,
+                f"offsets {batch.base_offset} to {batch.last_offset}, the log ends at {end}",
+            )
+        end = batch.last_offset + 1
+    return batches

@@ -1,0 +1,1 @@
+"""Compaction: which logs and batches, and what is retained of them."""

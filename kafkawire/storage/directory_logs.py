@@ -1,0 +1,196 @@
+"""The logs in one log directory, and the directory's own files.
+
+meta.properties  *-offset-checkpoint  .kafka_cleanshutdown  topic-0/  topic-1.<id>-delete/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from . import names
+from .config import LogConfig
+from .disks.log_directory import LogDirectory
+from .errors import CorruptFile, KafkaStorageError
+from .formats import (
+    MetaProperties,
+    read_meta_properties,
+    read_offset_checkpoint,
+    read_partition_metadata_file,
+    take_clean_shutdown,
+    write_clean_shutdown,
+    write_meta_properties,
+    write_offset_checkpoint,
+    write_partition_metadata_file,
+)
+from .loader import LogCheckpoint
+from .names import TopicPartition
+from .segments import PendingDeletions
+from .unified_log import UnifiedLog
+
+LONGEST_NAME: Final = 255
+NO_OFFSETS: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
+
+
+class Recovered(NamedTuple):
+    """A log that was loaded. truncated_bytes: what recovery cut from it."""
+
+    partition: TopicPartition
+    directory: str
+    clean_shutdown: bool
+    log_end_offset: int
+    truncated_bytes: int
+
+
+class DirectoryLogs:
+    """The logs in a directory. cleaned: up to where each is compacted."""
+
+    def __init__(self, disk: LogDirectory) -> None:
+        self.disk = disk
+        self.logs: dict[TopicPartition, UnifiedLog] = {}
+        self.topic_ids: dict[TopicPartition, bytes] = {}
+        self.cleaned: dict[TopicPartition, int] = {}
+        self.directory_id: bytes | None = None
+        self.broker_epoch: int | None = None
+        """That of the last clean shutdown."""
+        self.deletions = PendingDeletions(disk)
+
+    @property
+    def name(self) -> str:
+        return self.disk.name
+
+    @property
+    def offline(self) -> str | None:
+        return self.disk.offline
+
+    def check(self) -> None:
+        """Raise KafkaStorageError if the directory is offline."""
+        if self.disk.offline is not None:
+            raise KafkaStorageError(self.name, self.disk.offline)
+
+    def identify(self, cluster_id: str, node_id: int, new_uuid: Callable[[], bytes]) -> None:
+        """Check whose directory it is; write meta.properties if it is new."""
+        found = read_meta_properties(self.disk)
+        if found is None:
+            found = MetaProperties(cluster_id, node_id, new_uuid())
+            write_meta_properties(self.disk, found)
+        if found[:2] != (cluster_id, node_id):
+            raise CorruptFile(
+                f"{self.name}/{names.META_PROPERTIES}",
+                f"is of node {found.node_id} in cluster {found.cluster_id!r}, "
+                f"not of node {node_id} in cluster {cluster_id!r}",
+            )
+        self.directory_id = found.directory_id
+
+    def load(self, config_of: Callable[[str], LogConfig], now_ms: int) -> list[Recovered]:
+        """Load all logs, and delete what is left of deleted ones."""
+        self.broker_epoch = take_clean_shutdown(self.disk)
+        clean = self.broker_epoch is not None
+        points = read_offset_checkpoint(self.disk, names.RECOVERY_POINTS)
+        starts = read_offset_checkpoint(self.disk, names.LOG_START_OFFSETS)
+        watermarks = read_offset_checkpoint(self.disk, names.HIGH_WATERMARKS)
+        self.cleaned = read_offset_checkpoint(self.disk, names.CLEANER_OFFSETS)
+        recovered = []
+        for folder in self.disk.list(""):
+            if not self.disk.is_directory(folder):
+                continue
+            if folder.endswith(names.DELETE_DIRECTORY):
+                self.deletions.add(folder, now_ms)
+                continue
+            key = names.partition_of(folder)
+            if key is None:
+                continue
+            checkpoint = LogCheckpoint(points.get(key, 0), starts.get(key, 0), clean)
+            log = self._open(key, config_of(key.topic), checkpoint, now_ms)
+            log.update_high_watermark(watermarks.get(key, log.log_start_offset))
+            recovered.append(
+                Recovered(key, self.name, clean, log.log_end_offset, log.truncated_bytes)
+            )
+        self.write_recovery_points()
+        return recovered
+
+    def _open(
+        self, key: TopicPartition, config: LogConfig, checkpoint: LogCheckpoint, now_ms: int
+    ) -> UnifiedLog:
+        log = UnifiedLog(
+            self.disk,
+            key,
+            config,
+            now_ms=now_ms,
+            checkpoint=checkpoint,
+            deletions=self.deletions,
+        )
+        self.logs[key] = log
+        topic_id = read_partition_metadata_file(self.disk, str(key))
+        if topic_id is not None:
+            self.topic_ids[key] = topic_id
+        return log
+
+    def create(
+        self, key: TopicPartition, config: LogConfig, now_ms: int, topic_id: bytes | None
+    ) -> UnifiedLog:
+        """Create a log; its directory is durable."""
+        if names.partition_of(str(key)) != key:
+            raise ValueError(f"invalid topic name {key.topic!r}")
+        self.disk.make_directory(str(key))
+        if topic_id is not None:
+            write_partition_metadata_file(self.disk, str(key), topic_id)
+        self.disk.fsync_directory("")
+        return self._open(key, config, LogCheckpoint(), now_ms)
+
+    def delete(self, key: TopicPartition, unique: str, now_ms: int) -> None:
+        """Rename a log's directory; its files are deleted later.
+
+        The checkpoints forget it first: a new log of that name must not be taken for it.
+        """
+        log = self.logs.pop(key)
+        self.topic_ids.pop(key, None)
+        self.write_recovery_points()
+        self.write_start_offsets()
+        self.write_high_watermarks()
+        if self.cleaned.pop(key, None) is not None:
+            write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)
+        end = f".{unique}{names.DELETE_DIRECTORY}"
+        renamed = str(key)[: LONGEST_NAME - len(end)] + end
+        self.disk.rename(str(key), renamed)
+        self.disk.fsync_directory("")
+        self.deletions.add(renamed, now_ms + log.config.file_delete_delay_ms)
+
+    def close(self, now_ms: int, broker_epoch: int) -> None:
+        """Close all logs and mark the shutdown as clean."""
+        for log in self.logs.values():
+            log.close(now_ms)
+        self.write_recovery_points()
+        self.write_start_offsets()
+        self.write_high_watermarks()
+        write_clean_shutdown(self.disk, broker_epoch)
+
+    # -- checkpoints
+
+    def write_recovery_points(self) -> None:
+        """Write up to where each log is durable."""
+        points = {key: log.recovery_point for key, log in self.logs.items()}
+        write_offset_checkpoint(self.disk, names.RECOVERY_POINTS, points)
+
+    def write_start_offsets(self, coming: Mapping[TopicPartition, int] = NO_OFFSETS) -> None:
+        """Write where each log starts, if that is not where its first segment does.
+
+        coming: log start offsets that are about to be set.
+        """
+        starts = {}
+        for key, log in self.logs.items():
+            start = coming.get(key, log.log_start_offset)
+            if start > log.segments.first.base_offset:
+                starts[key] = start
+        write_offset_checkpoint(self.disk, names.LOG_START_OFFSETS, starts)
+
+    def write_high_watermarks(self) -> None:
+        """Write the high watermark of each log."""
+        watermarks = {key: log.high_watermark for key, log in self.logs.items()}
+        write_offset_checkpoint(self.disk, names.HIGH_WATERMARKS, watermarks)
+
+    def write_cleaned(self, key: TopicPartition, offset: int) -> None:
+        """Write up to where a log is compacted."""
+        self.cleaned[key] = offset
+        write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)

@@ -1,0 +1,1 @@
+"""Disks: files of the operating system, and memory that can crash; log directories on them."""

@@ -1,0 +1,247 @@
+"""A disk in memory that can crash, fill up and fail.
+
+Law: a crash keeps what was made durable. Of the rest it keeps, by the random function: of a file's
+bytes all, none, a prefix, or a prefix and zeros; of the changes of names in a directory a prefix.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from typing import Final, final
+
+from .disk import parent
+
+Choose = Callable[[int], int]
+"""Returns a random number below its argument."""
+Fault = Callable[[str, str], float]
+"""Called with the name of an operation and its path, before it is carried out: returns how many
+seconds it takes; raises OSError for one that fails.
+"""
+NONE, ALL, PREFIX, ZEROS = range(4)
+"""What a crash keeps of bytes that are not durable."""
+LOSSES: Final = 4
+
+
+@final
+class _File:
+    """A file. synced: bytes that are durable; before: the durable content before a truncation."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.synced = 0
+        self.before: bytes | None = None
+        self.modified_ms = 0
+
+    def crashed(self, choose: Choose) -> None:
+        if self.before is not None and choose(2) == 0:
+            self.data = bytearray(self.before)
+        else:
+            size = len(self.data)
+            loss = choose(LOSSES)
+            if size > self.synced and loss != ALL:
+                kept = self.synced if loss == NONE else self.synced + choose(size - self.synced)
+                del self.data[kept:]
+                if loss == ZEROS:
+                    self.data.extend(bytes(size - kept))
+        self.sync()
+
+    def sync(self) -> None:
+        self.synced = len(self.data)
+        self.before = None
+
+
+@final
+class _Directory:
+    """A directory. pending: changes of names that are not durable; None removes a name."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, _File | _Directory] = {}
+        self.durable: dict[str, _File | _Directory] = {}
+        self.pending: list[dict[str, _File | _Directory | None]] = []
+
+    def change(self, changes: dict[str, _File | _Directory | None]) -> None:
+        _apply(self.entries, changes)
+        self.pending.append(changes)
+
+    def sync(self) -> None:
+        for changes in self.pending:
+            _apply(self.durable, changes)
+        self.pending.clear()
+
+    def crashed(self, choose: Choose) -> None:
+        del self.pending[choose(len(self.pending) + 1) :]
+        self.sync()
+        self.entries = dict(self.durable)
+        for node in self.entries.values():
+            node.crashed(choose)
+
+
+def _apply(
+    entries: dict[str, _File | _Directory], changes: dict[str, _File | _Directory | None]
+) -> None:
+    for name, node in changes.items():
+        if node is None:
+            entries.pop(name, None)
+        else:
+            entries[name] = node
+
+
+@final
+class MemoryDisk:
+    """A disk in memory.
+
+    capacity: how many bytes files may have together; then appends write what fits, and fail with
+        ENOSPC. fault: may fail or slow down any operation; `elapsed_s` is the sum of its delays.
+    wall_ms: the clock of the times at which files change.
+    """
+
+    def __init__(
+        self, *, capacity: int | None = None, wall_ms: Callable[[], int] = lambda: 0
+    ) -> None:
+        self.capacity = capacity
+        self.fault: Fault | None = None
+        self.elapsed_s = 0.0
+        self._wall_ms = wall_ms
+        self._most_used = 0
+        """At least `used`: counted again only when it reaches the capacity."""
+        self._root = _Directory()
+
+    def crash(self, choose: Choose) -> None:
+        """Lose what is not durable."""
+        self._root.crashed(choose)
+
+    @property
+    def used(self) -> int:
+        """The bytes of all files."""
+        return sum(len(each.data) for each in _files(self._root))
+
+    def append(self, path: str, data: bytes) -> None:
+        self._before("append", path)
+        file = self._find(path)
+        if file is None:
+            file = _File()
+            self._directory(parent(path), path).change({_name(path): file})
+        if isinstance(file, _Directory):
+            raise _error(errno.EISDIR, path)
+        file.modified_ms = self._wall_ms()
+        self._most_used += len(data)
+        if self.capacity is not None and self._most_used > self.capacity:
+            free = max(0, self.capacity - self.used)
+            self._most_used = self.used + min(len(data), free)
+            if len(data) > free:
+                file.data += data[:free]
+                raise _error(errno.ENOSPC, path)
+        file.data += data
+
+    def read(self, path: str, position: int, size: int) -> bytes:
+        self._before("read", path)
+        return bytes(self._file(path).data[position : position + size])
+
+    def truncate(self, path: str, size: int) -> None:
+        self._before("truncate", path)
+        file = self._file(path)
+        if size < file.synced:
+            if file.before is None:
+                file.before = bytes(file.data[: file.synced])
+            file.synced = size
+        del file.data[size:]
+        file.modified_ms = self._wall_ms()
+
+    def fsync(self, path: str) -> None:
+        self._before("fsync", path)
+        self._file(path).sync()
+
+    def fsync_directory(self, path: str) -> None:
+        self._before("fsync_directory", path)
+        self._directory(path, path).sync()
+
+    def size(self, path: str) -> int:
+        self._before("size", path)
+        return len(self._file(path).data)
+
+    def modified_ms(self, path: str) -> int:
+        return self._file(path).modified_ms
+
+    def exists(self, path: str) -> bool:
+        return self._find(path) is not None
+
+    def is_directory(self, path: str) -> bool:
+        return isinstance(self._find(path), _Directory)
+
+    def list(self, path: str) -> list[str]:
+        self._before("list", path)
+        return sorted(self._directory(path, path).entries)
+
+    def make_directory(self, path: str) -> None:
+        self._before("make_directory", path)
+        if path and self._find(path) is None:
+            if self._find(parent(path)) is None:
+                self.make_directory(parent(path))
+            self._directory(parent(path), path).change({_name(path): _Directory()})
+
+    def rename(self, old: str, new: str) -> None:
+        self._before("rename", old)
+        node = self._find(old)
+        if node is None:
+            raise _error(errno.ENOENT, old)
+        target = self._find(new)
+        if isinstance(target, _Directory) and target.entries:
+            raise _error(errno.ENOTEMPTY, new)
+        source = self._directory(parent(old), old)
+        destination = self._directory(parent(new), new)
+        if source is destination:
+            source.change({_name(old): None, _name(new): node})
+        else:
+            destination.change({_name(new): node})
+            source.change({_name(old): None})
+
+    def delete(self, path: str) -> None:
+        self._before("delete", path)
+        node = self._find(path)
+        if node is None:
+            raise _error(errno.ENOENT, path)
+        if isinstance(node, _Directory) and node.entries:
+            raise _error(errno.ENOTEMPTY, path)
+        self._directory(parent(path), path).change({_name(path): None})
+
+    def _before(self, operation: str, path: str) -> None:
+        if self.fault is not None:
+            self.elapsed_s += self.fault(operation, path)
+
+    def _find(self, path: str) -> _File | _Directory | None:
+        node: _File | _Directory | None = self._root
+        for name in path.split("/") if path else ():
+            if not isinstance(node, _Directory):
+                return None
+            node = node.entries.get(name)
+        return node
+
+    def _file(self, path: str) -> _File:
+        found = self._find(path)
+        if not isinstance(found, _File):
+            raise _error(errno.ENOENT if found is None else errno.EISDIR, path)
+        return found
+
+    def _directory(self, path: str, wanted: str) -> _Directory:
+        found = self._find(path)
+        if not isinstance(found, _Directory):
+            raise _error(errno.ENOENT if found is None else errno.ENOTDIR, wanted)
+        return found
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _error(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)
+
+
+def _files(directory: _Directory) -> Iterator[_File]:
+    for node in directory.entries.values():
+        if isinstance(node, _File):
+            yield node
+        else:
+            yield from _files(node)

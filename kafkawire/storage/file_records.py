@@ -1,0 +1,104 @@
+"""A file of record batches: appended, read from a position on, cut.
+
+Law: one chunk is in memory at a time, or one batch. Where no complete batch begins, reading raises
+CorruptFile, which names the position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ..errors import WireError
+from ..records import Batch
+from ..records.batch import HEADER_BYTES
+from ..records.batches import SMALLEST_LENGTH
+from ..records.legacy import LOG_OVERHEAD
+from .disks.disk import Disk
+from .errors import CorruptFile
+
+LENGTH: Final = Struct(">i")
+CHUNK: Final = 1 << 16
+"""Bytes that are read at a time."""
+
+
+class StoredBatch(NamedTuple):
+    """A batch in a segment. batch: with its records, or only its header."""
+
+    position: int
+    size: int
+    batch: Batch
+
+
+class FileRecords:
+    """The batches in a file."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self.path = path
+        self.size = disk.size(path) if disk.exists(path) else 0
+        self._disk = disk
+
+    def append(self, data: bytes) -> None:
+        """Append batches."""
+        self._disk.append(self.path, data)
+        self.size += len(data)
+
+    def truncate(self, size: int) -> None:
+        """Cut the file."""
+        self._disk.truncate(self.path, size)
+        self.size = size
+
+    def headers(self, position: int = 0) -> Iterator[StoredBatch]:
+        """Yield the headers of batches from a position on. Raises CorruptFile."""
+        chunk, at = b"", 0
+        while position < self.size:
+            if position + HEADER_BYTES > at + len(chunk):
+                at = position
+                chunk = self._disk.read(self.path, at, min(CHUNK, self.size - at))
+            yield self._stored(chunk, position - at, position, whole=False)
+            position += LENGTH.unpack_from(chunk, position - at + 8)[0] + LOG_OVERHEAD
+
+    def batches(self, position: int = 0) -> Iterator[StoredBatch]:
+        """Yield whole batches from a position on. Raises CorruptFile."""
+        chunk, at = b"", 0
+        while position < self.size:
+            start = position - at
+            need = _size(chunk, start) if len(chunk) >= start + LOG_OVERHEAD else CHUNK
+            if start + need > len(chunk):
+                at = position
+                head = self._disk.read(self.path, at, LOG_OVERHEAD)
+                need = max(CHUNK, _size(head, 0) if len(head) == LOG_OVERHEAD else 0)
+                chunk = self._disk.read(self.path, at, min(need, self.size - at))
+            stored = self._stored(chunk, position - at, position, whole=True)
+            yield stored
+            position += stored.size
+
+    def _stored(self, chunk: bytes, start: int, position: int, *, whole: bool) -> StoredBatch:
+        if len(chunk) - start < LOG_OVERHEAD + SMALLEST_LENGTH:
+            raise CorruptFile(self.path, f"incomplete batch at byte {position}")
+        size = _size(chunk, start)
+        if size < LOG_OVERHEAD + SMALLEST_LENGTH or position + size > self.size:
+            raise CorruptFile(self.path, f"invalid or incomplete batch at byte {position}")
+        try:
+            end = start + size if whole else min(start + size, len(chunk))
+            return StoredBatch(position, size, Batch(chunk, start, end))
+        except WireError as error:
+            raise CorruptFile(self.path, f"batch at byte {position}: {error}") from None
+
+    def read(self, position: int, end: int, max_bytes: int) -> bytes:
+        """Read whole batches between two positions where batches begin, up to a size."""
+        data = self._disk.read(self.path, position, min(max_bytes, end - position))
+        whole = 0
+        while len(data) - whole >= LOG_OVERHEAD:
+            size = _size(data, whole)
+            if size < LOG_OVERHEAD + SMALLEST_LENGTH:
+                raise CorruptFile(self.path, f"invalid batch at byte {position + whole}")
+            if whole + size > len(data):
+                break
+            whole += size
+        return data[:whole]
+
+
+def _size(data: bytes, start: int) -> int:
+    return int(LENGTH.unpack_from(data, start + 8)[0]) + LOG_OVERHEAD

@@ -1,0 +1,277 @@
+"""The logs of a broker in its log directories.
+
+Law: a new log goes to the directory with the fewest. A directory that fails takes its logs offline,
+not the broker. What a checkpoint says may be too low after a crash, never too high: it is written
+before a log is cut or deleted.
+
+    start -> get_or_create, append, truncate, delete ... -> shutdown
+    next_deadline / advance: flush by time, checkpoints, retention, compaction, late deletions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple
+
+from .compaction.cleaner_manager import compact, filthiest
+from .config import MAX_INT64, LogConfig
+from .directory_logs import DirectoryLogs, Recovered
+from .disks.disk import Disk
+from .disks.log_directory import LogDirectory
+from .errors import KafkaStorageError, StorageError
+from .names import TopicPartition
+from .retention import delete_old_segments
+from .unified_log import UnifiedLog
+
+
+class Task(Enum):
+    """What is done again and again."""
+
+    FLUSH = "flush"
+    CHECKPOINT_RECOVERY_POINTS = "recovery points"
+    CHECKPOINT_START_OFFSETS = "log start offsets"
+    CHECKPOINT_HIGH_WATERMARKS = "high watermarks"
+    RETENTION = "retention"
+    COMPACTION = "compaction"
+    EXPIRE_PRODUCERS = "producers"
+
+
+@dataclass(frozen=True, slots=True)
+class LogManagerConfig:
+    """The configs of a broker that concern its logs; times in ms.
+
+    topic: the defaults of topics.
+    """
+
+    cluster_id: str
+    node_id: int
+    topic: LogConfig = field(default_factory=LogConfig)
+    flush_scheduler_interval_ms: int = MAX_INT64
+    flush_offset_checkpoint_interval_ms: int = 60_000
+    flush_start_offset_checkpoint_interval_ms: int = 60_000
+    high_watermark_checkpoint_interval_ms: int = 5_000
+    retention_check_interval_ms: int = 300_000
+    cleaner_backoff_ms: int = 15_000
+    producer_id_expiration_ms: int = 86_400_000
+    producer_id_expiration_check_interval_ms: int = 600_000
+
+    @property
+    def intervals(self) -> dict[Task, int]:
+        """Task -> its interval."""
+        return {
+            Task.FLUSH: self.flush_scheduler_interval_ms,
+            Task.CHECKPOINT_RECOVERY_POINTS: self.flush_offset_checkpoint_interval_ms,
+            Task.CHECKPOINT_START_OFFSETS: self.flush_start_offset_checkpoint_interval_ms,
+            Task.CHECKPOINT_HIGH_WATERMARKS: self.high_watermark_checkpoint_interval_ms,
+            Task.RETENTION: self.retention_check_interval_ms,
+            Task.COMPACTION: self.cleaner_backoff_ms,
+            Task.EXPIRE_PRODUCERS: self.producer_id_expiration_check_interval_ms,
+        }
+
+
+class _Place(NamedTuple):
+    """A log and the directory that has it."""
+
+    directory: DirectoryLogs
+    log: UnifiedLog
+
+
+class LogManager:
+    """The logs of a broker. disks: name of a log directory -> its disk."""
+
+    def __init__(
+        self, disks: Mapping[str, Disk], config: LogManagerConfig, new_uuid: Callable[[], bytes]
+    ) -> None:
+        self.config = config
+        self._new_uuid = new_uuid
+        self._directories = [
+            DirectoryLogs(LogDirectory(name, disk)) for name, disk in disks.items()
+        ]
+        self._places: dict[TopicPartition, _Place] = {}
+        self._topic_configs: dict[str, LogConfig] = {}
+        self._due_ms: dict[Task, int] = {}
+        self._tasks: Final[dict[Task, Callable[[DirectoryLogs, int], None]]] = {
+            Task.FLUSH: self._flush,
+            Task.CHECKPOINT_RECOVERY_POINTS: lambda logs, _now: logs.write_recovery_points(),
+            Task.CHECKPOINT_START_OFFSETS: lambda logs, _now: logs.write_start_offsets(),
+            Task.CHECKPOINT_HIGH_WATERMARKS: lambda logs, _now: logs.write_high_watermarks(),
+            Task.RETENTION: self._retain,
+            Task.COMPACTION: self._compact,
+            Task.EXPIRE_PRODUCERS: self._expire_producers,
+        }
+
+    def start(
+        self, now_ms: int, topic_configs: Mapping[str, LogConfig] | None = None
+    ) -> list[Recovered]:
+        """Load all logs; return what was recovered."""
+        self._topic_configs = dict(topic_configs or {})
+        recovered: list[Recovered] = []
+        for directory in self._directories:
+            with self._going_on(directory):
+                directory.identify(self.config.cluster_id, self.config.node_id, self._new_uuid)
+                recovered += directory.load(self._config_of, now_ms)
+        for directory in self._online:
+            for partition, log in directory.logs.items():
+                self._add(partition, directory, log)
+        for task, interval in self.config.intervals.items():
+            self._due_ms[task] = now_ms + interval
+        return recovered
+
+    def _add(self, partition: TopicPartition, directory: DirectoryLogs, log: UnifiedLog) -> None:
+        known = self._places.get(partition)
+        if known is not None:
+            raise StorageError(
+                f"{partition} is in {known.directory.name!r} and in {directory.name!r}"
+            )
+        self._places[partition] = _Place(directory, log)
+
+    # -- logs
+
+    @property
+    def _online(self) -> list[DirectoryLogs]:
+        return [each for each in self._directories if not each.offline]
+
+    @property
+    def offline_directories(self) -> dict[str, str]:
+        """Name of each offline directory -> the reason."""
+        return {each.name: each.offline for each in self._directories if each.offline}
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions whose logs are online."""
+        return [key for key, place in self._places.items() if not place.directory.offline]
+
+    def log(self, partition: TopicPartition) -> UnifiedLog | None:
+        """Return a log; None if there is none. Raises KafkaStorageError if it is offline."""
+        place = self._places.get(partition)
+        if place is None:
+            return None
+        place.directory.check()
+        return place.log
+
+    def get_or_create(
+        self,
+        partition: TopicPartition,
+        now_ms: int,
+        topic_id: bytes | None = None,
+        *,
+        is_new: bool = True,
+    ) -> UnifiedLog:
+        """Return a log, created in the directory with the fewest.
+
+        is_new: False if it may be on an offline directory; then it is not created.
+        """
+        log = self.log(partition)
+        if log is not None:
+            return log
+        online = self._online
+        if not online or (not is_new and len(online) < len(self._directories)):
+            name, reason = next(iter(self.offline_directories.items()), ("", "no log directory"))
+            raise KafkaStorageError(name, reason)
+        directory = min(online, key=lambda each: len(each.logs))
+        log = directory.create(partition, self._config_of(partition.topic), now_ms, topic_id)
+        self._places[partition] = _Place(directory, log)
+        return log
+
+    def delete(self, partition: TopicPartition, now_ms: int) -> None:
+        """Take a log out of its directory at once, and delete its files later."""
+        place = self._places.pop(partition)
+        place.directory.check()
+        place.directory.delete(partition, self._new_uuid().hex(), now_ms)
+
+    def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> bool:
+        """Truncate a log, with the checkpoints that must not be above its end."""
+        place = self._places[partition]
+        if offset < place.log.recovery_point:
+            place.log.recovery_point = offset
+            place.directory.write_recovery_points()
+        start = place.log.log_start_offset
+        truncated = place.log.truncate(offset, now_ms)
+        if place.log.log_start_offset < start:
+            place.directory.write_start_offsets()
+        return truncated
+
+    def delete_records(self, partition: TopicPartition, offset: int) -> None:
+        """Move a log's start offset, which does not go back after a crash.
+
+        Raises OffsetOutOfRange if the offset is beyond the log.
+        """
+        place = self._places[partition]
+        log = place.log
+        if log.log_start_offset < offset <= log.log_end_offset:
+            place.directory.write_start_offsets({partition: offset})
+        log.delete_before(offset)
+
+    def update_config(self, topic: str, config: LogConfig | None) -> None:
+        """Change the configuration of a topic; None is the broker's default."""
+        if config is None:
+            self._topic_configs.pop(topic, None)
+        else:
+            self._topic_configs[topic] = config
+        for partition, place in self._places.items():
+            if partition.topic == topic:
+                place.log.config = self._config_of(topic)
+
+    def _config_of(self, topic: str) -> LogConfig:
+        return self._topic_configs.get(topic, self.config.topic)
+
+    # -- time
+
+    def next_deadline(self) -> int | None:
+        """Return when to call `advance`, in milliseconds."""
+        pending = [each.deletions.next_ms for each in self._online]
+        return min(
+            [*self._due_ms.values(), *(each for each in pending if each is not None)], default=None
+        )
+
+    def advance(self, now_ms: int) -> None:
+        """Do what is due. A directory that fails goes offline."""
+        due = [task for task, when in self._due_ms.items() if when <= now_ms]
+        for task in due:
+            self._due_ms[task] = now_ms + self.config.intervals[task]
+        for directory in self._online:
+            with self._going_on(directory):
+                for task in due:
+                    self._tasks[task](directory, now_ms)
+                directory.deletions.run(now_ms)
+
+    def shutdown(self, now_ms: int, broker_epoch: int = -1) -> None:
+        """Close all logs; the next start needs no recovery."""
+        for directory in self._online:
+            with self._going_on(directory):
+                directory.close(now_ms, broker_epoch)
+
+    @contextmanager
+    def _going_on(self, directory: DirectoryLogs) -> Iterator[None]:
+        """Carry on with the other directories when one goes offline."""
+        try:
+            yield
+        except KafkaStorageError:
+            if not directory.offline:
+                raise
+
+    def _flush(self, directory: DirectoryLogs, now_ms: int) -> None:
+        for log in directory.logs.values():
+            if log.is_dirty and now_ms - log.last_flush_ms >= log.config.flush_ms:
+                log.flush(now_ms)
+
+    def _retain(self, directory: DirectoryLogs, now_ms: int) -> None:
+        for log in directory.logs.values():
+            delete_old_segments(log, now_ms)
+
+    def _compact(self, directory: DirectoryLogs, now_ms: int) -> None:
+        while True:
+            chosen = filthiest(directory.logs.values(), directory.cleaned, now_ms)
+            if chosen is None:
+                return
+            cleaned = compact(chosen, now_ms)
+            directory.write_cleaned(chosen.log.partition, cleaned.end_offset)
+            if cleaned.end_offset <= chosen.first_dirty:
+                return  # one batch has more keys than the map has room for
+
+    def _expire_producers(self, directory: DirectoryLogs, now_ms: int) -> None:
+        for log in directory.logs.values():
+            log.producers.remove_expired(now_ms, self.config.producer_id_expiration_ms)

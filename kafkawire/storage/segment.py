@@ -1,0 +1,282 @@
+"""A segment: the batches of a range of offsets, and their indexes.
+
+Law: batches are appended whole and in order of their offsets. What the indexes say can be rebuilt
+from the batches, which `recover` does; it cuts the file at the first invalid batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import WireError
+from ..records import Batch
+from ..records.record import NO_TIMESTAMP
+from .config import LogConfig
+from .disks.disk import Disk
+from .epochs import LeaderEpochFileCache
+from .errors import CorruptFile
+from .file_records import FileRecords, StoredBatch
+from .indexes import (
+    MAX_RELATIVE_OFFSET,
+    AbortedTxn,
+    OffsetIndex,
+    TimeIndex,
+    TimestampOffset,
+    TransactionIndex,
+)
+from .names import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name
+from .producer_entry import CompletedTxn
+from .producer_state import ProducerStateManager
+
+
+class LogSegment:
+    """One segment. suffix: of files that are not part of the log yet."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        folder: str,
+        base_offset: int,
+        config: LogConfig,
+        created_ms: int,
+        suffix: str = "",
+    ) -> None:
+        self.base_offset = base_offset
+        self.folder = folder
+        self.suffix = suffix
+        self.created_ms = created_ms
+        self._disk = disk
+        self._index_interval = config.index_interval_bytes
+        bound = config.segment_index_bytes
+        self.path = file_name(folder, base_offset, LOG + suffix)
+        self.records = FileRecords(disk, self.path)
+        self.offset_index = OffsetIndex(disk, folder, base_offset, bound, suffix)
+        self.time_index = TimeIndex(disk, folder, base_offset, bound, suffix)
+        self.transaction_index = TransactionIndex(disk, folder, base_offset, suffix)
+        self.max_timestamp = self.time_index.last
+        self._since_index = 0
+        self._first_timestamp: int | None = None
+        self.names_changed = False
+        """Whether files were created that are not durable in their directory."""
+
+    @classmethod
+    def create(
+        cls,
+        disk: Disk,
+        folder: str,
+        base_offset: int,
+        config: LogConfig,
+        created_ms: int,
+        suffix: str = "",
+    ) -> LogSegment:
+        """Create the files of an empty segment; what had their names is gone."""
+        for kind in (TRANSACTION_INDEX, TIME_INDEX, INDEX, LOG):
+            path = file_name(folder, base_offset, kind + suffix)
+            if disk.exists(path):
+                disk.delete(path)
+            if kind != TRANSACTION_INDEX:
+                disk.append(path, b"")
+        segment = cls(disk, folder, base_offset, config, created_ms, suffix)
+        segment.names_changed = True
+        return segment
+
+    @property
+    def size(self) -> int:
+        """The bytes of all batches."""
+        return self.records.size
+
+    # -- writing
+
+    def accepts(self, batch_bytes: int, last_offset: int, config: LogConfig) -> bool:
+        """Whether a batch fits into the segment and its indexes."""
+        return (
+            self.size + batch_bytes <= config.segment_bytes
+            and not self.offset_index.entries.is_full
+            and not self.time_index.entries.is_full
+            and last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+        )
+
+    def waited_ms(self, now_ms: int, timestamp: int) -> int:
+        """Return how long the segment is open, by timestamps if its batches have them."""
+        first = self.first_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    def append(self, data: bytes, batches: list[Batch]) -> None:
+        """Append batches in one write and, each `index.interval.bytes`, their index entries."""
+        position = self.size
+        self.records.append(data)
+        if position == 0:
+            self._first_timestamp = batches[0].max_timestamp
+        for batch in batches:
+            self._index(batch, position, batch.size)
+            position += batch.size
+
+    def _index(self, batch: Batch, position: int, size: int) -> None:
+        if batch.max_timestamp > self.max_timestamp.timestamp:
+            self.max_timestamp = TimestampOffset(batch.max_timestamp, batch.last_offset)
+        if self._since_index > self._index_interval:
+            self.offset_index.append(batch.last_offset, position)
+            self.time_index.maybe_append(*self.max_timestamp)
+            self._since_index = 0
+        self._since_index += size
+
+    def complete(self, completed: CompletedTxn, last_stable_offset: int) -> None:
+        """Add a transaction to the index, if it was aborted."""
+        if completed.aborted:
+            self.names_changed |= not self.transaction_index.entries.count
+            self.transaction_index.append(
+                AbortedTxn(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    last_stable_offset,
+                )
+            )
+
+    def seal(self) -> None:
+        """Index the largest timestamp: nothing is appended to the segment for now."""
+        if self.max_timestamp.timestamp >= 0:
+            self.time_index.maybe_append(*self.max_timestamp)
+
+    def flush(self) -> None:
+        """Make batches and indexes durable."""
+        self._disk.fsync(self.path)
+        self.offset_index.entries.flush()
+        self.time_index.entries.flush()
+        self.transaction_index.entries.flush()
+        if self.names_changed:
+            self._disk.fsync_directory(self.folder)
+            self.names_changed = False
+
+    def truncate(self, offset: int) -> int:
+        """Remove the batches from the one with an offset on; return how many bytes."""
+        found = self.locate(offset)
+        self.offset_index.truncate(offset)
+        self.time_index.truncate(offset)
+        self.transaction_index.truncate(offset)
+        if found is None:
+            return 0
+        removed = self.size - found.position
+        self._cut(found.position)
+        self._since_index = 0
+        self.max_timestamp = self.time_index.last
+        position = self.offset_index.lookup(self.max_timestamp.offset).position
+        for stored in self.headers(position):
+            self._latest(stored.batch)
+        return removed
+
+    def _cut(self, size: int) -> None:
+        self.records.truncate(size)
+        if size == 0:
+            self._first_timestamp = None
+
+    def _latest(self, batch: Batch) -> None:
+        if batch.max_timestamp > self.max_timestamp.timestamp:
+            self.max_timestamp = TimestampOffset(batch.max_timestamp, batch.last_offset)
+
+    # -- reading
+
+    def headers(self, position: int = 0) -> Iterator[StoredBatch]:
+        """Yield the headers of batches from a position on. Raises CorruptFile."""
+        return self.records.headers(position)
+
+    def batches(self, position: int = 0) -> Iterator[StoredBatch]:
+        """Yield whole batches from a position on. Raises CorruptFile."""
+        return self.records.batches(position)
+
+    def locate(self, offset: int) -> StoredBatch | None:
+        """Find the header of the first batch that ends at an offset or after it."""
+        for stored in self.headers(self.offset_index.lookup(offset).position):
+            if stored.batch.last_offset >= offset:
+                return stored
+        return None
+
+    def read(self, position: int, end: int, max_bytes: int) -> bytes:
+        """Read whole batches between two positions where batches begin, up to a size."""
+        return self.records.read(position, end, max_bytes)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last batch; that of the name if there is none."""
+        position = self.offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET).position
+        last = self.base_offset
+        for stored in self.headers(position):
+            last = stored.batch.last_offset + 1
+        return last
+
+    @property
+    def first_timestamp(self) -> int:
+        """The largest timestamp of the first batch; -1 for none."""
+        if self._first_timestamp is None:
+            first = next(self.headers(), None)
+            if first is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = first.batch.max_timestamp
+        return self._first_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """The largest timestamp; if batches have none, when the file was last changed."""
+        if self.max_timestamp.timestamp >= 0:
+            return self.max_timestamp.timestamp
+        return self._disk.modified_ms(self.path)
+
+    # -- recovery
+
+    def indexes_valid(self) -> bool:
+        """Whether there are indexes that can be those of the segment."""
+        return (
+            self._disk.exists(self.offset_index.entries.path)
+            and self._disk.exists(self.time_index.entries.path)
+            and self.offset_index.check(self.size)
+            and self.time_index.check(self.base_offset + MAX_RELATIVE_OFFSET)
+            and self.transaction_index.check()
+        )
+
+    def recover(self, producers: ProducerStateManager, epochs: LeaderEpochFileCache) -> int:
+        """Read all batches, rebuild the indexes, cut what is invalid; return its bytes.
+
+        producers: their state before the segment; it is updated, as are the leader epochs.
+        """
+        for index in (self.offset_index, self.time_index, self.transaction_index):
+            index.entries.keep(0)
+        self.max_timestamp = TimestampOffset(NO_TIMESTAMP, self.base_offset)
+        self._since_index = 0
+        self._first_timestamp = None
+        valid, next_offset = 0, self.base_offset
+        try:
+            for stored in self.batches():
+                batch = stored.batch
+                batch.verify()
+                if not next_offset <= batch.base_offset <= batch.last_offset:
+                    break
+                if batch.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+                    break
+                self._index(batch, stored.position, stored.size)
+                self._replay(batch, producers, epochs)
+                valid, next_offset = stored.position + stored.size, batch.last_offset + 1
+        except (CorruptFile, WireError):
+            pass  # a torn tail: cut below
+        removed = self.size - valid
+        self._cut(valid)
+        for index in (self.offset_index, self.time_index):
+            if not self._disk.exists(index.entries.path):
+                self._disk.append(index.entries.path, b"")
+        self.seal()
+        return removed
+
+    def _replay(
+        self, batch: Batch, producers: ProducerStateManager, epochs: LeaderEpochFileCache
+    ) -> None:
+        if batch.partition_leader_epoch > epochs.latest:
+            epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+        completed = producers.update(batch)
+        if completed is not None:
+            self.complete(completed, producers.last_stable_offset(completed))
+            producers.complete(completed)
+
+    def paths(self) -> list[str]:
+        """List the segment's files that exist, the batches first."""
+        names = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+        paths = [file_name(self.folder, self.base_offset, each + self.suffix) for each in names]
+        return [path for path in paths if self._disk.exists(path)]

@@ -1,0 +1,282 @@
+"""The logs of a broker: directories, checkpoints, failures, deletion, retention, configs."""
+
+from __future__ import annotations
+
+import errno
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkawire.storage import names
+from kafkawire.storage.config import LogConfig
+from kafkawire.storage.disks.files import FileDisk
+from kafkawire.storage.disks.memory import MemoryDisk
+from kafkawire.storage.errors import CorruptFile, KafkaStorageError, StorageError
+from kafkawire.storage.formats import read_offset_checkpoint
+from kafkawire.storage.log_manager import LogManager, LogManagerConfig
+from kafkawire.storage.names import TopicPartition, partition_of
+
+from .logs import ORDERS, SMALL, TIME, content, filled
+from .managers import started, uuids
+from .test_unified_log import producer, transaction
+
+MINUTE = 60_000
+
+
+def partitions(count: int) -> list[TopicPartition]:
+    return [TopicPartition("orders", n) for n in range(count)]
+
+
+def test_new_logs_go_to_the_directory_with_the_fewest() -> None:
+    disks = {"a": MemoryDisk(), "b": MemoryDisk()}
+    logs = started(disks)
+    for each in partitions(5):
+        logs.get_or_create(each, TIME)
+    assert [sum(map(disk.is_directory, disk.list(""))) for disk in disks.values()] == [3, 2]
+    logs.shutdown(TIME)
+    again = started(disks)
+    assert sorted(again.partitions) == partitions(5)
+    again.get_or_create(TopicPartition("orders", 5), TIME)
+    assert [sum(map(disk.is_directory, disk.list(""))) for disk in disks.values()] == [3, 3]
+
+
+def test_a_clean_shutdown_needs_no_recovery() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    log = filled(logs.get_or_create(ORDERS, TIME))
+    log.update_high_watermark(60)
+    log.delete_before(7)
+    before = content(log)
+    logs.shutdown(TIME, broker_epoch=5)
+    disk.crash(lambda _count: 0)
+    read: list[str] = []
+
+    def fault(operation: str, path: str) -> float:
+        if operation == "read" and path.endswith(".log"):
+            read.append(path)
+        return 0
+
+    disk.fault = fault
+    again = LogManager({"a": disk}, LogManagerConfig("cluster", 1, SMALL), uuids())
+    found = again.start(TIME)
+    assert [(each.clean_shutdown, each.truncated_bytes) for each in found] == [(True, 0)]
+    assert set(read) <= {f"orders-0/{log.segments.active.base_offset:020}.log"}
+    reopened = again.log(ORDERS)
+    assert reopened is not None
+    assert (reopened.log_start_offset, reopened.high_watermark) == (7, 60)
+    assert content(reopened) == before
+    assert not disk.exists(names.CLEAN_SHUTDOWN)
+
+
+def test_a_failing_directory_takes_its_logs_offline() -> None:
+    disks = {"a": MemoryDisk(), "b": MemoryDisk()}
+    logs = started(disks, flush_scheduler_interval_ms=1000)
+    for each in partitions(4):
+        filled(logs.get_or_create(each, TIME), 2)
+
+    def fault(_operation: str, path: str) -> float:
+        raise OSError(errno.EIO, "Input/output error", path)
+
+    disks["a"].fault = fault
+    with pytest.raises(KafkaStorageError, match="Input/output error"):
+        filled(logs.get_or_create(ORDERS, TIME))
+    disks["a"].fault = None  # what failed once stays offline
+    assert logs.offline_directories == {"a": "Input/output error"}
+    assert [each.partition for each in logs.partitions] == [1, 3]
+    with pytest.raises(KafkaStorageError):
+        logs.log(ORDERS)
+    with pytest.raises(KafkaStorageError):
+        logs.get_or_create(TopicPartition("other", 0), TIME, is_new=False)
+    logs.get_or_create(TopicPartition("other", 0), TIME)
+    logs.advance(TIME + 100 * MINUTE)
+    logs.shutdown(TIME)
+    again = started({"a": MemoryDisk(capacity=0), "b": disks["b"]})
+    assert again.offline_directories == {"a": "No space left on device"}
+    assert sorted(again.partitions) == [("orders", 1), ("orders", 3), ("other", 0)]
+
+
+def test_a_full_disk() -> None:
+    disk = MemoryDisk(capacity=8000)
+    logs = started({"a": disk})
+    log = logs.get_or_create(ORDERS, TIME)
+    with pytest.raises(KafkaStorageError, match="No space left"):
+        filled(log, 1000)
+    disk.capacity = None
+    again = started({"a": disk}).log(ORDERS)
+    assert again is not None
+    assert again.truncated_bytes > 0
+    assert (
+        content(again)
+        == content(filled(started({"b": MemoryDisk()}).get_or_create(ORDERS, TIME), 1000))[
+            : again.size
+        ]
+    )
+
+
+def test_directories_belong_to_a_node() -> None:
+    disk = MemoryDisk()
+    started({"a": disk})
+    other = LogManager({"a": disk}, LogManagerConfig("cluster", 2), uuids())
+    with pytest.raises(CorruptFile, match="is of node 1 in cluster 'cluster', not of node 2"):
+        other.start(TIME)
+
+
+def test_a_partition_in_two_directories() -> None:
+    disks = {"a": MemoryDisk(), "b": MemoryDisk()}
+    for disk in disks.values():
+        disk.make_directory("orders-0")
+    with pytest.raises(StorageError, match="orders-0 is in 'a' and in 'b'"):
+        started(disks)
+
+
+def test_deletion_is_asynchronous() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    filled(logs.get_or_create(ORDERS, TIME, topic_id=bytes(16)))
+    logs.delete(ORDERS, TIME)
+    assert logs.log(ORDERS) is None
+    (renamed,) = (name for name in disk.list("") if disk.is_directory(name))
+    assert renamed.startswith("orders-0.")
+    assert renamed.endswith("-delete")
+    assert content(logs.get_or_create(ORDERS, TIME)) == b""
+    logs.advance(TIME + SMALL.file_delete_delay_ms - 1)
+    assert disk.exists(renamed)
+    assert logs.next_deadline() is not None
+    logs.advance(TIME + SMALL.file_delete_delay_ms)
+    assert not disk.exists(renamed)
+
+
+def test_what_was_being_deleted_is_deleted_after_a_restart() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    logs.get_or_create(ORDERS, TIME)
+    logs.delete(ORDERS, TIME)
+    disk.crash(lambda _count: 0)
+    again = started({"a": disk})
+    again.advance(TIME)
+    assert not any(map(disk.is_directory, disk.list("")))
+
+
+def test_a_new_log_is_not_taken_for_the_deleted_one() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    filled(logs.get_or_create(ORDERS, TIME), 60).delete_before(150)
+    logs.advance(TIME + MINUTE)
+    logs.delete(ORDERS, TIME)
+    log = filled(logs.get_or_create(ORDERS, TIME), 10)
+    log.flush(TIME)
+    expected = content(log)
+    disk.crash(lambda _count: 0)
+    again = started({"a": disk}).log(ORDERS)
+    assert again is not None
+    assert content(again) == expected
+
+
+def test_truncation_lowers_the_checkpoint_first() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    log = filled(logs.get_or_create(ORDERS, TIME))
+    log.flush(TIME)
+    logs.advance(TIME + MINUTE)
+    path = names.RECOVERY_POINTS
+    assert read_offset_checkpoint(disk, path) == {ORDERS: 90}
+    logs.truncate(ORDERS, 30, TIME)
+    assert read_offset_checkpoint(disk, path) == {ORDERS: 30}
+
+
+def test_flush_by_time() -> None:
+    logs = started(
+        {"a": MemoryDisk()}, replace(SMALL, flush_ms=5000), flush_scheduler_interval_ms=1000
+    )
+    log = filled(logs.get_or_create(ORDERS, TIME), 1)
+    logs.advance(TIME + 4000)
+    assert log.is_dirty
+    logs.advance(TIME + 5000)
+    assert not log.is_dirty
+
+
+def test_retention_and_configs_at_run_time() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    log = filled(logs.get_or_create(ORDERS, TIME))
+    segments = len(log.segments)
+    later = TIME + 5 * MINUTE
+    logs.advance(later)
+    assert len(log.segments) == segments
+    logs.update_config("orders", replace(SMALL, retention_bytes=2000))
+    log.update_high_watermark(20)
+    logs.advance(later := later + 5 * MINUTE)
+    assert 0 < log.log_start_offset <= 20  # what is not replicated stays
+    log.update_high_watermark(90)
+    logs.advance(later := later + 5 * MINUTE)
+    assert 2000 <= log.size < 2700
+    assert log.log_start_offset == log.segments.first.base_offset > 20
+    deleted = [name for name in disk.list("orders-0") if name.endswith(".deleted")]
+    assert deleted
+    logs.update_config("orders", replace(SMALL, retention_ms=MINUTE))
+    logs.advance(later := later + 5 * MINUTE)
+    assert (log.log_start_offset, log.log_end_offset, log.size) == (90, 90, 0)
+    logs.advance(later + MINUTE)
+    assert not any(name.endswith(".deleted") for name in disk.list("orders-0"))
+    logs.update_config("orders", None)
+    assert log.config == SMALL
+
+
+def test_retention_by_log_start_offset() -> None:
+    logs = started({"a": MemoryDisk()}, replace(SMALL, cleanup_policy=frozenset({"compact"})))
+    log = filled(logs.get_or_create(ORDERS, TIME))
+    log.update_high_watermark(90)
+    log.delete_before(50)
+    logs.advance(TIME + 5 * MINUTE)
+    assert log.segments.first.base_offset <= 50 < log.segments.base_offsets[1]
+
+
+def test_producers_expire() -> None:
+    logs = started({"a": MemoryDisk()}, producer_id_expiration_ms=1000)
+    log = logs.get_or_create(ORDERS, TIME)
+    log.append(producer(0, 0), TIME)
+    transaction(log, 3)
+    logs.advance(TIME + 600_000)
+    assert list(log.producers.producers) == [3]  # it has a transaction
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "a-", "-1", "a-01", "a b-1", "..-1", "a/b-1", "x" * 250 + "-0"]
+)
+def test_names_that_are_no_partitions(name: str) -> None:
+    assert partition_of(name) is None
+
+
+def test_invalid_topic_names() -> None:
+    logs = started({"a": MemoryDisk()})
+    with pytest.raises(ValueError, match="invalid topic name"):
+        logs.get_or_create(TopicPartition("../x", 0), TIME)
+
+
+def test_configs_in_kafkas_names() -> None:
+    config = LogConfig.of({"cleanup.policy": "compact, delete", "segment.bytes": "99", "x": "y"})
+    assert (config.compact, config.delete, config.segment_bytes) == (True, True, 99)
+    for name, value in (("cleanup.policy", "x"), ("segment.ms", "soon")):
+        with pytest.raises(ValueError, match=name):
+            LogConfig.of({name: value})
+
+
+def contents(logs: LogManager) -> dict[TopicPartition, bytes]:
+    found = {each: logs.log(each) for each in logs.partitions}
+    return {each: content(log) for each, log in found.items() if log is not None}
+
+
+def test_on_real_files(tmp_path: Path) -> None:
+    disks = {name: FileDisk(tmp_path / name) for name in "ab"}
+    logs = started(disks)
+    rng = random.Random(1)
+    for each in partitions(6):
+        filled(logs.get_or_create(each, TIME, rng.randbytes(16)))
+    expected = contents(logs)
+    logs.delete(ORDERS, TIME)
+    again = started({name: FileDisk(tmp_path / name) for name in "ab"})
+    again.advance(TIME)
+    del expected[ORDERS]
+    assert contents(again) == expected
