@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ...protocol import ErrorCode
+from ...protocol.topic_names import topic_name_error
 from ..configs import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -18,7 +19,6 @@ from ..configs import (
     config_error,
     source_of,
 )
-from ..topics import topic_name_error
 from .controller import Controller
 
 E = ErrorCode

@@ -17,13 +17,14 @@ from ...messages.remove_topic_record import RemoveTopicRecord
 from ...messages.topic_record import TopicRecord
 from ...primitives import Message
 from ...protocol.log_records import encode_log_message
+from ...protocol.topic_names import topic_name_error
 from ...records import BatchBuilder
 from ..configs import ResourceType, source_of
 from ..context import Context
 from ..effects import Persist
 from ..groups.coordinators import Coordinators
 from ..replication.appending import Appender
-from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, topic_name_error
+from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic
 from .producer_ids import ProducerIds
 
 METADATA_LOG: Final = "__cluster_metadata"

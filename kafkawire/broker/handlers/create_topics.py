@@ -23,12 +23,13 @@ from ...messages.create_topics_response import (
     CreateTopicsResponse,
 )
 from ...protocol import ErrorCode
+from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, config_error
 from ..configs.descriptions import described
 from ..network.connection import Connection
 from ..request import Request, Work
-from ..topics import INTERNAL, OFFSETS_TOPIC, topic_name_error
+from ..topics import INTERNAL, OFFSETS_TOPIC
 
 E = ErrorCode
 DEFAULT: Final = -1

@@ -19,6 +19,7 @@ from ...messages.describe_configs_response import (
     DescribeConfigsSynonym,
 )
 from ...protocol import ErrorCode
+from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, ConfigSource, ResourceType
 from ..configs.descriptions import (
@@ -29,7 +30,6 @@ from ..configs.descriptions import (
 )
 from ..network.connection import Connection
 from ..request import Request, Work
-from ..topics import topic_name_error
 
 E = ErrorCode
 SOURCE_FROM: Final = 1

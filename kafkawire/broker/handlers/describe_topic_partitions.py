@@ -15,11 +15,12 @@ from ...messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponseTopic,
 )
 from ...protocol import ErrorCode
+from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import Request
 from ..security.operations import TOPIC_OPERATIONS
-from ..topics import NO_LEADER, Partition, topic_name_error
+from ..topics import NO_LEADER, Partition
 
 E = ErrorCode
 MOST: Final = "max.request.partition.size.limit"

@@ -32,11 +32,12 @@ from ...messages.metadata_response import (
     MetadataResponseTopic,
 )
 from ...protocol import ErrorCode
+from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import Request, Work
 from ..security.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ..topics import INTERNAL, NO_LEADER, Partition, Topic, topic_name_error
+from ..topics import INTERNAL, NO_LEADER, Partition, Topic
 
 E = ErrorCode
 NO_ID: Final = bytes(16)
