@@ -184,11 +184,11 @@ class PartitionChange:
         """Record the ISR; without ELR, its last member stays in it."""
         if self.record.isr is None and self.isr != self.old.isr and self._may_be(self.isr):
             self.record.isr = list(self.isr)
-        bump = self.state.metadata_version <= EPOCH_BUMP_UNTIL
-        isr = self.record.isr
-        if bump and isr is not None and self.record.leader == NO_LEADER_CHANGE:
-            if not set(self.old.isr) <= set(isr):
-                self.record.leader = self.old.leader
+        unchanged = self.record.isr is None or self.record.leader != NO_LEADER_CHANGE
+        if unchanged or self.state.metadata_version > EPOCH_BUMP_UNTIL:
+            return
+        if not set(self.old.isr) <= set(self.record.isr or ()):
+            self.record.leader = self.old.leader
 
     def _may_be(self, isr: Ids) -> bool:
         return bool(isr) or self.state.elr_enabled

@@ -33,7 +33,7 @@ class Index(Generic[K]):
         """Return whether there is a partition."""
         return key in self._found
 
-    def keys(self) -> Iterator[K]:
+    def __iter__(self) -> Iterator[K]:
         return iter(self._found)
 
     def update(self, at: TopicIdPartition, old: Iterable[K], new: Iterable[K]) -> None:

@@ -49,12 +49,23 @@ def _error(state: ControllerState, body: BrokerRegistrationRequest, now: float) 
         return E.INCONSISTENT_CLUSTER_ID
     if body.is_migrating_zk_broker:
         return E.BROKER_ID_NOT_REGISTERED
-    if old is not None and old.incarnation_id != body.incarnation_id:
-        if state.sessions.is_live(body.broker_id, now) and not old.in_controlled_shutdown:
-            return E.DUPLICATE_BROKER_REGISTRATION
+    if _is_taken(state, old, body, now):
+        return E.DUPLICATE_BROKER_REGISTRATION
     if state.metadata_version >= DIRECTORIES and not _directories_valid(state, body):
         return E.INVALID_REGISTRATION
     return E.NONE if _features_supported(state, body) else E.UNSUPPORTED_VERSION
+
+
+def _is_taken(
+    state: ControllerState,
+    old: BrokerRegistration | None,
+    body: BrokerRegistrationRequest,
+    now: float,
+) -> bool:
+    """Return whether another incarnation, which did not say that it shuts down, has a session."""
+    if old is None or old.incarnation_id == body.incarnation_id or old.in_controlled_shutdown:
+        return False
+    return state.sessions.is_live(body.broker_id, now)
 
 
 def _directories_valid(state: ControllerState, body: BrokerRegistrationRequest) -> bool:
