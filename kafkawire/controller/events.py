@@ -15,7 +15,7 @@ from .image import MetadataDelta, VersionedRecord
 
 
 class BecameLeader(NamedTuple):
-    """This voter leads the quorum: all records before are committed and were handled.
+    """The voter leads the quorum: all records before are committed and were handled.
 
     next_offset: of the first record that the controller appends, after the voter's own.
     """
@@ -25,7 +25,7 @@ class BecameLeader(NamedTuple):
 
 
 class Resigned(NamedTuple):
-    """This voter leads no more; what is not committed may be lost. epoch: that it led."""
+    """The voter leads no more; what is not committed may be lost. epoch: that it led."""
 
     epoch: int
 

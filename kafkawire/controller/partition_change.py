@@ -131,7 +131,7 @@ class PartitionChange:
                 return each, False
         last = self.old.last_known_elr
         known = self.state.elr_enabled and not self.isr and not self.elr and len(last) == 1
-        if known and self.is_online(last[0]):
+        if known and last[0] in self.replicas and self.is_online(last[0]):
             return last[0], True
         if self.target.election is Election.UNCLEAN:
             for each in self.replicas:
@@ -168,11 +168,8 @@ class PartitionChange:
         if len(self.isr) >= self.state.min_isr(self.topic_id):
             self.elr = ()
             return
-        candidates = dict.fromkeys((*self.old.elr, *self.old.isr))
-        lost = self.target.unclean_shutdown
-        self.elr = tuple(
-            sorted(each for each in candidates if each not in self.isr and each != lost)
-        )
+        candidates = {*self.old.elr, *self.old.isr} & set(self.replicas)
+        self.elr = tuple(sorted(candidates - {*self.isr, self.target.unclean_shutdown}))
 
     def _record_elr(self) -> None:
         if self.record.isr is not None or not self.state.elr_enabled:

@@ -66,6 +66,7 @@ class QuorumController:
         self._epoch = -1
         self._state: ControllerState | None = None
         self._waiting: deque[_Waiting] = deque()
+        self._appended = -1  # the offset of the last record that it appended
         self._rebalance_at: float | None = None
 
     @property
@@ -150,6 +151,7 @@ class QuorumController:
         """Forget what is not committed, and refuse the requests that wait for it."""
         waiting, self._waiting = self._waiting, deque()
         self._state = None
+        self._appended = -1
         self._rebalance_at = None
         return [
             Respond(each.request.request_id, refusal(each.request.body, E.NOT_CONTROLLER))
@@ -186,6 +188,7 @@ class QuorumController:
         records = state.take()
         if not records:
             return []
+        self._appended = state.next_offset - 1
         return [Append(self._epoch, state.next_offset - len(records), records)]
 
     # -- requests
@@ -199,9 +202,8 @@ class QuorumController:
             return [Respond(event.request_id, read(self.image, event.body))]
         response = WRITES[type(event.body)](state, event.body, event.version, now)
         effects = self._append(state)
-        last = state.next_offset - 1
-        if effects or self._waiting:  # without records: the response may rest on those before
-            self._waiting.append(_Waiting(last, event, response))
+        if self._appended > self._loader.offset:  # also without records: it rests on those before
+            self._waiting.append(_Waiting(self._appended, event, response))
             return effects
         return [Respond(event.request_id, response)]
 

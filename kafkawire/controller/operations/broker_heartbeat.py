@@ -10,7 +10,7 @@ from ...messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ...messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from ...protocol import ErrorCode
-from ..broker_states import BrokerState, Trigger, next_state, state_of
+from ..broker_states import RECORDED, BrokerState, Trigger, next_state, state_of
 from ..image import NO_LEADER, BrokerRegistration
 from ..image.registrations import FENCE, UNFENCE
 from ..image.versions import CORDONED, DIRECTORIES
@@ -37,7 +37,7 @@ def heartbeat(
     _note_directories(state, state.image.brokers[body.broker_id], body)
     return BrokerHeartbeatResponse(
         is_caught_up=body.current_metadata_offset >= state.image.registered_at[body.broker_id],
-        is_fenced=after in (S.FENCED, S.SHUTDOWN_NOW),
+        is_fenced=RECORDED.get(after, after) is S.FENCED,
         should_shut_down=after is S.SHUTDOWN_NOW,
     )
 
