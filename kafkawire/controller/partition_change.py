@@ -82,6 +82,7 @@ class PartitionChange:
         self._complete_reassignment()
         self._update_elr()
         self._elect()
+        self._complete_reassignment()  # again: a leader that is the whole ISR may be enough
         self._bump_for_reassignment()
         self._record_elr()
         self._record_isr()
@@ -148,6 +149,7 @@ class PartitionChange:
             self.elr = tuple(each for each in self.elr if each != leader)
         self.record.leader = leader
         if unclean:
+            self.isr = (leader,)
             self.record.isr = [leader]
             if self.old.leader_recovery_state != RECOVERING:
                 self.record.leader_recovery_state = RECOVERING
@@ -174,6 +176,7 @@ class PartitionChange:
     def _record_elr(self) -> None:
         if self.record.isr is not None or not self.state.elr_enabled:
             self.elr = ()
+        self.elr = tuple(each for each in self.elr if each in self.replicas)
         if self.elr != self.old.elr:
             self.record.eligible_leader_replicas = list(self.elr)
 

@@ -37,6 +37,9 @@ from .world import BROKERS, CONTROLLERS, SESSION, SimulatedBroker, World
 
 NAMES: Final = ("a", "b", "c", "d.e", "d_e", "f")
 
+WRONG: Final = ("", "", "", "leader", "leader epoch", "partition epoch", "broker epoch")
+"""What is wrong with an AlterPartition."""
+
 
 class Clients:
     """What is known of brokers' sessions, to judge the controller."""

@@ -7,7 +7,6 @@ committed, states in the newest image of the leader.
 from __future__ import annotations
 
 from kafkawire.controller import MetadataImage, MetadataLoader, PartitionRegistration, snapshot
-from kafkawire.controller.image import RECOVERED
 from kafkawire.controller.image.indexes import PartitionIndexes
 from kafkawire.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
@@ -108,6 +107,9 @@ class Invariants:
         new = image.partition(at)
         if old is not None and new is not None:
             self._check_change(old, new, at)
+        if isinstance(record, PartitionChangeRecord) and new is not None:
+            elr = record.eligible_leader_replicas
+            require(elr is None or tuple(elr) == new.elr, "records are applied whole", record)
 
     def _check_change(
         self, old: PartitionRegistration, new: PartitionRegistration, at: tuple[bytes, int]
@@ -122,7 +124,7 @@ class Invariants:
         name = image.topics[topic_id].name
         unclean = image.config(2, name).get(UNCLEAN) or image.config(4, "").get(UNCLEAN)
         if moved and new.leader >= 0 and unclean != "true":
-            last = () if old.isr or old.elr else old.last_known_elr
+            last = () if old.isr else old.last_known_elr  # its ELR may have lost its records
             joined = new.isr if old.is_reassigning and not new.is_reassigning else ()
             clean = new.leader in {*old.isr, *old.elr, *last, *joined}
             require(clean or at in self.world.forced, "election is clean", (old, new))
@@ -164,13 +166,18 @@ def check_image(image: MetadataImage, elr: bool) -> None:
         require(not active or partition.leader != -1, "who can lead leads", where)
         last = not elr and len(isr) == 1
         require(active == isr or last, "the ISR is active", where)
+        known = bool(isr or partition.elr or partition.last_known_elr)
+        require(known, "without an ISR, a partition knows its last leader", where)
+        eligible = () if isr else partition.elr
+        waits = partition.leader == -1 and any(map(image.is_active, eligible))
+        require(not waits, "of the ELR, who can lead leads", where)
         _check_reassignment(partition, where)
 
 
 def _check_reassignment(partition: PartitionRegistration, where: str) -> None:
     adding, removing = set(partition.adding), set(partition.removing)
     require(adding | removing <= set(partition.replicas), "reassigned are replicas", where)
-    if (adding or removing) and partition.leader_recovery_state == RECOVERED:
+    if adding or removing:
         target = [each for each in partition.replicas if each not in removing]
         done = bool(target) and set(target) <= set(partition.isr)
         require(not done, "reassignment completes", where)
