@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import pytest
@@ -276,7 +277,10 @@ def loaded(broker: Broker) -> MetadataLoader:
 
 
 def shown(records: list[Message]) -> list[str]:
-    """Show records without what each cluster has its own of; topic ids as names."""
+    """Show records without what each cluster has its own of; topic ids as names.
+
+    Configs of one change are sorted: Kafka writes them in the order of a hash table.
+    """
     names: dict[bytes, str] = {}
     lines = []
     for record in records:
@@ -288,7 +292,8 @@ def shown(records: list[Message]) -> list[str]:
         if "topic_id" in fields:
             fields["topic_id"] = names[fields["topic_id"]]
         lines.append(f"{type(record).__name__} {fields}")
-    return lines
+    runs = groupby(lines, key=lambda line: line.startswith(ConfigRecord.__name__))
+    return [line for configs, run in runs for line in (sorted(run) if configs else run)]
 
 
 def answer(response: Any) -> str:

@@ -113,7 +113,7 @@ def _write(state: ControllerState, entry: Requested, changes: Mapping[str, float
             ClientQuotaRecord(
                 entity=[
                     RecordedEntity(entity_type=part.entity_type, entity_name=part.entity_name)
-                    for part in entry.entity
+                    for part in sorted(entry.entity, key=lambda part: part.entity_type)
                 ],
                 key=key,
                 value=0.0 if value is None else value,

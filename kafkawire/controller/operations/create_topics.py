@@ -81,7 +81,7 @@ def _create(
     for name, value in configs.items():
         state.write(
             ConfigRecord(
-                resource_type=ResourceType.TOPIC,
+                resource_type=ResourceType.TOPIC.value,
                 resource_name=topic.name,
                 name=name,
                 value=value,
