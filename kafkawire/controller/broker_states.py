@@ -43,7 +43,6 @@ NEXT: Final[Mapping[BrokerState, Mapping[Trigger, BrokerState]]] = {
         T.REGISTERS: S.FENCED,
         T.CAUGHT_UP: S.UNFENCED,
         T.WANTS_SHUTDOWN: S.SHUTDOWN_NOW,
-        T.WANTS_SHUTDOWN_LEADING: S.SHUTDOWN_NOW,
         T.UNREGISTERS: S.UNREGISTERED,
     },
     S.UNFENCED: {

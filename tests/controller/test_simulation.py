@@ -1,4 +1,4 @@
-"""The simulated quorum holds its invariants, and finds the controller's rules when they are gone."""
+"""The simulated quorum holds its invariants, and finds rules that are taken out."""
 
 from __future__ import annotations
 
