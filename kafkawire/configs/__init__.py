@@ -1,4 +1,4 @@
-"""The configuration keys of brokers and topics, with their types, defaults and valid values."""
+"""The configuration keys of brokers and topics: types, defaults, values; names of topics."""
 
 from .keys import (
     BROKER_CONFIGS,

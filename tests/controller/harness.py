@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafkawire.controller import (
     Append,
@@ -47,6 +47,24 @@ def registration(broker_id: int, incarnation: int = 1, **fields: object) -> Mess
         "log_dirs": [b"directory" + bytes(3) + broker_id.to_bytes(4, "big")],
     }
     return BrokerRegistrationRequest(**(given | fields))  # type: ignore[arg-type]
+
+
+def answer(response: Any) -> str:
+    """Show the error codes of a response in their order."""
+    found: list[int] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, list):
+            for each in value:
+                walk(each)
+        elif hasattr(value, "__match_args__"):
+            for name in value.__match_args__:
+                if name == "error_code":
+                    found.append(int(value.error_code))
+                walk(getattr(value, name))
+
+    walk(response)
+    return f"{type(response).__name__} {found}"
 
 
 class Harness:

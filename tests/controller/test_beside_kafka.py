@@ -69,7 +69,7 @@ from kafkawire.primitives import Message
 
 from ..real.broker import NODE_ID, Broker
 from ..real.wire import Wire
-from .harness import CLUSTER, Harness
+from .harness import CLUSTER, Harness, answer
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
@@ -294,24 +294,6 @@ def shown(records: list[Message]) -> list[str]:
         lines.append(f"{type(record).__name__} {fields}")
     runs = groupby(lines, key=lambda line: line.startswith(ConfigRecord.__name__))
     return [line for configs, run in runs for line in (sorted(run) if configs else run)]
-
-
-def answer(response: Any) -> str:
-    """Show the error codes of a response in their order."""
-    found: list[int] = []
-
-    def walk(value: Any) -> None:
-        if isinstance(value, list):
-            for each in value:
-                walk(each)
-        elif hasattr(value, "__match_args__"):
-            for name in value.__match_args__:
-                if name == "error_code":
-                    found.append(int(value.error_code))
-                walk(getattr(value, name))
-
-    walk(response)
-    return f"{type(response).__name__} {found}"
 
 
 @pytest.fixture(scope="module")

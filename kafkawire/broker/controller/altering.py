@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...protocol import ErrorCode
-from ...protocol.topic_names import topic_name_error
 from ..configs import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.config_record import ConfigRecord
 from ...messages.partition_change_record import PartitionChangeRecord
 from ...messages.partition_record import PartitionRecord
@@ -17,7 +18,6 @@ from ...messages.remove_topic_record import RemoveTopicRecord
 from ...messages.topic_record import TopicRecord
 from ...primitives import Message
 from ...protocol.log_records import encode_log_message
-from ...protocol.topic_names import topic_name_error
 from ...records import BatchBuilder
 from ..configs import ResourceType, source_of
 from ..context import Context

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -19,7 +20,6 @@ from ...messages.describe_configs_response import (
     DescribeConfigsSynonym,
 )
 from ...protocol import ErrorCode
-from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, ConfigSource, ResourceType
 from ..configs.descriptions import (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from ...messages.describe_topic_partitions_response import (
     Cursor,
@@ -15,7 +16,6 @@ from ...messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponseTopic,
 )
 from ...protocol import ErrorCode
-from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import Request

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.metadata_request import MetadataRequest
 from ...messages.metadata_response import (
     MetadataResponse,
@@ -32,7 +33,6 @@ from ...messages.metadata_response import (
     MetadataResponseTopic,
 )
 from ...protocol import ErrorCode
-from ...protocol.topic_names import topic_name_error
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import Request, Work

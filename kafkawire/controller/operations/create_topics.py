@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Final
 
 from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType, config_error
+from ...configs.topic_names import topic_name_error
 from ...messages.config_record import ConfigRecord
 from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from ...messages.create_topics_response import (
@@ -19,7 +20,6 @@ from ...messages.create_topics_response import (
 )
 from ...messages.topic_record import TopicRecord
 from ...protocol import ErrorCode
-from ...protocol.topic_names import topic_name_error
 from ..image import PartitionRegistration
 from ..image.topic_records import normalised
 from ..state import ControllerState
