@@ -201,11 +201,11 @@ def test_removing_replicas_only_completes_at_once_with_a_new_epoch() -> None:
 
 def fence(harness: Harness, *broker_ids: int) -> None:
     """Let sessions expire."""
-    harness.advance(8.0)
-    for broker_id in harness.controller.image.brokers:
-        if broker_id not in broker_ids:
-            harness.heartbeat(broker_id)
-    harness.advance(2.0)
+    for _ in range(2):
+        for broker_id, broker in harness.controller.image.brokers.items():
+            if broker_id not in broker_ids and not broker.fenced:
+                harness.heartbeat(broker_id)
+        harness.advance(5.0)
 
 
 def elect(harness: Harness, type: int, *partitions: int) -> list[int]:
