@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from ..errors import LocalProtocolError
 from ..messages.abort_transaction_record import AbortTransactionRecord
 from ..messages.begin_transaction_record import BeginTransactionRecord
 from ..messages.end_transaction_record import EndTransactionRecord
@@ -87,7 +88,11 @@ class QuorumController:
     # -- the machine
 
     def handle(self, event: Event, now: float) -> list[Effect]:
-        """Handle an event. Raises InvalidMetadataRecord for a log that it cannot follow."""
+        """Handle an event.
+
+        Raises InvalidMetadataRecord for a log that it cannot follow, LocalProtocolError for a
+        request that is not a controller's.
+        """
         return HANDLERS[type(event)](self, event, now)
 
     def next_deadline(self) -> float | None:
@@ -195,12 +200,17 @@ class QuorumController:
 
     def _received(self, event: RequestReceived, now: float) -> list[Effect]:
         read = READS.get(type(event.body))
+        write = WRITES.get(type(event.body))
         state = self._state
+        if read is None and write is None:
+            name = type(event.body).__name__
+            raise LocalProtocolError(f"{name} is not a request that a controller serves")
         if state is None:
             return [Respond(event.request_id, refusal(event.body, E.NOT_CONTROLLER))]
-        if read is not None:
+        if write is None:
+            assert read is not None
             return [Respond(event.request_id, read(self.image, event.body))]
-        response = WRITES[type(event.body)](state, event.body, event.version, now)
+        response = write(state, event.body, event.version, now)
         effects = self._append(state)
         if self._appended > self._loader.offset:  # also without records: it rests on those before
             self._waiting.append(_Waiting(self._appended, event, response))

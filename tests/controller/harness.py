@@ -32,9 +32,9 @@ CLUSTER: Final = "cluster"
 M = TypeVar("M", bound=Message)
 
 
-def registration(broker_id: int, incarnation: int = 1, **fields: object) -> Message:
+def registration(broker_id: int, incarnation: int = 1, **fields: Any) -> Message:
     """A registration of a broker of Kafka 4.3 with one directory."""
-    given = {
+    given: dict[str, Any] = {
         "broker_id": broker_id,
         "cluster_id": CLUSTER,
         "incarnation_id": broker_id.to_bytes(8, "big") + incarnation.to_bytes(8, "big"),
@@ -46,7 +46,7 @@ def registration(broker_id: int, incarnation: int = 1, **fields: object) -> Mess
         "rack": None,
         "log_dirs": [b"directory" + bytes(3) + broker_id.to_bytes(4, "big")],
     }
-    return BrokerRegistrationRequest(**(given | fields))  # type: ignore[arg-type]
+    return BrokerRegistrationRequest(**(given | fields))
 
 
 def answer(response: Any) -> str:
@@ -110,23 +110,23 @@ class Harness:
         self.now += seconds
         self.take(self.controller.advance(self.now))
 
-    def register(self, broker_id: int, incarnation: int = 1, **fields: object) -> int:
+    def register(self, broker_id: int, incarnation: int = 1, **fields: Any) -> int:
         body = registration(broker_id, incarnation, **fields)
         response = self.ask(body, BrokerRegistrationResponse, 4)
         assert response.error_code == 0
         return response.broker_epoch
 
-    def heartbeat(self, broker_id: int, **fields: bool) -> BrokerHeartbeatResponse:
+    def heartbeat(self, broker_id: int, **fields: Any) -> BrokerHeartbeatResponse:
         epoch = self.controller.image.brokers[broker_id].epoch
         body = BrokerHeartbeatRequest(
             broker_id=broker_id,
             broker_epoch=epoch,
             current_metadata_offset=len(self.log),
-            **fields,  # type: ignore[arg-type]
+            **fields,
         )
         return self.ask(body, BrokerHeartbeatResponse, 2)
 
-    def start(self, *broker_ids: int, **fields: object) -> None:
+    def start(self, *broker_ids: int, **fields: Any) -> None:
         """Register and unfence brokers."""
         for broker_id in broker_ids:
             self.register(broker_id, **fields)

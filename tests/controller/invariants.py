@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafkawire.controller import MetadataImage, MetadataLoader, PartitionRegistration, snapshot
 from kafkawire.controller.image.indexes import PartitionIndexes
+from kafkawire.controller.image.versions import EPOCH_BUMP_UNTIL
 from kafkawire.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.partition_change_record import PartitionChangeRecord
@@ -121,6 +122,10 @@ class Invariants:
         require(new.leader_epoch >= old.leader_epoch + moved, "a leader has its own epoch", new)
         left = set(old.replicas) - set(new.replicas)
         require(not left or new.leader_epoch > old.leader_epoch, "removal bumps the epoch", new)
+        shrunk = self.world.level <= EPOCH_BUMP_UNTIL and set(old.isr) - set(new.isr)
+        require(
+            not shrunk or new.leader_epoch > old.leader_epoch, "old: smaller ISR, new epoch", new
+        )
         name = image.topics[topic_id].name
         unclean = image.config(2, name).get(UNCLEAN) or image.config(4, "").get(UNCLEAN)
         if moved and new.leader >= 0 and unclean != "true":

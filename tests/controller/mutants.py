@@ -11,7 +11,14 @@ from importlib import import_module
 from typing import Any, Final
 from unittest.mock import patch
 
-from kafkawire.controller import broker_states, partition_change, quorum_controller
+from kafkawire.controller import (
+    BecameLeader,
+    RequestReceived,
+    Respond,
+    broker_states,
+    partition_change,
+    quorum_controller,
+)
 from kafkawire.controller.broker_states import BrokerState, Trigger
 from kafkawire.controller.image import image as images
 from kafkawire.controller.image import indexes, registrations, topic_records
@@ -78,11 +85,9 @@ def _acknowledge_at_once() -> Patch:
     def early(self: QuorumController, event: Any, now: float) -> Any:
         effects = received(self, event, now)
         done, self._waiting = list(self._waiting), type(self._waiting)()
-        return effects + [
-            quorum_controller.Respond(each.request.request_id, each.response) for each in done
-        ]
+        return effects + [Respond(each.request.request_id, each.response) for each in done]
 
-    table = {**quorum_controller.HANDLERS, quorum_controller.RequestReceived: early}
+    table = {**quorum_controller.HANDLERS, RequestReceived: early}
     return patch.object(quorum_controller, "HANDLERS", table)
 
 
@@ -99,7 +104,7 @@ def _keep_uncommitted() -> Patch:
             self.mutant_last = self._state.image  # type: ignore[attr-defined]
         return effects
 
-    table = {**quorum_controller.HANDLERS, quorum_controller.BecameLeader: kept}
+    table = {**quorum_controller.HANDLERS, BecameLeader: kept}
     return patch.object(quorum_controller, "HANDLERS", table)
 
 
@@ -142,7 +147,7 @@ def _delete_without_configs() -> Patch:
     return patch.object(replay, "REPLAY", table)
 
 
-def _one_less(**fields: int) -> ProducerIdsRecord:
+def _one_less(**fields: Any) -> ProducerIdsRecord:
     return ProducerIdsRecord(**{**fields, "next_producer_id": fields["next_producer_id"] - 1})
 
 
@@ -171,6 +176,7 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "no epoch for a removal": lambda: patch.object(
         PartitionChange, "_bump_for_reassignment", _nothing
     ),
+    "no epoch for a smaller ISR": lambda: patch.object(partition_change, "EPOCH_BUMP_UNTIL", 0),
     "any replica is elected": lambda: patch.object(
         PartitionChange, "_is_eligible", _eligible_if_unclean
     ),

@@ -48,7 +48,12 @@ A, B = b"a" * 16, b"b" * 16
 
 
 def partition(index: int, *replicas: int, **fields: Any) -> PartitionRecord:
-    given = {"isr": list(replicas), "leader": replicas[0], "leader_epoch": 0, "partition_epoch": 0}
+    given: dict[str, Any] = {
+        "isr": list(replicas),
+        "leader": replicas[0],
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+    }
     return PartitionRecord(
         partition_id=index, topic_id=A, replicas=list(replicas), **(given | fields)
     )

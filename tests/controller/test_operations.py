@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -361,8 +362,8 @@ def test_a_failed_directory_takes_its_replicas_out_of_isrs() -> None:
 def test_registrations_that_are_refused(fields: dict[str, object], error: ErrorCode) -> None:
     harness = cluster()
     taken = harness.controller.image.brokers[1].directories[0]
-    given = {"broker_id": 1, "log_dirs": [taken], **fields}
-    response = harness.ask(registration(**given), BrokerRegistrationResponse, 4)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"broker_id": 1, "log_dirs": [taken], **fields}
+    response = harness.ask(registration(**given), BrokerRegistrationResponse, 4)
     assert (response.error_code, response.broker_epoch) == (error, -1)
 
 

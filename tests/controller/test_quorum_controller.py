@@ -24,11 +24,13 @@ from kafkawire.controller import (
 )
 from kafkawire.controller.operations.refusals import REFUSALS, refusal
 from kafkawire.controller.operations.served import READS, WRITES
+from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.begin_transaction_record import BeginTransactionRecord
 from kafkawire.messages.broker_registration_response import BrokerRegistrationResponse
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
 from kafkawire.messages.feature_level_record import FeatureLevelRecord
+from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.messages.topic_record import TopicRecord
 
 from .harness import CLUSTER, Harness, answer, registration
@@ -62,6 +64,11 @@ def test_a_standby_refuses_every_request(type: type) -> None:
     assert effect.response.__class__.__name__ == expected
     version = REGISTRY.get(expected).last
     assert effect.response.encode(version)
+
+
+def test_a_request_to_brokers_is_the_callers_mistake() -> None:
+    with pytest.raises(LocalProtocolError, match="ProduceRequest is not a request that"):
+        controller().handle(RequestReceived(1, ProduceRequest(), 12), 0.0)
 
 
 def test_a_refusal_has_the_error_at_every_item() -> None:

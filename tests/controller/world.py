@@ -26,6 +26,7 @@ from kafkawire.controller import (
     SnapshotLoaded,
     snapshot,
 )
+from kafkawire.controller.image.versions import ELR
 from kafkawire.controller.state import BOOTSTRAP, FEATURES
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_registration_request import (
@@ -40,7 +41,8 @@ CLUSTER: Final = "sim"
 CONTROLLERS: Final = 3
 BROKERS: Final = (1, 2, 3, 4, 5)
 SESSION: Final = 9.0
-HEARTBEAT: Final = 2.0
+LEVELS: Final = (30, 30, 30, 21, 11)
+"""Levels of metadata.version: with ELR, with directories only, with epochs for a smaller ISR."""
 
 
 class Violation(AssertionError):
@@ -110,9 +112,15 @@ class World:
     def __init__(self, seed: int) -> None:
         self.now = 0.0
         rng = Random(seed)
-        elr = int(rng.random() < 0.6)
+        level = rng.choice(LEVELS)
+        elr = int(level >= ELR and rng.random() < 0.8)
         self.elr = bool(elr)
-        bootstrap = {**BOOTSTRAP, "eligible.leader.replicas.version": elr}
+        self.level = level
+        bootstrap = {
+            **BOOTSTRAP,
+            "metadata.version": level,
+            "eligible.leader.replicas.version": elr,
+        }
         self.ids = 0
         self.config = ControllerConfig(
             CLUSTER,

@@ -30,12 +30,17 @@ def create_partitions(
     """Add partitions to each topic, up to the requested count."""
     results = []
     seen: set[str] = set()
+    allowed = sum(_additional(state, each) for each in body.topics) <= state.config.max_partitions
     for each in body.topics:
         error, message = E.NONE, None
         try:
             if each.name in seen:
                 raise Refused(E.INVALID_REQUEST, "Duplicate topic name.")
             seen.add(each.name)
+            if not allowed:
+                raise Refused(
+                    E.POLICY_VIOLATION, "Excessively large number of partitions per request."
+                )
             _grow(state, each, body.validate_only)
         except Refused as refused:
             error, message = refused.error, refused.message
@@ -43,6 +48,11 @@ def create_partitions(
             CreatePartitionsTopicResult(name=each.name, error_code=error, error_message=message)
         )
     return CreatePartitionsResponse(results=results)
+
+
+def _additional(state: ControllerState, wanted: CreatePartitionsTopic) -> int:
+    topic = state.image.topic(wanted.name)
+    return 0 if topic is None else max(0, wanted.count - len(topic.partitions))
 
 
 def _grow(state: ControllerState, wanted: CreatePartitionsTopic, validate_only: bool) -> None:
@@ -60,8 +70,6 @@ def _grow(state: ControllerState, wanted: CreatePartitionsTopic, validate_only: 
             f"The topic {topic.name} currently has {existing} partition(s); {wanted.count} would "
             "not be an increase.",
         )
-    if wanted.count - existing > state.config.max_partitions:
-        raise Refused(E.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     made = _new_partitions(state, topic, wanted)
     if validate_only:
         return
