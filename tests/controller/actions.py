@@ -85,7 +85,8 @@ class Clients:
             for broker in self.world.brokers.values():
                 if broker.up and rng.random() < 0.85:
                     self._heartbeat(broker, rng)
-            self.commit(rng)
+            if rng.random() < 0.6:
+                self.commit(rng)
 
     def start(self, rng: Random) -> None:
         broker = self.world.brokers[rng.choice(BROKERS)]
@@ -365,7 +366,7 @@ ACTIONS: Final[dict[Action, int]] = {
     Clients.start: 8,
     Clients.kill: 4,
     Clients.reassign: 5,
-    Clients.elect: 3,
+    Clients.elect: 5,
     Clients.stop: 3,
     Clients.impostor: 2,
     Clients.stale_heartbeat: 2,

@@ -26,6 +26,11 @@ from kafkawire.messages.alter_partition_response import AlterPartitionResponse, 
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kafkawire.messages.broker_registration_response import BrokerRegistrationResponse
+from kafkawire.messages.create_partitions_request import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
@@ -451,6 +456,23 @@ def test_one_request_creates_so_many_partitions() -> None:
     body = creating.CreateTopicsRequest(topics=[topics[0], topics[0]])
     [result] = harness.ask(body, CreateTopicsResponse, 7).topics
     assert result.error_code == E.INVALID_REQUEST
+
+
+def test_one_request_adds_so_many_partitions() -> None:
+    harness = cluster()
+    create(harness, [1])
+    create(harness, [1], name="u")
+    wanted = [CreatePartitionsTopic(name=name, count=5002, assignments=None) for name in "tu"]
+    body = CreatePartitionsRequest(topics=wanted)
+    answer = harness.ask(body, CreatePartitionsResponse, 3)
+    assert {each.error_code for each in answer.results} == {E.POLICY_VIOLATION}
+    body.topics = [wanted[0], wanted[0]]
+    answer = harness.ask(body, CreatePartitionsResponse, 3)
+    assert [each.error_code for each in answer.results] == [E.POLICY_VIOLATION, E.INVALID_REQUEST]
+    body.topics = wanted[:1]
+    answer = harness.ask(body, CreatePartitionsResponse, 3)
+    assert [each.error_code for each in answer.results] == [0]
+    assert len(harness.controller.image.indexes.replicas) == 5003
 
 
 def test_topics_are_deleted_by_id() -> None:
