@@ -73,6 +73,6 @@ def test_a_failing_seed_is_shrunk_and_fails_again() -> None:
 
 def test_a_violation_names_its_rule() -> None:
     with mutated("leader epoch not compared"), pytest.raises(Violation) as caught:
-        run(0)
+        run(2)
     assert caught.value.rule == "leader epochs are compared"
     assert caught.value.trace
