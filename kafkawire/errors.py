@@ -15,6 +15,8 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |-- ProtocolError        LocalProtocolError (the caller), RemoteProtocolError (the peer)
     |-- CaptureError(reason, offset)
     |                        BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
+    |-- InvalidMetadataRecord(reason, record, offset)
+    |                        a record of __cluster_metadata that does not apply
     |-- FilterError(reason, text, at, length)
     |-- QueryError           an SQL statement that cannot be run
     `-- MissingPackage       a package of an extra that is not installed
@@ -138,6 +140,23 @@ class LocalProtocolError(ProtocolError):
 
 class RemoteProtocolError(ProtocolError):
     """The peer did something that the protocol does not allow."""
+
+
+class InvalidMetadataRecord(KafkaWireError):
+    """A record of `__cluster_metadata` that is unknown, or does not apply to the metadata.
+
+    reason: what is wrong. record: its type, as `PartitionChangeRecord`; "" if unknown. offset: its
+    offset in the log.
+    """
+
+    def __init__(self, reason: str, record: str, offset: int) -> None:
+        super().__init__(reason, record, offset)
+        self.reason = reason
+        self.record = record
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return f"{self.record or 'record'} at offset {self.offset}: {self.reason}"
 
 
 class CaptureError(KafkaWireError):

@@ -97,6 +97,7 @@ SLOW: Final = (
     "codegen/test_site_of_others.py",
     "codegen/test_user_templates.py::test_a_folder_is_read_and_written",
     "codegen/test_user_templates.py::test_go_compiles_the_target_of_the_page",
+    "controller/test_simulation.py",
     "codegen/test_user_templates.py::test_the_command_reports_errors_and_writes_nothing",
     "codegen/test_user_templates.py::test_values_are_those_of_the_generator",
     "codegen/typescript",
@@ -148,7 +149,10 @@ BUILDS: Final = (
 """Files and functions of tests that take ten seconds or more for a build, or for processes that
 they start one after the other.
 """
-SIMULATION: Final = ("storage/test_simulation_seeds.py",)
+SIMULATION: Final = (
+    "controller/test_simulation_seeds.py",
+    "storage/test_simulation_seeds.py",
+)
 """Files of tests that run a simulation for hundreds of seeds."""
 SAMPLED: Final = (
     "codegen/test_facts.py",

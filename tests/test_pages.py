@@ -41,6 +41,7 @@ ELSEWHERE: Final = {
     ("docs/guide/spark.md", "python"): SPARK,
     ("docs/guide/spark.md", "sh"): SPARK,
     ("docs/guide/spark.md", "sql"): SPARK,
+    ("docs/internals/cluster.md", "mermaid"): "tests/controller/test_broker_states.py",
     ("docs/log.md", "json"): HERE,
     ("docs/spark.md", "json"): SPARK,
     ("docs/spark.md", "python"): SPARK,
@@ -52,6 +53,7 @@ ELSEWHERE: Final = {
 }
 """(page, language) -> the test that runs these blocks; it names the page."""
 NOT_RUN: Final = {
+    ("docs/internals/cluster.md", "sh"): "the trace of a seed, a thousand lines",
     ("docs/internals/layout.md", "sh"): "writes into the tree",
     ("docs/internals/spark.md", "sh"): "a benchmark of six gigabytes",
     ("docs/internals/wheels.md", "sh"): "needs containers, and builds for minutes",

@@ -7,7 +7,6 @@ Law: a leader changes only with its epoch; a partition without a live replica ha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,21 +18,6 @@ from .log.producer_state import Producers
 NO_LEADER: Final = -1
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 INTERNAL: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
-LONGEST_NAME: Final = 249
-LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
-
-
-def topic_name_error(name: str) -> str | None:
-    """Return why a topic name is invalid, None if it is valid."""
-    if name == "":
-        return "Topic name is invalid: the empty string is not allowed"
-    if name in (".", ".."):
-        return f"Topic name is invalid: '{name}' is not allowed"
-    if len(name) > LONGEST_NAME:
-        return f"Topic name is invalid: longer than {LONGEST_NAME} characters"
-    if LEGAL_NAME.fullmatch(name) is None:
-        return "Topic name is invalid: only ASCII letters, digits, '.', '_' and '-' are allowed"
-    return None
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ def test_wheel_holds_schemas_and_templates_of_the_checkout(wheel: set[str]) -> N
     templates = (p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     wanted = schemas | {p.relative_to(ROOT / "codegen").as_posix() for p in templates}
     wanted |= {
-        "kafkawire/broker/configs/broker_configs.json",
+        "kafkawire/configs/broker_configs.json",
         "kafkawire/broker/releases.json",
     }
     in_templates = f"{folder.relative_to(ROOT / 'codegen').as_posix()}/"

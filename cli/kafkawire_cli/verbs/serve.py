@@ -140,7 +140,7 @@ def _config(
 
 
 def _topic(text: str) -> tuple[str, int]:
-    from kafkawire.broker.topics import topic_name_error
+    from kafkawire.configs.topic_names import topic_name_error
 
     name, found, count = text.partition(":")
     reason = topic_name_error(name)

@@ -1,6 +1,6 @@
 """Configuration of brokers and topics: keys, values, descriptions."""
 
-from .keys import (
+from ...configs import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigKey,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .keys import ConfigKey, ConfigSource, ConfigType, Update
+from ...configs import ConfigKey, ConfigSource, ConfigType, Update
 from .settings import Settings
 
 Synonym = tuple[str, str | None, ConfigSource]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .keys import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, config_error
+from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, config_error
 
 
 class Settings:

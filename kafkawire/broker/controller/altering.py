@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...protocol import ErrorCode
 from ..configs import (
     BROKER_CONFIGS,
@@ -18,7 +19,6 @@ from ..configs import (
     config_error,
     source_of,
 )
-from ..topics import topic_name_error
 from .controller import Controller
 
 E = ErrorCode

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.config_record import ConfigRecord
 from ...messages.partition_change_record import PartitionChangeRecord
 from ...messages.partition_record import PartitionRecord
@@ -23,7 +24,7 @@ from ..context import Context
 from ..effects import Persist
 from ..groups.coordinators import Coordinators
 from ..replication.appending import Appender
-from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, topic_name_error
+from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic
 from .producer_ids import ProducerIds
 
 METADATA_LOG: Final = "__cluster_metadata"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from ...messages.create_topics_response import (
     CreatableTopicConfigs,
@@ -28,7 +29,7 @@ from ..configs import TOPIC_CONFIGS, config_error
 from ..configs.descriptions import described
 from ..network.connection import Connection
 from ..request import Request, Work
-from ..topics import INTERNAL, OFFSETS_TOPIC, topic_name_error
+from ..topics import INTERNAL, OFFSETS_TOPIC
 
 E = ErrorCode
 DEFAULT: Final = -1

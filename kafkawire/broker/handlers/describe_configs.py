@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -29,7 +30,6 @@ from ..configs.descriptions import (
 )
 from ..network.connection import Connection
 from ..request import Request, Work
-from ..topics import topic_name_error
 
 E = ErrorCode
 SOURCE_FROM: Final = 1

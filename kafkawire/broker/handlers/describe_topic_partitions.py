@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from ...messages.describe_topic_partitions_response import (
     Cursor,
@@ -19,7 +20,7 @@ from ..broker import Broker
 from ..network.connection import Connection
 from ..request import Request
 from ..security.operations import TOPIC_OPERATIONS
-from ..topics import NO_LEADER, Partition, topic_name_error
+from ..topics import NO_LEADER, Partition
 
 E = ErrorCode
 MOST: Final = "max.request.partition.size.limit"

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
+from ...configs.topic_names import topic_name_error
 from ...messages.metadata_request import MetadataRequest
 from ...messages.metadata_response import (
     MetadataResponse,
@@ -36,7 +37,7 @@ from ..broker import Broker
 from ..network.connection import Connection
 from ..request import Request, Work
 from ..security.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ..topics import INTERNAL, NO_LEADER, Partition, Topic, topic_name_error
+from ..topics import INTERNAL, NO_LEADER, Partition, Topic
 
 E = ErrorCode
 NO_ID: Final = bytes(16)

@@ -1,0 +1,39 @@
+"""The metadata image: records of `__cluster_metadata` applied, and written again."""
+
+from .delta import MetadataDelta
+from .image import METADATA_VERSION, ConfigResource, MetadataImage, QuotaEntity, TopicImage
+from .indexes import TopicIdPartition
+from .loader import MetadataLoader
+from .registrations import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    RECOVERED,
+    RECOVERING,
+    BrokerRegistration,
+    Endpoint,
+    PartitionRegistration,
+)
+from .replay import replay
+from .snapshot import snapshot
+from .versions import VersionedRecord
+
+__all__ = [
+    "BrokerRegistration",
+    "ConfigResource",
+    "Endpoint",
+    "METADATA_VERSION",
+    "MetadataDelta",
+    "MetadataImage",
+    "MetadataLoader",
+    "NO_LEADER",
+    "NO_LEADER_CHANGE",
+    "PartitionRegistration",
+    "QuotaEntity",
+    "RECOVERED",
+    "RECOVERING",
+    "TopicIdPartition",
+    "TopicImage",
+    "VersionedRecord",
+    "replay",
+    "snapshot",
+]

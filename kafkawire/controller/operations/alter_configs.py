@@ -1,0 +1,197 @@
+"""IncrementalAlterConfigs (KIP-339) and AlterConfigs: of topics, brokers, groups, client metrics.
+
+Law: the changes of one resource are made all together or not at all; a value that stays is not
+written again, except of a broker, which may have to read a file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigType, config_error
+from ...messages import alter_configs_response as legacy
+from ...messages import incremental_alter_configs_response as incremental
+from ...messages.alter_configs_request import AlterConfigsRequest
+from ...messages.alter_configs_response import AlterConfigsResponse
+from ...messages.config_record import ConfigRecord
+from ...messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    IncrementalAlterConfigsRequest,
+)
+from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from ...protocol import ErrorCode
+from ..partition_change import PartitionTarget, change_partition
+from ..state import ELR_FEATURE, MIN_ISR, ControllerState
+from .assignments import Refused
+
+E = ErrorCode
+TOPIC: Final = 2
+BROKER: Final = 4
+CLIENT_METRICS: Final = 16
+GROUP: Final = 32
+LONGEST_VALUE: Final = 2**15 - 1
+SET, DELETE, APPEND, SUBTRACT = range(4)
+Values = dict[str, str | None]
+KEYS: Final[Mapping[int, Mapping[str, ConfigKey] | None]] = {
+    TOPIC: TOPIC_CONFIGS,
+    BROKER: None,
+    CLIENT_METRICS: None,
+    GROUP: None,
+}
+"""Type of resource -> its keys; None: any, the nodes that apply them know."""
+
+
+def incremental_alter_configs(
+    state: ControllerState, body: IncrementalAlterConfigsRequest, _version: int, _now: float
+) -> IncrementalAlterConfigsResponse:
+    """Apply the operations on each resource."""
+
+    def changes(given: list[AlterableConfig], values: Mapping[str, str], type: int) -> Values:
+        return {each.name: _operated(each, values.get(each.name), type) for each in given}
+
+    return IncrementalAlterConfigsResponse(
+        responses=_altered(state, body, changes, incremental.AlterConfigsResourceResponse)
+    )
+
+
+def alter_configs(
+    state: ControllerState, body: AlterConfigsRequest, _version: int, _now: float
+) -> AlterConfigsResponse:
+    """Replace the values of each resource."""
+
+    def changes(given: list[Any], values: Mapping[str, str], _type: int) -> Values:
+        for each in given:
+            if each.value is None:
+                raise Refused(E.INVALID_REQUEST, f"null is not a valid value of {each.name}")
+        made: Values = {each.name: each.value for each in given}
+        return made | {name: None for name in values if name not in made}
+
+    return AlterConfigsResponse(
+        responses=_altered(state, body, changes, legacy.AlterConfigsResourceResponse)
+    )
+
+
+def _altered(
+    state: ControllerState,
+    body: IncrementalAlterConfigsRequest | AlterConfigsRequest,
+    changes: Callable[[Any, Mapping[str, str], int], Values],
+    response: Callable[..., Any],
+) -> list[Any]:
+    responses = []
+    seen: set[tuple[int, str]] = set()
+    for each in body.resources:
+        type, name = each.resource_type, each.resource_name
+        error, message = E.NONE, None
+        try:
+            if (type, name) in seen:
+                raise Refused(E.INVALID_REQUEST, "Each resource must appear at most once.")
+            seen.add((type, name))
+            if len({config.name for config in each.configs}) != len(each.configs):
+                raise Refused(E.INVALID_REQUEST, "duplicate configuration keys")
+            _check_exists(state, type, name)
+            made = changes(each.configs, state.image.config(type, name), type)
+            _check_values(state, type, name, made)
+            if not body.validate_only:
+                _write(state, type, name, made)
+        except Refused as refused:
+            error, message = refused.error, refused.message
+        responses.append(
+            response(
+                error_code=error, error_message=message, resource_type=type, resource_name=name
+            )
+        )
+    return responses
+
+
+def _check_exists(state: ControllerState, type: int, name: str) -> None:
+    if type not in KEYS:
+        raise Refused(E.INVALID_REQUEST, f"unsupported resource type {type}")
+    if type == TOPIC and name not in state.image.topic_ids:
+        raise Refused(E.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    if type == BROKER and name:
+        if not name.isdecimal():
+            raise Refused(E.INVALID_REQUEST, f"Invalid broker name {name}")
+        image = state.image
+        if int(name) not in image.brokers and int(name) not in image.controllers:
+            raise Refused(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
+    if type in (CLIENT_METRICS, GROUP) and not name:
+        raise Refused(E.INVALID_REQUEST, "Default resources are not allowed.")
+
+
+def _operated(each: AlterableConfig, old: str | None, type: int) -> str | None:
+    """Return the value after an operation, None for none. Raises Refused."""
+    operation = each.config_operation
+    if operation == DELETE:
+        return None
+    if operation not in (SET, APPEND, SUBTRACT):
+        raise Refused(E.INVALID_REQUEST, f"Unknown operation type {operation}")
+    if each.value is None:
+        raise Refused(E.INVALID_REQUEST, f"Null value not supported for {each.name}")
+    if operation == SET:
+        return each.value
+    key = (TOPIC_CONFIGS if type == TOPIC else BROKER_CONFIGS).get(each.name)
+    if key is None or key.type is not ConfigType.LIST:
+        verb = "APPEND" if operation == APPEND else "SUBTRACT"
+        raise Refused(
+            E.INVALID_CONFIG, f"Can't {verb} to key {each.name} because its type is not LIST."
+        )
+    before = (key.default or "") if old is None else old
+    parts = dict.fromkeys(part for part in before.split(",") if part)
+    for part in each.value.split(","):
+        if operation == SUBTRACT:
+            parts.pop(part, None)
+        elif part:
+            parts[part] = None
+    return ",".join(parts)
+
+
+def _check_values(state: ControllerState, type: int, name: str, made: Values) -> None:
+    keys = KEYS[type]
+    for key, value in made.items():
+        if value is None:
+            continue
+        if len(value) > LONGEST_VALUE:
+            raise Refused(
+                E.INVALID_CONFIG,
+                f"The configuration value of {key} is longer than {LONGEST_VALUE} characters.",
+            )
+        reason = None if keys is None else config_error(keys.get(key), key, value)
+        if reason is not None:
+            raise Refused(E.INVALID_CONFIG, reason)
+    if MIN_ISR in made:
+        _check_min_isr(state, type, name, made[MIN_ISR])
+
+
+def _check_min_isr(state: ControllerState, type: int, name: str, value: str | None) -> None:
+    """With ELR, a change of one broker's or of none's `min.insync.replicas` has no meaning."""
+    if value is not None and (not value.isdecimal() or int(value) < 1):
+        raise Refused(E.INVALID_CONFIG, f"Invalid value {value} for configuration {MIN_ISR}")
+    if type != BROKER or not state.image.features.get(ELR_FEATURE, 0):
+        return
+    if name:
+        raise Refused(
+            E.INVALID_CONFIG, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        )
+    if value is None:
+        raise Refused(
+            E.INVALID_CONFIG, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        )
+
+
+def _write(state: ControllerState, type: int, name: str, made: Values) -> None:
+    old = state.image.config(type, name)
+    changed = {key: value for key, value in made.items() if type == BROKER or old.get(key) != value}
+    for key, value in changed.items():
+        state.write(ConfigRecord(resource_type=type, resource_name=name, name=key, value=value))
+    if MIN_ISR in changed and type in (TOPIC, BROKER):
+        _update_elr(state, name if type == TOPIC else None)
+
+
+def _update_elr(state: ControllerState, topic: str | None) -> None:
+    """Make the ELR of partitions anew: there is none from min.insync.replicas on."""
+    elr = state.image.indexes.elr
+    found = dict.fromkeys(at for broker in list(elr) for at in elr.of(broker))
+    for at in found:
+        if topic in (None, state.image.topics[at[0]].name):
+            change_partition(state, at, PartitionTarget())

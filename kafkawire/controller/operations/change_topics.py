@@ -1,0 +1,126 @@
+"""CreatePartitions and DeleteTopics.
+
+Law: partitions are numbered without gaps; a topic is deleted with its partitions and configs.
+"""
+
+from __future__ import annotations
+
+from ...messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
+from ...messages.create_partitions_response import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from ...messages.delete_topics_request import DeleteTopicsRequest
+from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from ...messages.remove_topic_record import RemoveTopicRecord
+from ...primitives import ZERO_UUID
+from ...protocol import ErrorCode
+from ..image import PartitionRegistration, TopicImage
+from ..state import ControllerState
+from .assignments import Refused, given, placed
+
+E = ErrorCode
+TOPICS_FROM = 6
+"""The version of DeleteTopics that has topic ids."""
+
+
+def create_partitions(
+    state: ControllerState, body: CreatePartitionsRequest, _version: int, _now: float
+) -> CreatePartitionsResponse:
+    """Add partitions to each topic, up to the requested count."""
+    results = []
+    seen: set[str] = set()
+    allowed = sum(_additional(state, each) for each in body.topics) <= state.config.max_partitions
+    for each in body.topics:
+        error, message = E.NONE, None
+        try:
+            if each.name in seen:
+                raise Refused(E.INVALID_REQUEST, "Duplicate topic name.")
+            seen.add(each.name)
+            if not allowed:
+                raise Refused(
+                    E.POLICY_VIOLATION, "Excessively large number of partitions per request."
+                )
+            _grow(state, each, body.validate_only)
+        except Refused as refused:
+            error, message = refused.error, refused.message
+        results.append(
+            CreatePartitionsTopicResult(name=each.name, error_code=error, error_message=message)
+        )
+    return CreatePartitionsResponse(results=results)
+
+
+def _additional(state: ControllerState, wanted: CreatePartitionsTopic) -> int:
+    topic = state.image.topic(wanted.name)
+    return 0 if topic is None else max(0, wanted.count - len(topic.partitions))
+
+
+def _grow(state: ControllerState, wanted: CreatePartitionsTopic, validate_only: bool) -> None:
+    topic = state.image.topic(wanted.name)
+    if topic is None:
+        raise Refused(
+            E.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        )
+    existing = len(topic.partitions)
+    if wanted.count == existing:
+        raise Refused(E.INVALID_PARTITIONS, f"Topic already has {existing} partition(s).")
+    if wanted.count < existing:
+        raise Refused(
+            E.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {existing} partition(s); {wanted.count} would "
+            "not be an increase.",
+        )
+    made = _new_partitions(state, topic, wanted)
+    if validate_only:
+        return
+    for index, partition in enumerate(made, existing):
+        state.write(partition.record(topic.topic_id, index))
+
+
+def _new_partitions(
+    state: ControllerState, topic: TopicImage, wanted: CreatePartitionsTopic
+) -> list[PartitionRegistration]:
+    existing = len(topic.partitions)
+    additional = wanted.count - existing
+    factor = len(next(iter(topic.partitions.values())).replicas)
+    if wanted.assignments is None:
+        return placed(state, additional, factor)
+    if len(wanted.assignments) != additional:
+        raise Refused(
+            E.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {additional} additional partition(s), but only "
+            f"{len(wanted.assignments)} assignment(s) were specified.",
+        )
+    return [
+        given(state, each.broker_ids, factor, index)
+        for index, each in enumerate(wanted.assignments, existing)
+    ]
+
+
+def delete_topics(
+    state: ControllerState, body: DeleteTopicsRequest, version: int, _now: float
+) -> DeleteTopicsResponse:
+    """Delete each topic, by name or by id."""
+    if version >= TOPICS_FROM:
+        wanted = [(each.name, each.topic_id) for each in body.topics]
+    else:
+        wanted = [(name, ZERO_UUID) for name in body.topic_names]
+    return DeleteTopicsResponse(responses=[_delete(state, *each) for each in wanted])
+
+
+def _delete(state: ControllerState, name: str | None, topic_id: bytes) -> DeletableTopicResult:
+    if (name is None) == (topic_id == ZERO_UUID):
+        return DeletableTopicResult(
+            name=name,
+            topic_id=topic_id,
+            error_code=E.INVALID_REQUEST,
+            error_message="Either the name or the id of a topic is needed.",
+        )
+    topic = state.image.topics.get(topic_id) if name is None else state.image.topic(name)
+    if topic is None:
+        error = E.UNKNOWN_TOPIC_ID if name is None else E.UNKNOWN_TOPIC_OR_PARTITION
+        return DeletableTopicResult(
+            name=name, topic_id=topic_id, error_code=error, error_message=error.name
+        )
+    state.write(RemoveTopicRecord(topic_id=topic.topic_id))
+    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)

@@ -1,0 +1,60 @@
+"""Which request has which operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from ...messages.alter_client_quotas_request import AlterClientQuotasRequest
+from ...messages.alter_configs_request import AlterConfigsRequest
+from ...messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
+from ...messages.alter_partition_request import AlterPartitionRequest
+from ...messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from ...messages.broker_registration_request import BrokerRegistrationRequest
+from ...messages.create_partitions_request import CreatePartitionsRequest
+from ...messages.create_topics_request import CreateTopicsRequest
+from ...messages.delete_topics_request import DeleteTopicsRequest
+from ...messages.elect_leaders_request import ElectLeadersRequest
+from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from ...messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
+from ...messages.unregister_broker_request import UnregisterBrokerRequest
+from ...messages.update_features_request import UpdateFeaturesRequest
+from ...primitives import Message
+from ..image import MetadataImage
+from ..state import ControllerState
+from .alter_configs import alter_configs, incremental_alter_configs
+from .alter_partition import alter_partition
+from .broker_heartbeat import heartbeat
+from .broker_registration import register, unregister
+from .change_topics import create_partitions, delete_topics
+from .client_quotas import alter_client_quotas
+from .create_topics import create_topics
+from .elect_leaders import elect_leaders
+from .producer_ids import allocate
+from .reassignments import alter_reassignments, list_reassignments
+from .update_features import update_features
+
+Operation = Callable[[ControllerState, Any, int, float], Message]
+WRITES: Final[Mapping[type[Message], Operation]] = {
+    AllocateProducerIdsRequest: allocate,
+    AlterClientQuotasRequest: alter_client_quotas,
+    AlterConfigsRequest: alter_configs,
+    AlterPartitionReassignmentsRequest: alter_reassignments,
+    AlterPartitionRequest: alter_partition,
+    BrokerHeartbeatRequest: heartbeat,
+    BrokerRegistrationRequest: register,
+    CreatePartitionsRequest: create_partitions,
+    CreateTopicsRequest: create_topics,
+    DeleteTopicsRequest: delete_topics,
+    ElectLeadersRequest: elect_leaders,
+    IncrementalAlterConfigsRequest: incremental_alter_configs,
+    UnregisterBrokerRequest: unregister,
+    UpdateFeaturesRequest: update_features,
+}
+"""Request -> the operation that writes records and makes the response."""
+
+READS: Final[Mapping[type[Message], Callable[[MetadataImage, Any], Message]]] = {
+    ListPartitionReassignmentsRequest: list_reassignments,
+}
+"""Request -> what reads the committed image."""

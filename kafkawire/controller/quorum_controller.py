@@ -1,0 +1,227 @@
+"""Decides on the metadata of a cluster, as one voter of its quorum.
+
+Law: only the active controller decides, against the newest metadata; a response leaves when all
+that it was decided on is committed; whoever loses the leadership forgets what is not committed.
+
+    BecameLeader -> active -- RequestReceived -> Append ... Committed -> Published, Respond
+                      `-- Resigned -> standby: NOT_CONTROLLER for every waiting request
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from ..errors import LocalProtocolError
+from ..messages.abort_transaction_record import AbortTransactionRecord
+from ..messages.begin_transaction_record import BeginTransactionRecord
+from ..messages.end_transaction_record import EndTransactionRecord
+from ..primitives import Message
+from ..protocol import ErrorCode
+from .events import (
+    Append,
+    BecameLeader,
+    Committed,
+    Effect,
+    Event,
+    Published,
+    Renounce,
+    RequestReceived,
+    Resigned,
+    Respond,
+    SnapshotLoaded,
+)
+from .image import METADATA_VERSION, MetadataImage, MetadataLoader
+from .operations.broker_heartbeat import fence
+from .operations.elect_leaders import elect_uncleanly, rebalance
+from .operations.refusals import refusal
+from .operations.served import READS, WRITES
+from .operations.update_features import bootstrap_levels, elr_configs
+from .state import ControllerConfig, ControllerState
+
+E = ErrorCode
+AGAIN: Final = 0.0
+"""Seconds until a rebalance goes on that did not finish."""
+
+
+class _Waiting(NamedTuple):
+    """A response that waits until `offset` is committed."""
+
+    offset: int
+    request: RequestReceived
+    response: Message
+
+
+class QuorumController:
+    """One controller, active or standby."""
+
+    def __init__(
+        self, config: ControllerConfig, rng: Random, new_uuid: Callable[[], bytes]
+    ) -> None:
+        self.config = config
+        self._rng = rng
+        self._new_uuid = new_uuid
+        self._loader = MetadataLoader()
+        self._epoch = -1
+        self._state: ControllerState | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._appended = -1  # the offset of the last record that it appended
+        self._rebalance_at: float | None = None
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed metadata."""
+        return self._loader.image
+
+    @property
+    def newest(self) -> MetadataImage:
+        """The metadata with what is not yet committed."""
+        return self.image if self._state is None else self._state.image
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it decides."""
+        return self._state is not None
+
+    # -- the machine
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Handle an event.
+
+        Raises InvalidMetadataRecord for a log that it cannot follow, LocalProtocolError for a
+        request that is not a controller's.
+        """
+        return HANDLERS[type(event)](self, event, now)
+
+    def next_deadline(self) -> float | None:
+        """Return when `advance` has something to do."""
+        if self._state is None:
+            return None
+        due = (self._state.sessions.next_deadline(), self._rebalance_at)
+        return min((each for each in due if each is not None), default=None)
+
+    def advance(self, now: float) -> list[Effect]:
+        """Fence brokers whose session expired; elect preferred leaders when that is due."""
+        state = self._state
+        if state is None:
+            return []
+        effects: list[Effect] = []
+        while (broker_id := state.sessions.pop_expired(now)) is not None:
+            broker = state.image.brokers.get(broker_id)
+            if broker is not None and not broker.fenced:
+                fence(state, broker_id)
+                effects += self._append(state)
+        if self._rebalance_at is not None and now >= self._rebalance_at:
+            elect_uncleanly(state)
+            more = rebalance(state)
+            self._set_rebalance(now, more)
+            effects += self._append(state)
+        return effects
+
+    # -- leadership
+
+    def _became_leader(self, event: BecameLeader, now: float) -> list[Effect]:
+        if event.epoch <= self._epoch:
+            return []
+        effects = self._step_down()
+        self._epoch = event.epoch
+        state = self._state = ControllerState(
+            self.image.copy(), self.config, self._rng, self._new_uuid, event.next_offset
+        )
+        for broker_id in state.image.brokers:
+            state.sessions.touch(broker_id, now)
+        self._set_rebalance(now, False)
+        if self._loader.in_transaction:
+            state.append(AbortTransactionRecord(reason="controller failover"))
+        if METADATA_VERSION not in state.image.features:
+            self._bootstrap(state)
+        return effects + self._append(state)
+
+    def _bootstrap(self, state: ControllerState) -> None:
+        """Write the features of a new cluster, in a transaction as they are one state."""
+        state.append(BeginTransactionRecord(name="Bootstrap records"))
+        for level in bootstrap_levels(state):
+            state.write(level)
+        if state.elr_enabled:
+            for record in elr_configs(state):
+                state.write(record)
+        state.append(EndTransactionRecord())
+
+    def _resigned(self, event: Resigned, _now: float) -> list[Effect]:
+        return self._step_down() if event.epoch == self._epoch else []
+
+    def _step_down(self) -> list[Effect]:
+        """Forget what is not committed, and refuse the requests that wait for it."""
+        waiting, self._waiting = self._waiting, deque()
+        self._state = None
+        self._appended = -1
+        self._rebalance_at = None
+        return [
+            Respond(each.request.request_id, refusal(each.request.body, E.NOT_CONTROLLER))
+            for each in waiting
+        ]
+
+    def _set_rebalance(self, now: float, more: bool) -> None:
+        interval = self.config.rebalance_interval
+        if interval is not None:
+            self._rebalance_at = now + (AGAIN if more else interval)
+
+    # -- the log
+
+    def _committed(self, event: Committed, _now: float) -> list[Effect]:
+        """Apply committed records; an active controller has decided them itself."""
+        delta = self._loader.apply(event.records, event.base_offset)
+        effects: list[Effect] = [Published(delta)]
+        state = self._state
+        if state is not None and self._loader.offset >= state.next_offset:
+            reason = f"offset {self._loader.offset} is committed and was not written here"
+            return [*effects, Renounce(self._epoch, reason), *self._step_down()]
+        while self._waiting and self._waiting[0].offset <= self._loader.offset:
+            done = self._waiting.popleft()
+            effects.append(Respond(done.request.request_id, done.response))
+        return effects
+
+    def _snapshot_loaded(self, event: SnapshotLoaded, _now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        if self._state is not None:
+            effects = [Renounce(self._epoch, "a snapshot was loaded"), *self._step_down()]
+        return [Published(self._loader.load_snapshot(event.records, event.last_offset)), *effects]
+
+    def _append(self, state: ControllerState) -> list[Effect]:
+        records = state.take()
+        if not records:
+            return []
+        self._appended = state.next_offset - 1
+        return [Append(self._epoch, state.next_offset - len(records), records)]
+
+    # -- requests
+
+    def _received(self, event: RequestReceived, now: float) -> list[Effect]:
+        read = READS.get(type(event.body))
+        write = WRITES.get(type(event.body))
+        state = self._state
+        if read is None and write is None:
+            name = type(event.body).__name__
+            raise LocalProtocolError(f"{name} is not a request that a controller serves")
+        if state is None:
+            return [Respond(event.request_id, refusal(event.body, E.NOT_CONTROLLER))]
+        if write is None:
+            assert read is not None
+            return [Respond(event.request_id, read(self.image, event.body))]
+        response = write(state, event.body, event.version, now)
+        effects = self._append(state)
+        if self._appended > self._loader.offset:  # also without records: it rests on those before
+            self._waiting.append(_Waiting(self._appended, event, response))
+            return effects
+        return [Respond(event.request_id, response)]
+
+
+HANDLERS: Final[Mapping[type, Callable[[QuorumController, Any, float], list[Effect]]]] = {
+    BecameLeader: QuorumController._became_leader,
+    Committed: QuorumController._committed,
+    RequestReceived: QuorumController._received,
+    Resigned: QuorumController._resigned,
+    SnapshotLoaded: QuorumController._snapshot_loaded,
+}

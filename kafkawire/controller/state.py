@@ -1,0 +1,145 @@
+"""What a controller's operations read and write.
+
+Law: an operation writes records, and sees each of them applied at once; what it wrote is either
+committed as a whole, or lost with the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from ..configs import BROKER_CONFIGS, TOPIC_CONFIGS, ResourceType
+from ..primitives import Message
+from .image import (
+    METADATA_VERSION,
+    BrokerRegistration,
+    MetadataDelta,
+    MetadataImage,
+    VersionedRecord,
+    replay,
+)
+from .image.registrations import UNASSIGNED
+from .image.versions import ELR, NEWEST, OLDEST, versioned
+from .sessions import Sessions
+
+ELR_FEATURE: Final = "eligible.leader.replicas.version"
+MIN_ISR: Final = "min.insync.replicas"
+UNCLEAN: Final = "unclean.leader.election.enable"
+
+FEATURES: Final[Mapping[str, tuple[int, int]]] = {
+    METADATA_VERSION: (OLDEST, NEWEST),
+    "eligible.leader.replicas.version": (0, 1),
+    "group.version": (0, 1),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "transaction.version": (0, 2),
+}
+"""Feature -> lowest and highest level, as in Kafka 4.3."""
+
+BOOTSTRAP: Final[Mapping[str, int]] = {name: high for name, (_, high) in FEATURES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """The settings of a controller. Times in seconds.
+
+    features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
+    own configuration, which broker-wide and topic values take precedence over.
+    max_partitions: that one request may create.
+    """
+
+    cluster_id: str
+    session_timeout: float = 9.0
+    rebalance_interval: float | None = 300.0
+    max_elections: int = 1000
+    max_partitions: int = 10_000
+    features: Mapping[str, tuple[int, int]] = field(default_factory=lambda: FEATURES)
+    bootstrap: Mapping[str, int] = field(default_factory=lambda: BOOTSTRAP)
+    static: Mapping[str, str] = field(default_factory=dict)
+
+
+class ControllerState:
+    """The newest metadata, committed or not, and the records that an operation writes.
+
+    next_offset: of the next record. epoch: of the controller.
+    """
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        config: ControllerConfig,
+        rng: Random,
+        new_uuid: Callable[[], bytes],
+        next_offset: int,
+    ) -> None:
+        self.image = image
+        self.config = config
+        self.rng = rng
+        self.new_uuid = new_uuid
+        self.sessions = Sessions(config.session_timeout)
+        self.next_offset = next_offset
+        self._written: list[VersionedRecord] = []
+        self._delta = MetadataDelta()
+
+    @property
+    def metadata_version(self) -> int:
+        return self.image.features.get(METADATA_VERSION, OLDEST)
+
+    @property
+    def elr_enabled(self) -> bool:
+        return self.metadata_version >= ELR and self.image.features.get(ELR_FEATURE, 0) > 0
+
+    def write(self, message: Message) -> None:
+        """Write a record, and apply it."""
+        replay(self.image, message, self.next_offset, self._delta)
+        self.append(message)
+
+    def append(self, message: Message) -> None:
+        """Write a record that an image does not hold, such as the end of a transaction."""
+        self._written.append(versioned(message, self.metadata_version))
+        self.next_offset += 1
+
+    def take(self) -> list[VersionedRecord]:
+        """Take the records that were written."""
+        written, self._written, self._delta = self._written, [], MetadataDelta()
+        return written
+
+    def broker(self, broker_id: int, epoch: int) -> BrokerRegistration | None:
+        """Find a broker by its id and epoch; None: STALE_BROKER_EPOCH."""
+        found = self.image.brokers.get(broker_id)
+        return found if found is not None and found.epoch == epoch else None
+
+    def default_directory(self, broker_id: int) -> bytes:
+        """Return the directory of a new replica."""
+        broker = self.image.brokers.get(broker_id)
+        return UNASSIGNED if broker is None else broker.default_directory
+
+    # -- configuration
+
+    def broker_value(self, name: str) -> str:
+        """Return the value of a broker's key: dynamic, else static, else the default."""
+        dynamic = self.image.config(ResourceType.BROKER, "").get(name)
+        if dynamic is not None:
+            return dynamic
+        return self.config.static.get(name) or BROKER_CONFIGS[name].default or ""
+
+    def topic_value(self, topic: str, name: str) -> str:
+        """Return the value of a topic's key, its own or that of the brokers."""
+        own = self.image.config(ResourceType.TOPIC, topic).get(name)
+        synonym = TOPIC_CONFIGS[name].synonym
+        if own is not None or synonym is None:
+            return own or TOPIC_CONFIGS[name].default or ""
+        return self.broker_value(synonym)
+
+    def min_isr(self, topic_id: bytes) -> int:
+        """Return the effective `min.insync.replicas`: no more than there are replicas."""
+        topic = self.image.topics[topic_id]
+        replicas = next(iter(topic.partitions.values())).replicas
+        return min(int(self.topic_value(topic.name, MIN_ISR)), len(replicas))
+
+    def unclean_enabled(self, topic_id: bytes) -> bool:
+        """Return whether a replica out of the ISR may become leader by itself."""
+        return self.topic_value(self.image.topics[topic_id].name, UNCLEAN) == "true"

@@ -1,0 +1,388 @@
+"""A real Kafka's controller and ours, told the same: they write the same records.
+
+Law: ids, epochs, offsets and directories are each one's own; all else of topics, partitions,
+configs and quotas is equal, record by record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+import pytest
+
+from kafkawire.controller import ControllerConfig, MetadataLoader, snapshot
+from kafkawire.controller.image.loader import TRANSACTIONS
+from kafkawire.log import InternalLog, RecordRow, read, recognise
+from kafkawire.messages import alter_client_quotas_request as quotas
+from kafkawire.messages import alter_configs_request as full
+from kafkawire.messages import incremental_alter_configs_request as some
+from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
+from kafkawire.messages.alter_configs_response import AlterConfigsResponse
+from kafkawire.messages.alter_partition_reassignments_request import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from kafkawire.messages.alter_partition_reassignments_response import (
+    AlterPartitionReassignmentsResponse,
+)
+from kafkawire.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from kafkawire.messages.client_quota_record import ClientQuotaRecord
+from kafkawire.messages.config_record import ConfigRecord
+from kafkawire.messages.create_partitions_request import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
+from kafkawire.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
+from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
+from kafkawire.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kafkawire.messages.elect_leaders_response import ElectLeadersResponse
+from kafkawire.messages.feature_level_record import FeatureLevelRecord
+from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.messages.partition_change_record import PartitionChangeRecord
+from kafkawire.messages.partition_record import PartitionRecord
+from kafkawire.messages.producer_ids_record import ProducerIdsRecord
+from kafkawire.messages.register_broker_record import RegisterBrokerRecord
+from kafkawire.messages.remove_topic_record import RemoveTopicRecord
+from kafkawire.messages.topic_record import TopicRecord
+from kafkawire.primitives import Message
+
+from ..real.broker import NODE_ID, Broker
+from ..real.wire import Wire
+from .harness import CLUSTER, Harness, answer
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
+
+COMPARED: Final = (
+    BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    *TRANSACTIONS,
+)
+OWN: Final = {
+    "broker_epoch",
+    "directories",
+    "end_points",
+    "incarnation_id",
+    "features",
+    "log_dirs",
+    "unknown_tags",
+}
+"""Fields that each cluster has its own of."""
+TOPIC, BROKER, GROUP = 2, 4, 32
+
+
+def topic(name: str, **fields: Any) -> CreatableTopic:
+    return CreatableTopic(name=name, **({"num_partitions": 2, "replication_factor": 1} | fields))
+
+
+def assigned(*replicas: list[int]) -> list[CreatableReplicaAssignment]:
+    return [
+        CreatableReplicaAssignment(partition_index=index, broker_ids=ids)
+        for index, ids in enumerate(replicas)
+    ]
+
+
+def incremental(type: int, name: str, *ops: tuple[str, int, str | None]) -> Message:
+    return some.IncrementalAlterConfigsRequest(
+        resources=[
+            some.AlterConfigsResource(
+                resource_type=type,
+                resource_name=name,
+                configs=[
+                    some.AlterableConfig(name=key, config_operation=op, value=value)
+                    for key, op, value in ops
+                ],
+            )
+        ]
+    )
+
+
+def replaced(name: str, **values: str) -> Message:
+    configs = [
+        full.AlterableConfig(name=key.replace("_", "."), value=value)
+        for key, value in values.items()
+    ]
+    return full.AlterConfigsRequest(
+        resources=[
+            full.AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=configs)
+        ]
+    )
+
+
+def quota(entity: dict[str, str | None], key: str, value: float, remove: bool = False) -> Message:
+    entry = quotas.EntryData(
+        entity=[
+            quotas.EntityData(entity_type=type, entity_name=name) for type, name in entity.items()
+        ],
+        ops=[quotas.OpData(key=key, value=value, remove=remove)],
+    )
+    return quotas.AlterClientQuotasRequest(entries=[entry])
+
+
+def partitions(name: str, count: int, *assignments: list[int]) -> Message:
+    given = [CreatePartitionsAssignment(broker_ids=each) for each in assignments]
+    return CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name=name, count=count, assignments=given or None)],
+        timeout_ms=10_000,
+    )
+
+
+def created(*made: CreatableTopic) -> Message:
+    return CreateTopicsRequest(topics=list(made), timeout_ms=10_000)
+
+
+def reassigned(name: str, replicas: list[int] | None) -> Message:
+    partition = ReassignablePartition(partition_index=0, replicas=replicas)
+    return AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name=name, partitions=[partition])]
+    )
+
+
+Operation = tuple[Message, int, type[Message]]
+CONFIGURED: Final = [
+    CreatableTopicConfig(name="retention.ms", value="1000"),
+    CreatableTopicConfig(name="cleanup.policy", value="compact"),
+]
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    (created(topic("a"), topic("b", configs=CONFIGURED)), 7, CreateTopicsResponse),
+    (
+        created(topic("m", num_partitions=-1, replication_factor=-1, assignments=assigned([1]))),
+        7,
+        CreateTopicsResponse,
+    ),
+    (created(topic("a"), topic("c.d"), topic("no/such")), 7, CreateTopicsResponse),
+    (created(topic("c_d"), topic("e", replication_factor=2)), 7, CreateTopicsResponse),
+    (
+        created(topic("f", num_partitions=0), topic("g", replication_factor=0)),
+        7,
+        CreateTopicsResponse,
+    ),
+    (
+        created(topic("h", configs=[CreatableTopicConfig(name="retention.ms", value="x")])),
+        7,
+        CreateTopicsResponse,
+    ),
+    (
+        created(topic("i", num_partitions=-1, replication_factor=-1, assignments=assigned([2]))),
+        7,
+        CreateTopicsResponse,
+    ),
+    (partitions("a", 4), 3, CreatePartitionsResponse),
+    (partitions("a", 4), 3, CreatePartitionsResponse),
+    (partitions("a", 5, [1]), 3, CreatePartitionsResponse),
+    (partitions("a", 7, [1]), 3, CreatePartitionsResponse),
+    (partitions("nowhere", 7), 3, CreatePartitionsResponse),
+    (
+        incremental(TOPIC, "a", ("retention.ms", 0, "5"), ("cleanup.policy", 2, "compact")),
+        1,
+        IncrementalAlterConfigsResponse,
+    ),
+    (incremental(TOPIC, "a", ("retention.ms", 0, "5")), 1, IncrementalAlterConfigsResponse),
+    (
+        incremental(TOPIC, "a", ("retention.ms", 1, None), ("cleanup.policy", 3, "delete")),
+        1,
+        IncrementalAlterConfigsResponse,
+    ),
+    (incremental(TOPIC, "a", ("retention.ms", 2, "5")), 1, IncrementalAlterConfigsResponse),
+    (incremental(TOPIC, "nowhere", ("retention.ms", 0, "5")), 1, IncrementalAlterConfigsResponse),
+    (incremental(BROKER, "", ("log.retention.ms", 0, "77")), 1, IncrementalAlterConfigsResponse),
+    (incremental(BROKER, "1", ("num.io.threads", 0, "5")), 1, IncrementalAlterConfigsResponse),
+    (incremental(BROKER, "1", ("num.io.threads", 1, None)), 1, IncrementalAlterConfigsResponse),
+    (
+        incremental(GROUP, "g", ("consumer.session.timeout.ms", 0, "1800000")),
+        1,
+        IncrementalAlterConfigsResponse,
+    ),
+    (replaced("b", retention_ms="2000"), 2, AlterConfigsResponse),
+    (quota({"user": "alice"}, "producer_byte_rate", 1000.0), 1, AlterClientQuotasResponse),
+    (
+        quota({"user": None, "client-id": "x"}, "request_percentage", 12.5),
+        1,
+        AlterClientQuotasResponse,
+    ),
+    (quota({"ip": "10.0.0.1"}, "connection_creation_rate", 3.0), 1, AlterClientQuotasResponse),
+    (quota({"user": "alice"}, "producer_byte_rate", 0.0, True), 1, AlterClientQuotasResponse),
+    (quota({"user": "alice"}, "no_such", 1.0), 1, AlterClientQuotasResponse),
+    (reassigned("a", [1]), 1, AlterPartitionReassignmentsResponse),
+    (reassigned("a", None), 1, AlterPartitionReassignmentsResponse),
+    (reassigned("a", [9]), 1, AlterPartitionReassignmentsResponse),
+    (
+        ElectLeadersRequest(
+            election_type=0, topic_partitions=[TopicPartitions(topic="a", partitions=[0, 99])]
+        ),
+        2,
+        ElectLeadersResponse,
+    ),
+    (DeleteTopicsRequest(topic_names=["b"], timeout_ms=10_000), 5, DeleteTopicsResponse),
+    (DeleteTopicsRequest(topic_names=["nowhere"], timeout_ms=10_000), 5, DeleteTopicsResponse),
+)
+
+
+@dataclass
+class Compared:
+    """What the two controllers answered and wrote, and the image of Kafka's log."""
+
+    port: int
+    theirs: list[Message]
+    ours: list[Message]
+    their_log: list[str]
+    our_log: list[str]
+    loader: MetadataLoader
+
+
+def metadata_log(broker: Broker) -> Iterator[RecordRow]:
+    """Read all records but control records and those that only move the offset."""
+    for path in sorted((broker.data / "__cluster_metadata-0").glob("*.log")):
+        file = recognise(path)
+        assert file is not None
+        for row in read(file, InternalLog.METADATA):
+            assert isinstance(row, RecordRow), row
+            if row.control is None:
+                yield row
+
+
+def loaded(broker: Broker) -> MetadataLoader:
+    loader = MetadataLoader()
+    rows = metadata_log(broker)
+    loader.apply_decoded((row.offset, row.decoded) for row in rows if row.decoded is not None)
+    return loader
+
+
+def shown(records: list[Message]) -> list[str]:
+    """Show records without what each cluster has its own of; topic ids as names.
+
+    Configs of one change are sorted: Kafka writes them in the order of a hash table.
+    """
+    names: dict[bytes, str] = {}
+    lines = []
+    for record in records:
+        if isinstance(record, TopicRecord):
+            names[record.topic_id] = record.name
+        if not isinstance(record, COMPARED):
+            continue
+        fields = {name: getattr(record, name) for name in record.__match_args__ if name not in OWN}
+        if "topic_id" in fields:
+            fields["topic_id"] = names[fields["topic_id"]]
+        lines.append(f"{type(record).__name__} {fields}")
+    runs = groupby(lines, key=lambda line: line.startswith(ConfigRecord.__name__))
+    return [line for configs, run in runs for line in (sorted(run) if configs else run)]
+
+
+@pytest.fixture(scope="module")
+def compared(own_kafka: Broker) -> Compared:
+    theirs: list[Message] = []
+    with Wire(own_kafka.port) as wire:
+        _wait_until_unfenced(wire)
+        theirs = [wire.ask(*operation) for operation in OPERATIONS]
+    harness = Harness(ControllerConfig(CLUSTER))
+    harness.start(NODE_ID)
+    ours = [harness.ask(body, expected, version) for body, version, expected in OPERATIONS]
+    their_records = []
+    for row in metadata_log(own_kafka):
+        assert row.decoded is not None
+        assert row.decoded.value is not None
+        assert row.decoded.value.message is not None, row.decoded.value.error
+        their_records.append(row.decoded.value.message)
+    return Compared(
+        own_kafka.port,
+        theirs,
+        ours,
+        shown(their_records),
+        shown([each.message for each in harness.log]),
+        loaded(own_kafka),
+    )
+
+
+def _wait_until_unfenced(wire: Wire) -> None:
+    deadline = time.monotonic() + 60
+    while not wire.ask(MetadataRequest(topics=[]), 12, MetadataResponse).brokers:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_the_responses_have_the_same_errors(compared: Compared) -> None:
+    assert list(map(answer, compared.ours)) == list(map(answer, compared.theirs))
+
+
+def test_the_records_are_the_same(compared: Compared) -> None:
+    """Apart from what a broker says of its directories, which ours does not in this test."""
+    theirs = [each for each in compared.their_log if "'cordoned_log_dirs': []" not in each]
+    assert compared.our_log == theirs
+    assert len(theirs) > 30
+
+
+def test_the_image_agrees_with_metadata(compared: Compared) -> None:
+    image = compared.loader.image
+    with Wire(compared.port) as wire:
+        found = wire.ask(MetadataRequest(topics=None), 12, MetadataResponse)
+    assert {topic.name: topic.topic_id for topic in found.topics} == image.topic_ids
+    for topic in found.topics:
+        assert topic.name is not None
+        ours = image.topics[topic.topic_id].partitions
+        assert len(ours) == len(topic.partitions)
+        for each in topic.partitions:
+            partition = ours[each.partition_index]
+            assert list(partition.replicas) == each.replica_nodes
+            assert list(partition.isr) == each.isr_nodes
+            assert partition.leader == each.leader_id
+            assert partition.leader_epoch == each.leader_epoch
+    assert set(image.brokers) == {each.node_id for each in found.brokers}
+
+
+def test_the_image_agrees_with_describe_configs(compared: Compared) -> None:
+    image = compared.loader.image
+    resources = [*((TOPIC, name) for name in image.topic_ids), (BROKER, ""), (GROUP, "g")]
+    dynamic = {1, 3, 8}  # of a topic, of all brokers, of a group
+    with Wire(compared.port) as wire:
+        for type, name in resources:
+            request = DescribeConfigsRequest(
+                resources=[
+                    DescribeConfigsResource(
+                        resource_type=type, resource_name=name, configuration_keys=None
+                    )
+                ]
+            )
+            [result] = wire.ask(request, 4, DescribeConfigsResponse).results
+            theirs = {
+                each.name: each.value for each in result.configs if each.config_source in dynamic
+            }
+            if type == TOPIC:
+                theirs = {
+                    each.name: each.value for each in result.configs if each.config_source == 1
+                }
+            assert theirs == dict(image.config(type, name)), (type, name)
+
+
+def test_the_image_of_kafkas_log_survives_a_snapshot(compared: Compared) -> None:
+    again = MetadataLoader()
+    image = compared.loader.image
+    again.load_snapshot([each.message for each in snapshot(image)], image.offset)
+    assert again.image == image

@@ -1,0 +1,27 @@
+"""The simulated quorum holds its invariants for many seeds: `make simulation`, `make soak`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzzing import replayable, seeds
+
+from .simulation import run
+
+BLOCKS = 10
+MANY = 800
+SOAKED = 20
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_invariants_hold_for_many_seeds(block: int) -> None:
+    for seed in range(100 + block, 100 + MANY, BLOCKS):
+        with replayable(seed):
+            run(seed)
+
+
+@pytest.mark.fuzz
+def test_invariants_hold_for_new_seeds() -> None:
+    for seed in seeds(SOAKED):
+        with replayable(seed):
+            run(10_000 + seed if seed < 10_000 else seed)
