@@ -33,6 +33,7 @@ from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from . import describing, epochs, following, leading, membership, voting
 from .config import NEVER, RaftConfig
+from .control_batches import snapshot_bytes
 from .effects import Effect, Reply
 from .events import (
     Append,
@@ -100,8 +101,6 @@ class KafkaRaftClient:
 
     def snapshot(self, end: OffsetAndEpoch, batches: list[list[bytes]], now: float) -> bytes:
         """Write a snapshot of committed records, for `SnapshotTaken`: the state as values."""
-        from .control_batches import snapshot_bytes
-
         return snapshot_bytes(
             end,
             batches,
@@ -210,40 +209,24 @@ def _answer_orphans(quorum: Quorum) -> None:
 
 
 def _request(quorum: Quorum, event: RequestReceived, now: float) -> None:
-    reply_to, request, version = event
-    handler = REQUESTS.get(type(request))
+    handler = REQUESTS.get(type(event.request))
     if handler is None:
-        raise TypeError(f"not a request to a quorum: {type(request).__name__}")
-    response = handler(quorum, reply_to, request, version, now)
+        raise TypeError(f"not a request to a quorum: {type(event.request).__name__}")
+    response = handler(quorum, event, now)
     if response is not None:
-        quorum.effects.append(Reply(reply_to, response))
+        quorum.effects.append(Reply(event.reply_to, response))
 
 
-def _update(quorum: Quorum, reply_to: int, request: Any, version: int, now: float) -> Message:
-    return membership.handle_update(quorum, request, now)
-
-
-def _unwaiting(
-    handle: Callable[[Quorum, Any, int, float], Message],
-) -> Callable[[Quorum, int, Any, int, float], Message | None]:
-    def handler(
-        quorum: Quorum, reply_to: int, request: Any, version: int, now: float
-    ) -> Message | None:
-        return handle(quorum, request, version, now)
-
-    return handler
-
-
-REQUESTS: Final[dict[type[Message], Callable[[Quorum, int, Any, int, float], Message | None]]] = {
-    VoteRequest: _unwaiting(voting.handle_vote),
-    BeginQuorumEpochRequest: _unwaiting(epochs.handle_begin),
-    EndQuorumEpochRequest: _unwaiting(epochs.handle_end),
+REQUESTS: Final[dict[type[Message], Callable[[Quorum, RequestReceived, float], Message | None]]] = {
+    VoteRequest: voting.handle_vote,
+    BeginQuorumEpochRequest: epochs.handle_begin,
+    EndQuorumEpochRequest: epochs.handle_end,
     FetchRequest: leading.handle_fetch,
-    FetchSnapshotRequest: _unwaiting(leading.handle_fetch_snapshot),
-    DescribeQuorumRequest: _unwaiting(describing.handle_describe),
+    FetchSnapshotRequest: leading.handle_fetch_snapshot,
+    DescribeQuorumRequest: describing.handle_describe,
     AddRaftVoterRequest: membership.handle_add,
     RemoveRaftVoterRequest: membership.handle_remove,
-    UpdateRaftVoterRequest: _update,
+    UpdateRaftVoterRequest: membership.handle_update,
 }
 RESPONSES: Final[dict[type[Message], Callable[[Quorum, Answered, InFlight, float], None]]] = {
     VoteResponse: voting.handle_vote_response,
@@ -280,7 +263,7 @@ def _append(quorum: Quorum, event: Append, now: float) -> None:
     leading.append(quorum, event, now)
 
 
-def _snapshot_taken(quorum: Quorum, event: SnapshotTaken, now: float) -> None:
+def _snapshot_taken(quorum: Quorum, event: SnapshotTaken, _now: float) -> None:
     id = event.snapshot_id
     if id.offset > quorum.high_watermark:
         raise ValueError(f"a snapshot to {id.offset}, committed is {quorum.high_watermark}")

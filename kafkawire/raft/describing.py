@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..messages.describe_quorum_response import (
     DescribeQuorumResponse,
@@ -15,6 +15,7 @@ from ..messages.describe_quorum_response import (
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .config import PARTITION, TOPIC
+from .events import RequestReceived
 from .leading import find_progress, timestamp
 from .quorum import Quorum
 from .voters import ReplicaKey
@@ -25,9 +26,10 @@ OBSERVER_SECONDS: Final = 300.0
 """How long an observer that does not fetch is still listed."""
 
 
-def handle_describe(quorum: Quorum, request: Any, version: int, now: float) -> Message:
+def handle_describe(quorum: Quorum, received: RequestReceived, now: float) -> Message:
     """Describe the quorum."""
-    if only_partition(request) is None:
+    version = received.version
+    if only_partition(received.request) is None:
         return DescribeQuorumResponse(error_code=ErrorCode.INVALID_REQUEST)
     partition = PartitionData(
         partition_index=PARTITION,

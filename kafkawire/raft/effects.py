@@ -50,14 +50,14 @@ class LeaderChanged(NamedTuple):
 
 
 class BecameLeader(NamedTuple):
-    """This replica leads, and all records before its epoch are committed: its owner may decide."""
+    """The replica leads, and all records before its epoch are committed: its owner may decide."""
 
     epoch: int
     epoch_start_offset: int
 
 
 class Resigned(NamedTuple):
-    """This replica no longer leads this epoch."""
+    """The replica no longer leads this epoch."""
 
     epoch: int
 

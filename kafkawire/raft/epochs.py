@@ -12,6 +12,7 @@ from ..messages.end_quorum_epoch_response import EndQuorumEpochResponse
 from ..primitives import ZERO_UUID, Message
 from ..protocol.error_code import ErrorCode
 from .effects import Fault, Node
+from .events import RequestReceived
 from .quorum import Quorum
 from .requests import InFlight
 from .states import Cause, State
@@ -67,8 +68,9 @@ def is_this_voter(quorum: Quorum, voter_id: int, directory_id: bytes) -> bool:
     return voter_id < 0 or quorum.config.replica.matches(ReplicaKey(voter_id, directory_id))
 
 
-def handle_begin(quorum: Quorum, request: Any, version: int, now: float) -> Message:
+def handle_begin(quorum: Quorum, received: RequestReceived, now: float) -> Message:
     """Follow the leader that says it is elected."""
+    request: Any = received.request
     if not is_for_this_quorum(quorum, request):
         return BeginQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     partition = only_partition(request)
@@ -78,11 +80,12 @@ def handle_begin(quorum: Quorum, request: Any, version: int, now: float) -> Mess
     directory_id = getattr(partition, "voter_directory_id", ZERO_UUID)
     if not error and not is_this_voter(quorum, request.voter_id, directory_id):
         error = ErrorCode.INVALID_VOTER_KEY
-    return epoch_answer(quorum, request, version, error)
+    return epoch_answer(quorum, request, received.version, error)
 
 
-def handle_end(quorum: Quorum, request: Any, version: int, now: float) -> Message:
+def handle_end(quorum: Quorum, received: RequestReceived, now: float) -> Message:
     """Hasten the next election: the leader resigns, the longest logs are to go first."""
+    request: Any = received.request
     if not is_for_this_quorum(quorum, request):
         return EndQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     partition = only_partition(request)
@@ -90,12 +93,12 @@ def handle_end(quorum: Quorum, request: Any, version: int, now: float) -> Messag
         return EndQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     error = _learn_from_leader(quorum, request, partition, now)
     if not error and quorum.state is State.FOLLOWER and quorum.leader_id == partition.leader_id:
-        if version >= 1:
+        if received.version >= 1:
             ids = [each.candidate_id for each in partition.preferred_candidates]
         else:
             ids = list(partition.preferred_successors)
         quorum.deadline = now + successor_backoff(quorum, ids)
-    return epoch_answer(quorum, request, version, error)
+    return epoch_answer(quorum, request, received.version, error)
 
 
 def successor_backoff(quorum: Quorum, successors: list[int]) -> float:

@@ -15,7 +15,7 @@ from ..protocol.error_code import ErrorCode
 from .config import NEVER
 from .control_batches import control_batch, data_batch, leader_change, voter_records
 from .effects import Appended, AppendFailed, BecameLeader, Reply
-from .events import Append
+from .events import Append, RequestReceived
 from .log import OffsetAndEpoch, ReplicatedLog, SnapshotId
 from .quorum import HeldFetch, Quorum
 from .states import Leadership, ReplicaProgress, State
@@ -181,10 +181,10 @@ def check_leader(quorum: Quorum, epoch: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def handle_fetch(
-    quorum: Quorum, reply_to: int, request: Any, version: int, now: float
-) -> Message | None:
+def handle_fetch(quorum: Quorum, received: RequestReceived, now: float) -> Message | None:
     """Serve a Fetch; None: it waits for records."""
+    request: Any = received.request
+    version = received.version
     if not is_for_this_quorum(quorum, request):
         return FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     partition = only_partition(request)
@@ -201,7 +201,7 @@ def handle_fetch(
     if not fetched.may_wait or request.max_wait_ms == 0:
         return fetched.response
     wait = min(request.max_wait_ms / 1000, quorum.timeouts.request_timeout)
-    quorum.held[reply_to] = HeldFetch(request, version, now + wait)
+    quorum.held[received.reply_to] = HeldFetch(request, version, now + wait)
     return None
 
 
@@ -301,8 +301,10 @@ def complete_held(quorum: Quorum, now: float) -> None:
 # -- FetchSnapshot
 
 
-def handle_fetch_snapshot(quorum: Quorum, request: Any, version: int, now: float) -> Message:
+def handle_fetch_snapshot(quorum: Quorum, received: RequestReceived, now: float) -> Message:
     """Serve a part of a snapshot."""
+    request: Any = received.request
+    version = received.version
     if not is_for_this_quorum(quorum, request):
         return FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     partition = only_partition(request)

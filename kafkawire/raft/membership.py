@@ -12,7 +12,6 @@ from typing import Any
 from ..messages.add_raft_voter_request import AddRaftVoterRequest
 from ..messages.add_raft_voter_response import AddRaftVoterResponse
 from ..messages.api_versions_response import ApiVersionsResponse
-from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from ..messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from ..messages.update_raft_voter_request import (
     KRaftVersionFeature,
@@ -23,6 +22,7 @@ from ..messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoter
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .effects import Node, Reply
+from .events import RequestReceived
 from .leading import append_control, check_leader, find_progress
 from .quorum import Quorum, VoterChange
 from .requests import InFlight
@@ -73,10 +73,9 @@ def change_answer(request: Message, error: ErrorCode) -> Message:
     return make(error_code=error, error_message=REASONS.get(error) if error else None)
 
 
-def handle_add(
-    quorum: Quorum, reply_to: int, request: AddRaftVoterRequest, version: int, now: float
-) -> Message | None:
+def handle_add(quorum: Quorum, received: RequestReceived, now: float) -> Message | None:
     """Check a new voter and ask it for its versions; None: the response comes later."""
+    request: Any = received.request
     error = change_error(quorum, request)
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     endpoints = tuple(Endpoint(one.name, one.host, one.port) for one in request.listeners)
@@ -90,7 +89,7 @@ def handle_add(
     if not quorum.send(node, api_versions(), now):
         return change_answer(request, ErrorCode.REQUEST_TIMED_OUT)
     wait = min(max(request.timeout_ms, 0) / 1000, quorum.timeouts.request_timeout)
-    quorum.change = VoterChange(reply_to, request, Voter(key, endpoints), None, now + wait)
+    quorum.change = VoterChange(received.reply_to, request, Voter(key, endpoints), None, now + wait)
     return None
 
 
@@ -132,10 +131,9 @@ def has_caught_up(quorum: Quorum, key: ReplicaKey, now: float) -> bool:
     return progress is not None and 0 <= now - progress.last_caught_up < CAUGHT_UP_SECONDS
 
 
-def handle_remove(
-    quorum: Quorum, reply_to: int, request: RemoveRaftVoterRequest, version: int, now: float
-) -> Message | None:
+def handle_remove(quorum: Quorum, received: RequestReceived, now: float) -> Message | None:
     """Append the voters without one; None: the response comes when that is committed."""
+    request: Any = received.request
     error = change_error(quorum, request)
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     voter = quorum.voters.find(key.id)
@@ -147,12 +145,13 @@ def handle_remove(
         return change_answer(request, error)
     offset = _append(quorum, quorum.voters.without(voter.key), now)
     deadline = now + quorum.timeouts.request_timeout
-    quorum.change = VoterChange(reply_to, request, voter, offset, deadline)
+    quorum.change = VoterChange(received.reply_to, request, voter, offset, deadline)
     return None
 
 
-def handle_update(quorum: Quorum, request: UpdateRaftVoterRequest, now: float) -> Message:
+def handle_update(quorum: Quorum, received: RequestReceived, now: float) -> Message:
     """Append the voters with a voter's new listeners and versions; respond at once."""
+    request: Any = received.request
     error = check_leader(quorum, request.current_leader_epoch)
     if not error:
         error = change_error(quorum, request)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..errors import WireError
 from ..primitives import Message
+from ..records import RecordBatches
 from .config import RaftConfig
 from .control_batches import control_values, snapshot_values
 from .effects import (
@@ -152,8 +153,6 @@ class Quorum:
 
     def note_batches(self, batches: bytes) -> int:
         """Take over versions and voters from batches of the log; return where they end."""
-        from ..records import RecordBatches
-
         found = control_values(batches)
         for offset, version in found.kraft_versions:
             self.kraft_versions.add(offset, version)

@@ -1,6 +1,7 @@
 """Reads and writes Kafka's file `quorum-state`: what a replica must not forget of elections.
 
-Law: text in and out. Version 0 names the static voters; version 1 the directory voted for (KIP-853).
+Law: text in and out. Version 0 names the static voters, version 1 (KIP-853) the directory voted
+for.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ..messages.vote_response import VoteResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .epochs import is_this_voter, learn_from
+from .events import RequestReceived
 from .leading import begin_epoch
 from .log import OffsetAndEpoch
 from .quorum import Quorum
@@ -21,8 +22,10 @@ from .voters import ReplicaKey
 from .wire import Answered, is_for_this_quorum, only_partition, vote, vote_answer
 
 
-def handle_vote(quorum: Quorum, request: Any, version: int, now: float) -> Message:
+def handle_vote(quorum: Quorum, received: RequestReceived, now: float) -> Message:
     """Grant a vote or a pre-vote, or not."""
+    request: Any = received.request
+    version = received.version
     if not is_for_this_quorum(quorum, request):
         return VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     partition = only_partition(request)
