@@ -318,8 +318,6 @@ class Quorum:
             self._persisted = election
             version = 1 if self.kraft_versions.last else 0
             voters = tuple(key.id for key in self.voters.keys)
-            if version == 0 and election.voted is not None:
-                version = 1  # version 0 would lose the directory voted for
             self.effects.append(PersistQuorumState(write_quorum_state(election, version, voters)))
         if (self.leader_id, self.epoch) != self._reported:
             self._reported = (self.leader_id, self.epoch)

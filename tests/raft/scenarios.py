@@ -14,12 +14,16 @@ KINDS: Final = {
     "cut": 4,
     "noise": 2,
     "jump": 1,
+    "stampede": 2,
+    "amnesia": 3,
     "snapshot": 3,
     "resign": 1,
     "add": 2,
     "remove": 2,
 }
 """How often each kind of happening is drawn."""
+STORM: Final = {"append": 10, "stampede": 10, "amnesia": 20, "crash": 8, "noise": 4, "resign": 4}
+"""The same for every fourth scenario: elections that overlap, and voters that restart in them."""
 STATIC: Final = frozenset(KINDS) - {"add", "remove"}
 DURATION: Final = 40.0
 
@@ -54,17 +58,18 @@ def scenario(seed: int) -> Scenario:
     voters = rng.choice([1, 3, 3, 3, 5])
     dynamic = rng.random() < 0.5
     nodes = voters + rng.choice([0, 1, 2] if not dynamic else [1, 2])
-    kinds = [kind for kind in KINDS if dynamic or kind in STATIC]
-    weights = [KINDS[kind] for kind in kinds]
+    drawn = STORM if seed % 4 == 3 else KINDS
+    kinds = [kind for kind in drawn if dynamic or kind in STATIC]
+    weights = [drawn[kind] for kind in kinds]
     count = rng.randint(20, 60)
     times = sorted(rng.uniform(2.0, DURATION - 1.0) for _ in range(count))
     happenings = []
     for at in times:
         kind = rng.choices(kinds, weights)[0]
         node, other = rng.randint(1, nodes), rng.randint(1, nodes)
-        if kind in ("crash", "tear"):
+        if kind in ("crash", "tear", "amnesia"):
             other = rng.randint(0, 3)
-        seconds = rng.choice([0.2, 1.0, 3.0, 5.0, 8.0])
+        seconds = rng.choice([0.02, 0.2, 1.0, 3.0, 5.0, 8.0])
         happenings.append(Happening(round(at, 3), kind, node, other, seconds))
         if kind in ("isolate", "crash") and rng.random() < 0.5:
             happenings.append(Happening(round(at + 0.01, 3), "append", node, other, 0.0))

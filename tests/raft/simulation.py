@@ -69,6 +69,7 @@ class Replica:
     clock: float = 0.0
     wake: float | None = None
     torn_after: int | None = None
+    forgetful: bool = False
 
 
 class Simulation:
@@ -130,6 +131,7 @@ class Simulation:
         self._noise_until = 0.0
         for replica in self.replicas.values():
             replica.torn_after = None
+            replica.forgetful = False
             if replica.client is None:
                 self._start(replica.id)
         end = self.now + HEAL_SECONDS
@@ -203,6 +205,10 @@ class Simulation:
             self._crash(replica.id, 1.0, 0)
             return
         self.checks.step(self.now, replica.id, replica.incarnation, client)
+        if replica.forgetful and any(isinstance(each, PersistQuorumState) for each in effects):
+            replica.forgetful = False
+            self._crash(replica.id, 0.005, 0)
+            return
         deadline = client.next_deadline()
         if deadline is None:
             return
@@ -328,6 +334,10 @@ class Simulation:
     def _tear(self, each: Happening) -> None:
         self.replicas[each.node].torn_after = each.other
 
+    def _forget(self, each: Happening) -> None:
+        """Crash a node as soon as it has persisted its next vote, and restart it at once."""
+        self.replicas[each.node].forgetful = True
+
     def _isolate(self, each: Happening) -> None:
         for other in self.replicas:
             if other != each.node:
@@ -356,6 +366,11 @@ class Simulation:
         replica.clock += each.seconds
         if replica.client is not None:
             self._wake(each.node, replica.incarnation)
+
+    def _stampede(self, each: Happening) -> None:
+        """Let all nodes time out at the same time."""
+        for id in self.replicas:
+            self._jump(each._replace(node=id, seconds=3.0))
 
     def _snapshot(self, each: Happening) -> None:
         replica = self.replicas[each.node]
@@ -417,6 +432,8 @@ HAPPENINGS: Final[dict[str, Callable[[Simulation, Happening], None]]] = {
     "cut": Simulation._cut_link,
     "noise": Simulation._noise,
     "jump": Simulation._jump,
+    "stampede": Simulation._stampede,
+    "amnesia": Simulation._forget,
     "snapshot": Simulation._snapshot,
     "resign": Simulation._resign,
     "add": Simulation._add_voter,
