@@ -111,6 +111,14 @@ class Quorum:
         return self.node_id >= 0 and self.voters.has(self.config.replica)
 
     @property
+    def may_stand(self) -> bool:
+        """Whether this replica may be elected: it is a voter, or was before a change that may not
+        be committed. Its log may be the longest, so that no other can be elected.
+        """
+        committed = self.voter_sets.at(self.high_watermark)
+        return self.is_voter or (self.node_id >= 0 and committed.has(self.config.replica))
+
+    @property
     def other_voters(self) -> list[Node]:
         """The nodes of the other voters."""
         nodes = [node_of(voter) for voter in self.voters if voter.key.id != self.node_id]

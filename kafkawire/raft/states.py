@@ -1,7 +1,7 @@
 """The states of a replica of the quorum, and the table of their transitions (KIP-595, KIP-996).
 
 Law: what is not in `TRANSITIONS` does not happen. An observer is never PROSPECTIVE, CANDIDATE or
-LEADER, except that a leader which is removed from the voters leads until that is committed.
+LEADER, except that a voter which is removed acts as one until it knows that this is committed.
 """
 
 from __future__ import annotations

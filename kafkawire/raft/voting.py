@@ -155,9 +155,9 @@ def on_timeout(quorum: Quorum, now: float) -> None:
         quorum.become_unattached(Cause.ELECTION_TIMEOUT, quorum.epoch + 1, now)
         if quorum.is_voter and not quorum.other_voters:
             quorum.deadline = now
-    elif quorum.state is State.FOLLOWER and not quorum.is_voter:
+    elif quorum.state is State.FOLLOWER and not quorum.may_stand:
         quorum.become_unattached(Cause.LEADER_LOST, quorum.epoch, now)
-    elif quorum.is_voter:
+    elif quorum.may_stand:
         following = quorum.state is State.FOLLOWER
         cause = Cause.FETCH_TIMEOUT if following else Cause.ELECTION_TIMEOUT
         quorum.become_prospective(cause, now)

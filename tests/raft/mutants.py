@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 from unittest.mock import patch
 
+from kafkawire.messages.vote_response import VoteResponse
 from kafkawire.raft import MemoryLog, OffsetAndEpoch, PersistQuorumState, State
 from kafkawire.raft import client as client_module
 from kafkawire.raft import following, leading, membership, quorum, voting
@@ -92,6 +93,7 @@ def _commit_any(self: Quorum, offset: int) -> bool:
 def _count_pre_vote_at_once(self: Quorum, cause: Cause, now: float) -> None:
     _become_prospective(self, cause, now)
     self.election.granted.update(key.id for key in self.voters.keys)
+    voting.check_won(self, now)
 
 
 _become_prospective = Quorum.become_prospective
@@ -134,11 +136,9 @@ def _no_reset() -> Iterator[None]:
         if answered.partition is not None and self.state in (State.PROSPECTIVE, State.CANDIDATE):
             voting.count(self, sent.node.id, answered.partition.vote_granted, now)
 
-    responses = {**client_module.RESPONSES, voting.VoteResponse: count_any}
+    responses = {**client_module.RESPONSES, VoteResponse: count_any}
     with (
-        patch.object(client_module.RequestManager, "reset", lambda self: None)
-        if hasattr(client_module, "RequestManager")
-        else patch.object(quorum.RequestManager, "reset", lambda self: None),
+        patch.object(quorum.RequestManager, "reset", lambda _: None),
         patch.object(client_module, "RESPONSES", responses),
     ):
         yield

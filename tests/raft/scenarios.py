@@ -24,6 +24,8 @@ KINDS: Final = {
 """How often each kind of happening is drawn."""
 STORM: Final = {"append": 10, "stampede": 10, "amnesia": 20, "crash": 8, "noise": 4, "resign": 4}
 """The same for every fourth scenario: elections that overlap, and voters that restart in them."""
+MEMBERSHIP: Final = {**KINDS, "append": 12, "snapshot": 6, "add": 12, "remove": 12}
+"""The same for every fourth scenario: voters that change."""
 STATIC: Final = frozenset(KINDS) - {"add", "remove"}
 DURATION: Final = 40.0
 
@@ -56,9 +58,9 @@ def scenario(seed: int) -> Scenario:
     """Draw a scenario."""
     rng = random.Random(f"scenario {seed}")
     voters = rng.choice([1, 3, 3, 3, 5])
-    dynamic = rng.random() < 0.5
+    dynamic = rng.random() < 0.5 or seed % 4 == 1
     nodes = voters + rng.choice([0, 1, 2] if not dynamic else [1, 2])
-    drawn = STORM if seed % 4 == 3 else KINDS
+    drawn = (KINDS, MEMBERSHIP, KINDS, STORM)[seed % 4]
     kinds = [kind for kind in drawn if dynamic or kind in STATIC]
     weights = [drawn[kind] for kind in kinds]
     count = rng.randint(20, 60)

@@ -103,7 +103,7 @@ class Simulation:
             voters=VoterSet(()) if self.scenario.dynamic else voters,
             bootstrap=tuple(_endpoint(each) for each in range(1, self.scenario.nodes + 1)),
             endpoints=(_endpoint(id),),
-            max_bytes=400,
+            max_bytes=(100, 400)[self.scenario.seed % 2],
         )
         return Replica(id, config)
 
@@ -242,6 +242,9 @@ class Simulation:
     def _is_cut(self, source: int, target: int) -> bool:
         return self._cut.get((source, target), 0.0) > self.now
 
+    def _is_isolated(self, id: int) -> bool:
+        return all(self._is_cut(id, other) for other in self.replicas if other != id)
+
     def _delays(self) -> list[float]:
         """When copies of a message arrive: none if it is lost."""
         noisy = self._noise_until > self.now
@@ -347,10 +350,10 @@ class Simulation:
         client = replica.client
         if client is None or each.seconds < 4.0:
             return
-        before, incarnation = client.epoch, replica.incarnation
+        before = client.epoch
 
         def check() -> None:
-            if replica.client is client and replica.incarnation == incarnation:
+            if self._is_isolated(each.node) and replica.client is client:
                 self.checks.was_isolated(self.now, replica.id, client, before)
 
         self._at(self.now + each.seconds - 0.001, check)
