@@ -7,6 +7,7 @@ from what its author remembered; a test that is not marked `java` or `spark` and
     spark   a Spark session or cluster (which starts Java, too)
     peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
     builds  builds packages, or starts a cluster of processes: `make builds`, not `make test`
+    simulation  runs hundreds of seeds of a simulation: `make simulation`, not `make test`
     slow    takes seconds of CPU time: SLOW; or nine in ten tests of every message: SAMPLED
 """
 
@@ -109,6 +110,7 @@ SLOW: Final = (
     "protocol/test_json_form.py",
     "protocol/test_json_text.py",
     "records/test_linear.py",
+    "raft/test_simulation.py",
     "records/test_round_trip.py",
     "records/test_rows.py::test_damaged_records",
     "records/test_rows.py::test_drawn_records",
@@ -140,6 +142,8 @@ BUILDS: Final = (
     "test_benchmarks.py::test_two_commits_are_built_and_measured_in_turns",
 )
 """Files and functions of tests that take ten seconds or more for a build or a cluster."""
+SIMULATION: Final = ("raft/test_simulation_seeds.py",)
+"""Files of tests that run a simulation for hundreds of seeds."""
 SAMPLED: Final = (
     "codegen/test_facts.py",
     "codegen/test_json_schema.py",
@@ -187,6 +191,7 @@ def marks_of_file(path: Path) -> frozenset[str]:
         "spark": _in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS),
         "peers": _in(here, PEERS_FOLDERS) or bool(imported(path) & PEERS),
         "builds": _in(here, BUILDS),
+        "simulation": _in(here, SIMULATION),
         "slow": _in(here, SLOW),
         "sampled": _in(here, SAMPLED),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -67,14 +67,6 @@ def _count_unflushed(self: Quorum, batch: bytes, now: float) -> int:
     return last
 
 
-def _same_epoch(self: Quorum, now: float) -> None:
-    self.epoch -= 1
-    _become_candidate(self, now)
-
-
-_become_candidate = Quorum.become_candidate
-
-
 def _to_their_offset(log: MemoryLog, diverging: OffsetAndEpoch) -> int:
     return min(diverging.offset, log.end.offset)
 
@@ -120,14 +112,6 @@ def _always_valid(*_: Any) -> None:
     return None
 
 
-def _old_snapshot(self: Quorum, id: OffsetAndEpoch, data: bytes) -> None:
-    if self.log.latest_snapshot == id:  # at the start
-        _read_snapshot(self, id, data)
-
-
-_read_snapshot = Quorum.read_snapshot
-
-
 @contextmanager
 def _no_reset() -> Iterator[None]:
     """Count any granted vote, of whichever epoch and state it is."""
@@ -152,7 +136,6 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "persists after it responds": _replace(
         client_module.KafkaRaftClient, "_finish", _persist_last
     ),
-    "commits records of an old epoch": _replace(leading, "may_commit", lambda *_: True),
     "commits what one voter has": _replace(leading, "majority_offset", _most),
     "commits what one voter too few has": _replace(leading, "majority_offset", _one_too_few),
     "counts what it has not flushed": _replace(leading, "_append", _count_unflushed),
@@ -162,7 +145,6 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "does not compare epochs of logs": _replace(leading, "validate", _always_valid),
     "keeps voters that it truncated": _replace(Quorum, "truncate", _keep_voters),
     "high watermark goes back": _replace(Quorum, "commit", _commit_any),
-    "stands for its old epoch": _replace(Quorum, "become_candidate", _same_epoch),
     "stands without pre-votes": _replace(Quorum, "become_prospective", _count_pre_vote_at_once),
     "counts votes of earlier states": _no_reset,
     "leads on without a majority": _replace(leading, "check_quorum_deadline", lambda _: NEVER),
@@ -171,7 +153,5 @@ MUTANTS: Final[dict[str, Mutant]] = {
         membership, "is_settled", lambda self: self.change is None
     ),
     "leads on after its removal": _replace(leading, "is_removed", lambda _: False),
-    "ignores the voters in a snapshot": _replace(Quorum, "read_snapshot", _old_snapshot),
-    "none": nullcontext,
 }
-"""The mutants by what they do wrong; the last one is none, and must not be found."""
+"""The mutants by what they do wrong."""

@@ -69,6 +69,7 @@ class Replica:
     clock: float = 0.0
     wake: float | None = None
     torn_after: int | None = None
+    down: float = 1.0
     forgetful: bool = False
 
 
@@ -196,19 +197,19 @@ class Simulation:
     def _carry_out(self, replica: Replica, effects: list[Effect]) -> None:
         client = replica.client
         assert client is not None
+        if replica.forgetful and any(isinstance(each, PersistQuorumState) for each in effects):
+            replica.forgetful = False
+            messages = (at for at, each in enumerate(effects) if isinstance(each, Send | Reply))
+            replica.torn_after, replica.down = next(messages, len(effects)) + 1, 0.005
         if replica.torn_after is not None:
             effects = effects[: replica.torn_after]
         for effect in effects:
             self._carry_out_one(replica, effect)
         if replica.torn_after is not None:
             replica.torn_after = None
-            self._crash(replica.id, 1.0, 0)
+            self._crash(replica.id, replica.down, 0)
             return
         self.checks.step(self.now, replica.id, replica.incarnation, client)
-        if replica.forgetful and any(isinstance(each, PersistQuorumState) for each in effects):
-            replica.forgetful = False
-            self._crash(replica.id, 0.005, 0)
-            return
         deadline = client.next_deadline()
         if deadline is None:
             return
@@ -335,10 +336,11 @@ class Simulation:
         self._at(self.now + seconds, restart)
 
     def _tear(self, each: Happening) -> None:
-        self.replicas[each.node].torn_after = each.other
+        replica = self.replicas[each.node]
+        replica.torn_after, replica.down = each.other, 1.0
 
     def _forget(self, each: Happening) -> None:
-        """Crash a node as soon as it has persisted its next vote, and restart it at once."""
+        """Crash a node after the first message of a step that persists, and restart it at once."""
         self.replicas[each.node].forgetful = True
 
     def _isolate(self, each: Happening) -> None:

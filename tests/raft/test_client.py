@@ -110,7 +110,7 @@ def test_a_leader_denies_pre_votes_once_it_commits() -> None:
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (vote(2, 0), ErrorCode.FENCED_LEADER_EPOCH),
+        (vote(2, 1), ErrorCode.FENCED_LEADER_EPOCH),
         (vote(2, 4, (0, 4)), ErrorCode.INVALID_REQUEST),
         (vote(2, 4, (-1, 0)), ErrorCode.INVALID_REQUEST),
         (vote(-1, 4), ErrorCode.INVALID_REQUEST),
@@ -120,7 +120,7 @@ def test_a_leader_denies_pre_votes_once_it_commits() -> None:
 )
 def test_an_invalid_candidate_gets_an_error(request_: VoteRequest, error: ErrorCode) -> None:
     person = Person()
-    assert granted(person, vote(2, 1))
+    assert granted(person, vote(2, 2))
     partition = only(person.request(request_, 2))
     assert (partition.error_code, partition.vote_granted) == (error, False)
 
