@@ -112,8 +112,10 @@ class Quorum:
 
     @property
     def may_stand(self) -> bool:
-        """Whether this replica may be elected: it is a voter, or was before a change that may not
-        be committed. Its log may be the longest, so that no other can be elected.
+        """Whether this replica may be elected.
+
+        It is a voter, or was one before a change that may not be committed: its log may be the
+        longest, so that no other can be elected.
         """
         committed = self.voter_sets.at(self.high_watermark)
         return self.is_voter or (self.node_id >= 0 and committed.has(self.config.replica))

@@ -1,8 +1,8 @@
 """The invariants of a quorum, checked after each step of the simulation.
 
-    one leader an epoch │ epochs never go back │ a high watermark never goes back │ what is committed
-    is the same on all nodes, and every later leader has it │ an isolated leader resigns, and an
-    isolated voter raises no epochs │ a healed quorum commits
+one leader an epoch │ epochs never go back │ a high watermark never goes back │ what is committed
+is the same on all nodes, and every later leader has it │ an isolated leader resigns, and an
+isolated voter raises no epochs │ a healed quorum commits
 """
 
 from __future__ import annotations

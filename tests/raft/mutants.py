@@ -8,14 +8,24 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from kafkawire.messages.vote_response import VoteResponse
-from kafkawire.raft import MemoryLog, OffsetAndEpoch, PersistQuorumState, State
+from kafkawire.raft import (
+    Committed,
+    MemoryLog,
+    OffsetAndEpoch,
+    PersistQuorumState,
+    State,
+    following,
+    leading,
+    quorum,
+    voting,
+)
 from kafkawire.raft import client as client_module
-from kafkawire.raft import following, leading, membership, quorum, voting
 from kafkawire.raft.config import NEVER
 from kafkawire.raft.control_batches import fetched_batches
 from kafkawire.raft.quorum import Quorum
 from kafkawire.raft.quorum_state import write_quorum_state
-from kafkawire.raft.states import Cause
+from kafkawire.raft.requests import RequestManager
+from kafkawire.raft.states import Cause, ReplicaProgress
 
 Mutant = Callable[[], AbstractContextManager[Any]]
 
@@ -24,7 +34,7 @@ def _replace(target: Any, name: str, value: Any) -> Mutant:
     return lambda: patch.object(target, name, value)
 
 
-def _vote_again(self: Quorum, candidate: Any, up_to_date: bool) -> bool:
+def _vote_again(self: Quorum, _candidate: Any, up_to_date: bool) -> bool:
     return self.state is State.UNATTACHED and self.leader_id is None and up_to_date
 
 
@@ -36,7 +46,7 @@ def _forget_epoch(state: Any, version: int = 1, voters: tuple[int, ...] = ()) ->
     return write_quorum_state(state._replace(epoch=0, voted=None, leader_id=None), version, voters)
 
 
-def _append_unflushed(self: Quorum, records: bytes, leader_id: int, now: float) -> None:
+def _append_unflushed(self: Quorum, records: bytes, _leader_id: int, _now: float) -> None:
     batches, _ = fetched_batches(records, self.log.end, self.epoch)
     if batches:
         self.append(batches)
@@ -59,9 +69,7 @@ _append = leading._append
 def _count_unflushed(self: Quorum, batch: bytes, now: float) -> int:
     last = _append(self, batch, now)
     assert self.leadership is not None
-    progress = self.leadership.progress.setdefault(
-        self.config.replica, leading.ReplicaProgress()
-    )
+    progress = self.leadership.progress.setdefault(self.config.replica, ReplicaProgress())
     progress.end_offset = self.log.end.offset
     leading.advance_high_watermark(self, now)
     return last
@@ -71,14 +79,9 @@ def _to_their_offset(log: MemoryLog, diverging: OffsetAndEpoch) -> int:
     return min(diverging.offset, log.end.offset)
 
 
-def _keep_voters(self: Quorum, end_offset: int) -> bool:
-    self.log.truncate(end_offset)
-    return True
-
-
 def _commit_any(self: Quorum, offset: int) -> bool:
     self.high_watermark = offset
-    self.effects.append(quorum.Committed(offset))
+    self.effects.append(Committed(offset))
     return True
 
 
@@ -122,7 +125,7 @@ def _no_reset() -> Iterator[None]:
 
     responses = {**client_module.RESPONSES, VoteResponse: count_any}
     with (
-        patch.object(quorum.RequestManager, "reset", lambda _: None),
+        patch.object(RequestManager, "reset", lambda _: None),
         patch.object(client_module, "RESPONSES", responses),
     ):
         yield
@@ -133,9 +136,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "votes for a shorter log": _replace(voting, "is_up_to_date", lambda *_: True),
     "does not persist its vote": _replace(quorum, "write_quorum_state", _forget_vote),
     "does not persist its epoch": _replace(quorum, "write_quorum_state", _forget_epoch),
-    "persists after it responds": _replace(
-        client_module.KafkaRaftClient, "_finish", _persist_last
-    ),
+    "persists after it responds": _replace(client_module.KafkaRaftClient, "_finish", _persist_last),
     "commits what one voter has": _replace(leading, "majority_offset", _most),
     "commits what one voter too few has": _replace(leading, "majority_offset", _one_too_few),
     "counts what it has not flushed": _replace(leading, "_append", _count_unflushed),
@@ -143,15 +144,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "does not truncate": _replace(following, "_truncate", lambda *_: None),
     "truncates to the leader's offset": _replace(following, "truncation_offset", _to_their_offset),
     "does not compare epochs of logs": _replace(leading, "validate", _always_valid),
-    "keeps voters that it truncated": _replace(Quorum, "truncate", _keep_voters),
     "high watermark goes back": _replace(Quorum, "commit", _commit_any),
     "stands without pre-votes": _replace(Quorum, "become_prospective", _count_pre_vote_at_once),
     "counts votes of earlier states": _no_reset,
     "leads on without a majority": _replace(leading, "check_quorum_deadline", lambda _: NEVER),
     "leads its epoch again after a restart": _replace(Quorum, "start", _forget_leadership),
-    "changes voters before the epoch is committed": _replace(
-        membership, "is_settled", lambda self: self.change is None
-    ),
     "leads on after its removal": _replace(leading, "is_removed", lambda _: False),
 }
 """The mutants by what they do wrong."""

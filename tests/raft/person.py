@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafkawire.messages import vote_response
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -42,6 +42,13 @@ def endpoint(id: int) -> Endpoint:
 
 def voter_set(*ids: int) -> VoterSet:
     return VoterSet(tuple(Voter(key(id), (endpoint(id),)) for id in ids))
+
+
+def _decoded(message: Message, version: int) -> Message:
+    """Encode and decode a message."""
+    kind: Any = type(message)
+    copy: Message = kind.decode(message.encode(version), version)
+    return copy
 
 
 class Person:
@@ -98,12 +105,11 @@ class Person:
     def request(self, request: Message, version: int) -> Message | None:
         """Send a request as its bytes; return the response as from its bytes, None if it waits."""
         self._replies += 1
-        copy = type(request).decode(request.encode(version), version)
+        copy = _decoded(request, version)
         effects = self.handle(RequestReceived(self._replies, copy, version))
         for effect in effects:
             if isinstance(effect, Reply) and effect.reply_to == self._replies:
-                body = effect.response.encode(version)
-                return type(effect.response).decode(body, version)
+                return _decoded(effect.response, version)
         return None
 
     def sent(self, kind: type[T]) -> list[tuple[Send, T]]:
@@ -135,7 +141,7 @@ class Person:
     def lead(self) -> None:
         """Let the replica be elected by node 2."""
         self.after(1.6)
-        assert self.client.state is State.PROSPECTIVE
+        assert self.client.state.value == "Prospective"
         self.grant(2)
         self.grant(2)
         assert self.client.state is State.LEADER

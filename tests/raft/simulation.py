@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Final
+from typing import Any, Final
 
 from kafkawire.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
@@ -139,7 +139,7 @@ class Simulation:
         while self.now < end:
             self._append(b"last")
             target = self.checks.last_appended
-            self._run_until(self.now + 1.0, lambda: self._all_committed(target))
+            self._run_until(self.now + 1.0, lambda end=target: self._all_committed(end))  # type: ignore[misc]
             if self._all_committed(target):
                 return
         self.checks.fail(self.now, "no leader commits a record on all nodes after all is healed")
@@ -266,7 +266,7 @@ class Simulation:
             self._at(self.now + LEAST_DELAY, lambda: self._refuse(*source))
             return
         for delay in self._delays():
-            copy = type(request).decode(body, version)
+            copy = _decoded(request, body, version)
             self._at(
                 self.now + delay,
                 lambda copy=copy: self._arrive(source, target, copy, version),  # type: ignore[misc]
@@ -299,7 +299,7 @@ class Simulation:
         id, incarnation, correlation_id, version = source
         body = response.encode(version)
         for delay in self._delays():
-            copy = type(response).decode(body, version)
+            copy = _decoded(response, body, version)
 
             def arrive(copy: Message = copy) -> None:
                 if not self._is_cut(replica.id, id):
@@ -444,6 +444,13 @@ HAPPENINGS: Final[dict[str, Callable[[Simulation, Happening], None]]] = {
     "add": Simulation._add_voter,
     "remove": Simulation._remove_voter,
 }
+
+
+def _decoded(message: Message, body: bytes, version: int) -> Message:
+    """Decode a copy of a message, as the other side does."""
+    kind: Any = type(message)
+    copy: Message = kind.decode(body, version)
+    return copy
 
 
 def _key(id: int) -> ReplicaKey:

@@ -40,9 +40,7 @@ from .person import CLUSTER, Person, key, voter_set
 def follower(*, voters: int = 3, id: int = 1) -> Person:
     """A follower of node 2 in epoch 4."""
     person = Person(voters, id=id)
-    partition = PartitionData(
-        leader_id=2, leader_epoch=4, voter_directory_id=key(id).directory_id
-    )
+    partition = PartitionData(leader_id=2, leader_epoch=4, voter_directory_id=key(id).directory_id)
     request = BeginQuorumEpochRequest(
         cluster_id=CLUSTER,
         voter_id=id,
@@ -153,9 +151,7 @@ def snapshot_part(person: Person, end: OffsetAndEpoch, data: bytes, size: int, a
 def test_a_snapshot_is_fetched_in_parts_and_checked(damage: int) -> None:
     person = follower()
     end = OffsetAndEpoch(50, 3)
-    data = snapshot_bytes(
-        end, [[b"state"]], kraft_version=1, voters=voter_set(1, 2), timestamp=0
-    )
+    data = snapshot_bytes(end, [[b"state"]], kraft_version=1, voters=voter_set(1, 2), timestamp=0)
     data = data[:-1] + bytes([data[-1] ^ damage])
     respond(person, snapshot_id=fetch_response.SnapshotId(end_offset=50, epoch=3))
     half = len(data) // 2
@@ -163,7 +159,8 @@ def test_a_snapshot_is_fetched_in_parts_and_checked(damage: int) -> None:
     assert person.sent(FetchSnapshotRequest)[-1][1].topics[0].partitions[0].position == half
     snapshot_part(person, end, data[half:], len(data), half)
     if damage:
-        assert person.of(LoadSnapshot) == [] and person.of(Fault)
+        assert person.of(LoadSnapshot) == []
+        assert person.of(Fault)
         assert person.log.end.offset == 0
         return
     assert person.of(LoadSnapshot) == [LoadSnapshot(end)]
@@ -207,9 +204,7 @@ def test_a_voter_whose_listeners_have_changed_tells_the_leader() -> None:
     person = follower()
     moved = Voter(key(1), (Endpoint("CONTROLLER", "old", 1),))
     voters = VoterSet(tuple(sorted([moved, *voter_set(2, 3).voters])))
-    data = snapshot_bytes(
-        OffsetAndEpoch(5, 3), [], kraft_version=1, voters=voters, timestamp=0
-    )
+    data = snapshot_bytes(OffsetAndEpoch(5, 3), [], kraft_version=1, voters=voters, timestamp=0)
     respond(person, snapshot_id=fetch_response.SnapshotId(end_offset=5, epoch=3))
     snapshot_part(person, OffsetAndEpoch(5, 3), data, len(data), 0)
     person.now += 1.1

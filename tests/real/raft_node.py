@@ -121,9 +121,7 @@ class RaftNode:
                 self._connections[at] = await asyncio.open_connection(*at)
             reader, writer = self._connections[at]
             version = VERSIONS[type(request).__name__][1]
-            writer.write(
-                kafkawire.encode_frame(request, version, correlation_id, client_id="raft")
-            )
+            writer.write(kafkawire.encode_frame(request, version, correlation_id, client_id="raft"))
             api_key = kafkawire.REGISTRY.get(type(request).__name__).api_key
             assert api_key is not None
             async with asyncio.timeout(FRAME_SECONDS):

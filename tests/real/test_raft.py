@@ -48,9 +48,7 @@ SLOW: Final = Timeouts(election_timeout=2.0, fetch_timeout=4.0)
 
 
 @pytest.fixture(scope="module")
-def controller(
-    installation: Installation, tmp_path_factory: pytest.TempPathFactory
-) -> Broker:
+def controller(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Broker:
     """A controller that writes snapshots often; not started yet."""
     port, sasl_port, controller_port = free_ports(3)
     directory = tmp_path_factory.mktemp("raft")
@@ -112,9 +110,7 @@ async def follow_and_lead(controller: Broker) -> None:
 
 async def observed(controller: Broker, replica: RaftNode) -> None:
     """Ours has the log of the controller, and decodes all of its records."""
-    await until(
-        lambda: replica.client.high_watermark > 20 and bool(stored(replica)), "records"
-    )
+    await until(lambda: replica.client.high_watermark > 20 and bool(stored(replica)), "records")
     assert replica.client.is_observer
     assert [key.id for key in replica.client.voters.keys] == [NODE_ID]
     loaded = [each for each in replica.effects if isinstance(each, LoadSnapshot)]
@@ -137,7 +133,8 @@ def decoded(data: bytes) -> None:
         for record in batch:
             if not batch.control:
                 found = decode_log_record(InternalLog.METADATA, record.key, record.value).value
-                assert found is not None and found.message is not None, found
+                assert found is not None
+                assert found.message is not None, found
                 names.add(found.name)
     assert RegisterBrokerRecord.__name__ in names or "NoOpRecord" in names
 
@@ -186,5 +183,5 @@ async def led(replicas: list[RaftNode]) -> None:
     end = leader.log.end.offset
     await until(lambda: other.client.high_watermark >= end, "committed")
     ours, theirs = stored(leader), stored(other)
-    assert ours.endswith(theirs[-200:]) and theirs.endswith(ours[-200:])
-
+    assert ours.endswith(theirs[-200:])
+    assert theirs.endswith(ours[-200:])
