@@ -31,7 +31,7 @@ from ..messages.vote_request import VoteRequest
 from ..messages.vote_response import VoteResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from . import describing, epochs, following, leading, membership, voting
+from . import describing, epochs, following, leading, membership, reading, voting
 from .config import NEVER, RaftConfig
 from .control_batches import snapshot_bytes
 from .effects import Effect, Reply
@@ -168,7 +168,7 @@ def _poll_leader(quorum: Quorum, now: float) -> None:
     assert leadership is not None
     if leadership.flush_at is not None and leadership.flush_at <= now:
         leading.flush(quorum, now)
-    leading.complete_held(quorum, now)
+    reading.complete_held(quorum, now)
     membership.check_change(quorum, now)
     if leading.is_removed(quorum) or leading.check_quorum_deadline(quorum) <= now:
         quorum.resign(now)

@@ -13,14 +13,13 @@ from ..primitives import ZERO_UUID, Message
 from ..protocol.error_code import ErrorCode
 from .effects import Fault, Node
 from .events import RequestReceived
+from .outgoing import begin_quorum_epoch, end_quorum_epoch
 from .quorum import Quorum
 from .requests import InFlight
 from .states import Cause, State
 from .voters import ReplicaKey
 from .wire import (
     Answered,
-    begin_quorum_epoch,
-    end_quorum_epoch,
     epoch_answer,
     is_for_this_quorum,
     leader_node,

@@ -14,10 +14,11 @@ from .control_batches import fetched_batches
 from .effects import Fault, LoadSnapshot, Node
 from .epochs import learn_from
 from .log import OffsetAndEpoch, ReplicatedLog, SnapshotId
+from .outgoing import fetch, fetch_snapshot
 from .quorum import Quorum
 from .requests import InFlight
 from .states import State
-from .wire import Answered, fetch, fetch_snapshot
+from .wire import Answered
 
 FIRST_BOOTSTRAP_ID = -2
 """The id of the first bootstrap server; those after it have lower ones."""

@@ -6,19 +6,20 @@ the leader's own epoch advance it. A leader that a majority does not hear resign
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..messages.fetch_response import FetchResponse
 from ..messages.fetch_snapshot_response import FetchSnapshotResponse
 from ..primitives import ZERO_UUID, Message
 from ..protocol.error_code import ErrorCode
+from . import reading
 from .config import NEVER
 from .control_batches import control_batch, data_batch, leader_change, voter_records
-from .effects import Appended, AppendFailed, BecameLeader, Reply
+from .effects import Appended, AppendFailed, BecameLeader
 from .events import Append, RequestReceived
-from .log import OffsetAndEpoch, ReplicatedLog, SnapshotId
+from .log import SnapshotId
 from .quorum import HeldFetch, Quorum
-from .states import Leadership, ReplicaProgress, State
+from .states import Leadership, ReplicaProgress
 from .voters import NOT_IN_LOG, ReplicaKey
 from .wire import (
     fetch_answer,
@@ -26,13 +27,6 @@ from .wire import (
     only_partition,
     snapshot_answer,
 )
-
-
-class Fetched(NamedTuple):
-    """The response to a Fetch, and whether it may wait for records."""
-
-    response: Message
-    may_wait: bool
 
 
 def timestamp(quorum: Quorum, now: float) -> int:
@@ -82,7 +76,7 @@ def _append(quorum: Quorum, batch: bytes, now: float) -> int:
     if leadership.flush_at is None:
         leadership.flush_at = now + quorum.timeouts.append_linger
     last = quorum.log.end.offset - 1
-    complete_held(quorum, now)
+    reading.complete_held(quorum, now)
     return last
 
 
@@ -135,7 +129,7 @@ def advance_high_watermark(quorum: Quorum, now: float) -> None:
     quorum.commit(offset)
     if before is None:
         quorum.effects.append(BecameLeader(quorum.epoch, leadership.epoch_start_offset))
-    complete_held(quorum, now)
+    reading.complete_held(quorum, now)
 
 
 def may_commit(leadership: Leadership, offset: int) -> bool:
@@ -170,17 +164,6 @@ def check_quorum_deadline(quorum: Quorum) -> float:
 # -- Fetch
 
 
-def check_leader(quorum: Quorum, epoch: int) -> ErrorCode:
-    """Check the epoch of a request that only its leader serves."""
-    if epoch < quorum.epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
-    if epoch > quorum.epoch:
-        return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if quorum.state is not State.LEADER:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return ErrorCode.NONE
-
-
 def handle_fetch(quorum: Quorum, received: RequestReceived, now: float) -> Message | None:
     """Serve a Fetch; None: it waits for records."""
     request: Any = received.request
@@ -193,11 +176,11 @@ def handle_fetch(quorum: Quorum, received: RequestReceived, now: float) -> Messa
     epoch, last = partition.current_leader_epoch, partition.last_fetched_epoch
     if request.max_wait_ms < 0 or partition.fetch_offset < 0 or not 0 <= last <= epoch:
         return fetch_answer(quorum, version, error=ErrorCode.INVALID_REQUEST)
-    error = check_leader(quorum, epoch)
+    error = reading.check_leader(quorum, epoch)
     if error:
         return fetch_answer(quorum, version, error=error)
     note_fetch(quorum, request, version, partition, now)
-    fetched = read(quorum, request, version)
+    fetched = reading.read(quorum, request, version)
     if not fetched.may_wait or request.max_wait_ms == 0:
         return fetched.response
     wait = min(request.max_wait_ms / 1000, quorum.timeouts.request_timeout)
@@ -219,7 +202,7 @@ def note_fetch(quorum: Quorum, request: Any, version: int, partition: Any, now: 
     offset = partition.fetch_offset
     progress = heard_from(quorum, key, now)
     end = quorum.log.end.offset
-    if validate(quorum.log, offset, partition.last_fetched_epoch) is not None:
+    if reading.validate(quorum.log, offset, partition.last_fetched_epoch) is not None:
         return
     if offset >= end:
         progress.last_caught_up = now
@@ -241,63 +224,6 @@ def heard_from(quorum: Quorum, key: ReplicaKey, now: float) -> ReplicaProgress:
     return progress
 
 
-class Invalid(NamedTuple):
-    """Why a replica cannot fetch from where its log ends: its log diverges, or is too old."""
-
-    diverging: OffsetAndEpoch | None
-    snapshot: SnapshotId | None
-
-
-def validate(log: ReplicatedLog, offset: int, epoch: int) -> Invalid | None:
-    """Compare where a replica's log ends with this log; None: it is a beginning of this one."""
-    snapshot = log.latest_snapshot
-    if snapshot is not None and (offset < log.start_offset or (offset == 0 < snapshot.offset)):
-        return Invalid(None, snapshot)
-    if offset == 0:
-        return None
-    end = log.end_offset_for_epoch(epoch)
-    if end.epoch < 0 and snapshot is not None:
-        return Invalid(None, snapshot)
-    if end.epoch != epoch or end.offset < offset:
-        return Invalid(end, None)
-    return None
-
-
-def read(quorum: Quorum, request: Any, version: int) -> Fetched:
-    """Read what a Fetch is for."""
-    leadership = quorum.leadership
-    assert leadership is not None
-    partition = only_partition(request)
-    watermark = leadership.high_watermark
-    invalid = validate(quorum.log, partition.fetch_offset, partition.last_fetched_epoch)
-    if invalid is not None:
-        response = fetch_answer(
-            quorum,
-            version,
-            high_watermark=watermark,
-            diverging=invalid.diverging,
-            snapshot=invalid.snapshot,
-        )
-        return Fetched(response, False)
-    most = min(request.max_bytes, partition.partition_max_bytes, quorum.config.max_bytes)
-    behind = partition.fetch_offset < quorum.log.end.offset
-    records = quorum.log.read(partition.fetch_offset, max(most, 0)) if behind else b""
-    news = watermark is not None and partition.high_watermark < watermark
-    response = fetch_answer(quorum, version, records=records, high_watermark=watermark)
-    return Fetched(response, not records and not news)
-
-
-def complete_held(quorum: Quorum, now: float) -> None:
-    """Respond to Fetches that waited: there are records, or their time is over."""
-    for reply_to, held in list(quorum.held.items()):
-        if quorum.leadership is None:
-            break
-        fetched = read(quorum, held.request, held.version)
-        if not fetched.may_wait or held.deadline <= now:
-            del quorum.held[reply_to]
-            quorum.effects.append(Reply(reply_to, fetched.response))
-
-
 # -- FetchSnapshot
 
 
@@ -311,7 +237,7 @@ def handle_fetch_snapshot(quorum: Quorum, received: RequestReceived, now: float)
     if partition is None:
         return FetchSnapshotResponse(error_code=ErrorCode.INVALID_REQUEST)
     id = SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
-    error = check_leader(quorum, partition.current_leader_epoch)
+    error = reading.check_leader(quorum, partition.current_leader_epoch)
     if error:
         return snapshot_answer(quorum, version, id, error=error)
     data = quorum.log.snapshot(id)

@@ -23,12 +23,14 @@ from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .effects import Node, Reply
 from .events import RequestReceived
-from .leading import append_control, check_leader, find_progress
+from .leading import append_control, find_progress
+from .outgoing import api_versions
 from .quorum import Quorum, VoterChange
+from .reading import check_leader
 from .requests import InFlight
 from .states import State
 from .voters import Endpoint, KRaftVersionRange, ReplicaKey, Voter, VoterSet
-from .wire import api_versions, is_for_this_quorum, leader_id
+from .wire import is_for_this_quorum, leader_id
 
 FEATURE = "kraft.version"
 CAUGHT_UP_SECONDS = 3600.0

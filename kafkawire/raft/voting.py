@@ -15,11 +15,12 @@ from .epochs import is_this_voter, learn_from
 from .events import RequestReceived
 from .leading import begin_epoch
 from .log import OffsetAndEpoch
+from .outgoing import vote
 from .quorum import Quorum
 from .requests import InFlight
 from .states import Cause, State
 from .voters import ReplicaKey
-from .wire import Answered, is_for_this_quorum, only_partition, vote, vote_answer
+from .wire import Answered, is_for_this_quorum, only_partition, vote_answer
 
 
 def handle_vote(quorum: Quorum, received: RequestReceived, now: float) -> Message:

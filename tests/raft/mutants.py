@@ -17,6 +17,7 @@ from kafkawire.raft import (
     following,
     leading,
     quorum,
+    reading,
     voting,
 )
 from kafkawire.raft import client as client_module
@@ -143,7 +144,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "fetches on without a flush": _replace(following, "append_fetched", _append_unflushed),
     "does not truncate": _replace(following, "_truncate", lambda *_: None),
     "truncates to the leader's offset": _replace(following, "truncation_offset", _to_their_offset),
-    "does not compare epochs of logs": _replace(leading, "validate", _always_valid),
+    "does not compare epochs of logs": _replace(reading, "validate", _always_valid),
     "high watermark goes back": _replace(Quorum, "commit", _commit_any),
     "stands without pre-votes": _replace(Quorum, "become_prospective", _count_pre_vote_at_once),
     "counts votes of earlier states": _no_reset,
