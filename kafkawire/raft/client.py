@@ -31,7 +31,7 @@ from ..messages.vote_request import VoteRequest
 from ..messages.vote_response import VoteResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from . import describing, epochs, following, leading, membership, reading, voting
+from . import epochs, following, leading, membership, reading, voting
 from .config import NEVER, RaftConfig
 from .control_batches import snapshot_bytes
 from .effects import Effect, Reply
@@ -106,7 +106,7 @@ class KafkaRaftClient:
             batches,
             kraft_version=self._quorum.kraft_versions.at(end.offset),
             voters=self._quorum.voter_sets.at(end.offset),
-            timestamp=leading.timestamp(self._quorum, now),
+            timestamp=self._quorum.timestamp(now),
         )
 
     # -- the contract of every state machine
@@ -223,7 +223,7 @@ REQUESTS: Final[dict[type[Message], Callable[[Quorum, RequestReceived, float], M
     EndQuorumEpochRequest: epochs.handle_end,
     FetchRequest: leading.handle_fetch,
     FetchSnapshotRequest: leading.handle_fetch_snapshot,
-    DescribeQuorumRequest: describing.handle_describe,
+    DescribeQuorumRequest: reading.handle_describe,
     AddRaftVoterRequest: membership.handle_add,
     RemoveRaftVoterRequest: membership.handle_remove,
     UpdateRaftVoterRequest: membership.handle_update,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..messages.fetch_response import FetchResponse
 from ..messages.fetch_snapshot_response import FetchSnapshotResponse
-from ..primitives import ZERO_UUID, Message
+from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from . import reading
 from .config import NEVER
@@ -27,12 +27,6 @@ from .wire import (
     only_partition,
     snapshot_answer,
 )
-
-
-def timestamp(quorum: Quorum, now: float) -> int:
-    """Return the wall-clock time in milliseconds."""
-    return quorum.config.epoch_ms + int(now * 1000)
-
 
 # -- appends
 
@@ -51,7 +45,7 @@ def begin_epoch(quorum: Quorum, granting: list[ReplicaKey], now: float) -> None:
 def append_control(quorum: Quorum, messages: list[Message], now: float) -> int:
     """Append a control batch; return its last offset."""
     end = quorum.log.end.offset
-    batch = control_batch(messages, end, quorum.epoch, timestamp(quorum, now))
+    batch = control_batch(messages, end, quorum.epoch, quorum.timestamp(now))
     return _append(quorum, batch, now)
 
 
@@ -65,7 +59,7 @@ def append(quorum: Quorum, event: Append, now: float) -> None:
         quorum.effects.append(AppendFailed(event.append_id, ErrorCode.INVALID_REQUEST))
         return
     end = quorum.log.end.offset
-    batch = data_batch(event.values, end, quorum.epoch, timestamp(quorum, now))
+    batch = data_batch(event.values, end, quorum.epoch, quorum.timestamp(now))
     quorum.effects.append(Appended(event.append_id, _append(quorum, batch, now)))
 
 
@@ -105,15 +99,8 @@ def majority_offset(quorum: Quorum, leadership: Leadership) -> int:
 
 def end_offset(leadership: Leadership, key: ReplicaKey) -> int:
     """Return where a voter's log ends, as far as the leader knows."""
-    progress = find_progress(leadership, key)
+    progress = leadership.find(key)
     return -1 if progress is None else progress.end_offset
-
-
-def find_progress(leadership: Leadership, key: ReplicaKey) -> ReplicaProgress | None:
-    """Find what is known of a replica, whose directory may be unknown."""
-    if key.directory_id == ZERO_UUID:
-        return next((each for at, each in leadership.progress.items() if at.matches(key)), None)
-    return leadership.progress.get(key)
 
 
 def advance_high_watermark(quorum: Quorum, now: float) -> None:
@@ -154,7 +141,7 @@ def check_quorum_deadline(quorum: Quorum) -> float:
     heard = []
     for voter in quorum.voters:
         if voter.key.id != quorum.node_id:
-            progress = find_progress(leadership, voter.key)
+            progress = leadership.find(voter.key)
             last = -1.0 if progress is None else progress.last_fetch
             heard.append(max(last, leadership.since))
     heard.sort(reverse=True)

@@ -23,7 +23,7 @@ from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .effects import Node, Reply
 from .events import RequestReceived
-from .leading import append_control, find_progress
+from .leading import append_control
 from .outgoing import api_versions
 from .quorum import Quorum, VoterChange
 from .reading import check_leader
@@ -129,7 +129,7 @@ def handle_api_versions(
 def has_caught_up(quorum: Quorum, key: ReplicaKey, now: float) -> bool:
     """Whether a replica had the leader's whole log lately."""
     assert quorum.leadership is not None
-    progress = find_progress(quorum.leadership, key)
+    progress = quorum.leadership.find(key)
     return progress is not None and 0 <= now - progress.last_caught_up < CAUGHT_UP_SECONDS
 
 

@@ -126,6 +126,10 @@ class Quorum:
         nodes = [node_of(voter) for voter in self.voters if voter.key.id != self.node_id]
         return [node for node in nodes if node is not None]
 
+    def timestamp(self, now: float) -> int:
+        """Return the wall-clock time in milliseconds."""
+        return self.config.epoch_ms + int(now * 1000)
+
     # -- start
 
     def start(self, quorum_state: str | None, now: float) -> None:

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final
 
 from ..errors import LocalProtocolError
+from ..primitives import ZERO_UUID
 from .log import SnapshotId
 from .voters import ReplicaKey
 
@@ -149,6 +150,12 @@ class Leadership:
     progress: dict[ReplicaKey, ReplicaProgress] = field(default_factory=dict)
     begin_at: dict[int, float] = field(default_factory=dict)
     flush_at: float | None = None
+
+    def find(self, key: ReplicaKey) -> ReplicaProgress | None:
+        """Find what is known of a replica, whose directory may be unknown."""
+        if key.directory_id == ZERO_UUID:
+            return next((each for at, each in self.progress.items() if at.matches(key)), None)
+        return self.progress.get(key)
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ def test_a_failing_seed_is_shrunk() -> None:
     name = "commits what one voter has"
     failing = scenario(FOUND_BY[name])
     with MUTANTS[name]():
-        small = shrink(failing, lambda tried: violation(tried) is not None, attempts=60)
+        small = shrink(failing, lambda tried: violation(tried) is not None, attempts=40)
         assert violation(small) == violation(small) is not None
     assert len(small.happenings) < len(failing.happenings) / 3
     assert small.duration <= failing.duration
