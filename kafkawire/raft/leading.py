@@ -6,7 +6,7 @@ the leader's own epoch advance it. A leader that a majority does not hear resign
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ..messages.fetch_response import FetchResponse
 from ..messages.fetch_snapshot_response import FetchSnapshotResponse
@@ -29,6 +29,10 @@ from .wire import (
 )
 
 # -- appends
+
+
+MOST_REPLICAS: Final = 1000
+"""How many replicas a leader knows of at most."""
 
 
 def begin_epoch(quorum: Quorum, granting: list[ReplicaKey], now: float) -> None:
@@ -201,10 +205,20 @@ def note_fetch(quorum: Quorum, request: Any, version: int, partition: Any, now: 
         advance_high_watermark(quorum, now)
 
 
+def forget_stalest(quorum: Quorum, leadership: Leadership) -> None:
+    """Forget the observer that has not fetched for longest."""
+    observers = [key for key in leadership.progress if not quorum.voters.has(key)]
+    stalest = min(observers, key=lambda key: leadership.progress[key].last_fetch)
+    del leadership.progress[stalest]
+    leadership.begin_at.pop(stalest.id, None)
+
+
 def heard_from(quorum: Quorum, key: ReplicaKey, now: float) -> ReplicaProgress:
     """Note that a replica knows this leader."""
     leadership = quorum.leadership
     assert leadership is not None
+    if key not in leadership.progress and len(leadership.progress) >= MOST_REPLICAS:
+        forget_stalest(quorum, leadership)
     progress = leadership.progress.setdefault(key, ReplicaProgress())
     progress.last_fetch = now
     leadership.begin_at[key.id] = now + quorum.timeouts.begin_quorum_epoch_interval

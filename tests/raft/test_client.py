@@ -43,6 +43,7 @@ from kafkawire.raft import (
 )
 from kafkawire.raft.config import TOPIC
 from kafkawire.raft.control_batches import data_batch
+from kafkawire.raft.leading import MOST_REPLICAS
 from kafkawire.records import ControlType, RecordBatches, control_record
 
 from .person import CLUSTER, Person, fetch, key, vote
@@ -413,6 +414,24 @@ def test_a_leader_describes_the_quorum(version: int) -> None:
     fetched = int(person.now * 1000) if version else -1
     assert partition.current_voters[1].last_fetch_timestamp == fetched
     assert [each.node_id for each in response.nodes] == ([1, 2, 3] if version == 2 else [])
+
+
+def test_a_leader_knows_a_limited_number_of_observers() -> None:
+    person = Person()
+    person.lead()
+    person.commit(2)
+    for id in range(10, 10 + MOST_REPLICAS + 5):
+        request = fetch(person, 2)
+        request.replica_state.replica_id = id
+        person.request(request, 17)
+    request = DescribeQuorumRequest(
+        topics=[TopicData(topic_name=TOPIC, partitions=[PartitionData()])]
+    )
+    partition = only(person.request(request, 2))
+    assert len(partition.observers) + 2 == MOST_REPLICAS
+    assert [each.log_end_offset for each in partition.current_voters[:2]] == [
+        person.log.end.offset
+    ] * 2
 
 
 def test_sends_go_to_the_voters_listeners() -> None:
