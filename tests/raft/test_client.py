@@ -424,10 +424,10 @@ def test_a_leader_knows_a_limited_number_of_observers() -> None:
         request = fetch(person, 2)
         request.replica_state.replica_id = id
         person.request(request, 17)
-    request = DescribeQuorumRequest(
+    describe = DescribeQuorumRequest(
         topics=[TopicData(topic_name=TOPIC, partitions=[PartitionData()])]
     )
-    partition = only(person.request(request, 2))
+    partition = only(person.request(describe, 2))
     assert len(partition.observers) + 2 == MOST_REPLICAS
     assert [each.log_end_offset for each in partition.current_voters[:2]] == [
         person.log.end.offset
