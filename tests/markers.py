@@ -111,6 +111,7 @@ SLOW: Final = (
     "protocol/test_json_form.py",
     "protocol/test_json_text.py",
     "records/test_linear.py",
+    "raft/test_simulation.py",
     "records/test_round_trip.py",
     "records/test_rows.py::test_damaged_records",
     "records/test_rows.py::test_drawn_records",
@@ -151,6 +152,7 @@ they start one after the other.
 """
 SIMULATION: Final = (
     "controller/test_simulation_seeds.py",
+    "raft/test_simulation_seeds.py",
     "storage/test_simulation_seeds.py",
 )
 """Files of tests that run a simulation for hundreds of seeds."""

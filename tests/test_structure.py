@@ -33,6 +33,7 @@ LONG_MODULES: Final = {
     "kafkawire/client/network/network.py": "one machine, routing of every request",
     "kafkawire/client/producer/producer.py": "where accumulator, sender and reports meet",
     "kafkawire/primitives/reader.py": "one native class that generated code calls, hot",
+    "kafkawire/raft/quorum.py": "one state; every transition checks and persists the same fields",
     "kafkawire/records/batch.py": "one native class, header and records of a batch",
     "kafkawire/spark/plan/planning.py": "one plan, each step a short function",
 }

@@ -1,0 +1,213 @@
+"""What a follower does with responses, right and wrong ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkawire.messages import fetch_response, fetch_snapshot_response
+from kafkawire.messages.begin_quorum_epoch_request import (
+    BeginQuorumEpochRequest,
+    LeaderEndpoint,
+    PartitionData,
+    TopicData,
+)
+from kafkawire.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
+from kafkawire.messages.end_quorum_epoch_request import PartitionData as EndedPartition
+from kafkawire.messages.end_quorum_epoch_request import TopicData as EndedTopic
+from kafkawire.messages.fetch_request import FetchRequest
+from kafkawire.messages.fetch_snapshot_request import FetchSnapshotRequest
+from kafkawire.messages.update_raft_voter_request import UpdateRaftVoterRequest
+from kafkawire.raft import (
+    Committed,
+    Endpoint,
+    Fault,
+    LoadSnapshot,
+    OffsetAndEpoch,
+    ResponseReceived,
+    State,
+    Voter,
+    VoterSet,
+    snapshot_bytes,
+)
+from kafkawire.raft.config import TOPIC, TOPIC_ID
+from kafkawire.raft.control_batches import data_batch
+
+from .person import CLUSTER, Person, key, voter_set
+
+
+def follower(*, voters: int = 3, id: int = 1) -> Person:
+    """A follower of node 2 in epoch 4."""
+    person = Person(voters, id=id)
+    partition = PartitionData(leader_id=2, leader_epoch=4, voter_directory_id=key(id).directory_id)
+    request = BeginQuorumEpochRequest(
+        cluster_id=CLUSTER,
+        voter_id=id,
+        topics=[TopicData(topic_name=TOPIC, partitions=[partition])],
+        leader_endpoints=[LeaderEndpoint(name="CONTROLLER", host="elsewhere", port=7)],
+    )
+    person.request(request, 1)
+    assert (person.client.state, person.client.leader_id) == (State.FOLLOWER, 2)
+    return person
+
+
+def respond(person: Person, **fields: Any) -> None:
+    """Respond to the last Fetch of a follower."""
+    send, _ = person.sent(FetchRequest)[-1]
+    partition = fetch_response.PartitionData(
+        current_leader=fetch_response.LeaderIdAndEpoch(leader_id=2, leader_epoch=4), **fields
+    )
+    topic = fetch_response.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[partition])
+    response = fetch_response.FetchResponse(responses=[topic])
+    person.handle(ResponseReceived(send.correlation_id, response))
+
+
+def fetched(person: Person, *epochs: int, high_watermark: int = 0) -> None:
+    """Let a follower fetch a batch of two records for each epoch."""
+    end = person.log.end.offset
+    batches = [data_batch([b"a", b"b"], end + 2 * i, each, 0) for i, each in enumerate(epochs)]
+    respond(person, records=b"".join(batches), high_watermark=high_watermark)
+
+
+def test_a_follower_fetches_from_the_endpoint_that_its_leader_named() -> None:
+    person = follower()
+    assert person.sent(FetchRequest)[-1][0].node == (2, "elsewhere", 7)
+
+
+def test_what_is_fetched_is_flushed_and_committed_up_to_the_leaders_high_watermark() -> None:
+    person = follower()
+    fetched(person, 1, 4, high_watermark=9)
+    assert person.log.unflushed == 0
+    assert person.of(Committed) == [Committed(4)]
+    request = person.sent(FetchRequest)[-1][1].topics[0].partitions[0]
+    assert (request.fetch_offset, request.last_fetched_epoch) == (4, 4)
+
+
+def test_a_diverging_log_is_truncated() -> None:
+    person = follower()
+    fetched(person, 1, 1, 3)
+    respond(person, diverging_epoch=fetch_response.EpochEndOffset(epoch=2, end_offset=5))
+    assert person.log.end == OffsetAndEpoch(4, 1)
+    respond(person, diverging_epoch=fetch_response.EpochEndOffset(epoch=1, end_offset=2))
+    assert person.log.end == OffsetAndEpoch(2, 1)
+    assert person.of(Fault) == []
+
+
+def test_committed_records_are_never_truncated() -> None:
+    person = follower()
+    fetched(person, 1, 1, high_watermark=4)
+    respond(person, diverging_epoch=fetch_response.EpochEndOffset(epoch=1, end_offset=2))
+    assert person.log.end == OffsetAndEpoch(4, 1)
+    (fault,) = person.of(Fault)
+    assert "below high watermark 4" in fault.reason
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        (data_batch([b"a"], 5, 4, 0), "batch at offset 5, expected 2"),
+        (data_batch([b"a"], 2, 9, 0), "batch of epoch 9"),
+        (data_batch([b"a"], 2, 0, 0), "batch of epoch 0"),
+        (data_batch([b"a"], 2, 4, 0)[:-1] + b"\xff", "checksum"),
+        (b"\0" * 100, "batch length of 0"),
+    ],
+)
+def test_invalid_records_are_not_appended(records: bytes, reason: str) -> None:
+    person = follower()
+    fetched(person, 1)
+    respond(person, records=data_batch([b"a"], 2, 1, 0)[:20])  # truncated: left out in silence
+    assert person.of(Fault) == []
+    respond(person, records=records)
+    assert person.log.end == OffsetAndEpoch(2, 1)
+    assert reason in person.of(Fault)[0].reason
+
+
+def test_a_late_response_is_ignored() -> None:
+    person = follower()
+    send, _ = person.sent(FetchRequest)[-1]
+    person.after(2.1)
+    assert person.client.state is State.PROSPECTIVE
+    response = fetch_response.FetchResponse()
+    assert person.handle(ResponseReceived(send.correlation_id, response)) == []
+
+
+def snapshot_part(person: Person, end: OffsetAndEpoch, data: bytes, size: int, at: int) -> None:
+    send, _ = person.sent(FetchSnapshotRequest)[-1]
+    module = fetch_snapshot_response
+    partition = module.PartitionSnapshot(
+        snapshot_id=module.SnapshotId(end_offset=end.offset, epoch=end.epoch),
+        current_leader=module.LeaderIdAndEpoch(leader_id=2, leader_epoch=4),
+        size=size,
+        position=at,
+        unaligned_records=data,
+    )
+    topic = module.TopicSnapshot(name=TOPIC, partitions=[partition])
+    response = module.FetchSnapshotResponse(topics=[topic])
+    person.handle(ResponseReceived(send.correlation_id, response))
+
+
+@pytest.mark.parametrize("damage", [0, 1])
+def test_a_snapshot_is_fetched_in_parts_and_checked(damage: int) -> None:
+    person = follower()
+    end = OffsetAndEpoch(50, 3)
+    data = snapshot_bytes(end, [[b"state"]], kraft_version=1, voters=voter_set(1, 2), timestamp=0)
+    data = data[:-1] + bytes([data[-1] ^ damage])
+    respond(person, snapshot_id=fetch_response.SnapshotId(end_offset=50, epoch=3))
+    half = len(data) // 2
+    snapshot_part(person, end, data[:half], len(data), 0)
+    assert person.sent(FetchSnapshotRequest)[-1][1].topics[0].partitions[0].position == half
+    snapshot_part(person, end, data[half:], len(data), half)
+    if damage:
+        assert person.of(LoadSnapshot) == []
+        assert person.of(Fault)
+        assert person.log.end.offset == 0
+        return
+    assert person.of(LoadSnapshot) == [LoadSnapshot(end)]
+    assert person.log.end == end
+    assert person.client.high_watermark == 50
+    assert [each.id for each in person.client.voters.keys] == [1, 2]
+
+
+def test_a_part_that_does_not_continue_begins_the_snapshot_again() -> None:
+    person = follower()
+    respond(person, snapshot_id=fetch_response.SnapshotId(end_offset=50, epoch=3))
+    before = len(person.sent(FetchRequest))
+    snapshot_part(person, OffsetAndEpoch(50, 3), b"x", 10, 5)
+    person.after(0.1)
+    assert len(person.sent(FetchRequest)) == before + 1
+
+
+@pytest.mark.parametrize(("successors", "wait"), [([1, 3], 0.0), ([3, 1], 0.5), ([3], 1.0)])
+def test_the_first_successor_stands_at_once(successors: list[int], wait: float) -> None:
+    person = follower()
+    candidates = [ReplicaInfo(candidate_id=each) for each in successors]
+    partition = EndedPartition(leader_id=2, leader_epoch=4, preferred_candidates=candidates)
+    topic = EndedTopic(topic_name=TOPIC, partitions=[partition])
+    person.request(EndQuorumEpochRequest(cluster_id=CLUSTER, topics=[topic]), 1)
+    if wait:
+        person.after(wait - 0.01)
+        assert person.client.state is State.FOLLOWER
+        person.after(0.02)
+    assert person.client.state is State.PROSPECTIVE
+
+
+def test_an_observer_does_not_stand() -> None:
+    person = follower(voters=3, id=9)
+    assert person.client.is_observer
+    person.after(30.0)
+    assert person.client.state is State.UNATTACHED
+    assert person.client.epoch == 4
+
+
+def test_a_voter_whose_listeners_have_changed_tells_the_leader() -> None:
+    person = follower()
+    moved = Voter(key(1), (Endpoint("CONTROLLER", "old", 1),))
+    voters = VoterSet(tuple(sorted([moved, *voter_set(2, 3).voters])))
+    data = snapshot_bytes(OffsetAndEpoch(5, 3), [], kraft_version=1, voters=voters, timestamp=0)
+    respond(person, snapshot_id=fetch_response.SnapshotId(end_offset=5, epoch=3))
+    snapshot_part(person, OffsetAndEpoch(5, 3), data, len(data), 0)
+    person.now += 1.1
+    respond(person)
+    request = person.sent(UpdateRaftVoterRequest)[0][1]
+    assert (request.voter_id, request.listeners[0].host) == (1, "node1")

@@ -1,0 +1,187 @@
+"""A replica of ours in the quorum of a real Kafka: as an observer, then as a voter, then as leader.
+
+Law: what ours fetched equals the file that Kafka wrote, byte for byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from kafkawire.log import InternalLog, decode_log_record
+from kafkawire.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
+from kafkawire.messages.add_raft_voter_response import AddRaftVoterResponse
+from kafkawire.messages.describe_quorum_request import (
+    DescribeQuorumRequest,
+    PartitionData,
+    TopicData,
+)
+from kafkawire.messages.describe_quorum_response import DescribeQuorumResponse
+from kafkawire.messages.register_broker_record import RegisterBrokerRecord
+from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.raft import (
+    Append,
+    Endpoint,
+    LoadSnapshot,
+    OffsetAndEpoch,
+    RaftConfig,
+    State,
+    Timeouts,
+)
+from kafkawire.records import RecordBatches
+
+from .broker import CLUSTER_ID, NODE_ID, Broker, free_ports
+from .java import Installation
+from .raft_node import RaftNode
+from .wire import HOST, Wire
+
+pytestmark = pytest.mark.xdist_group("raft")
+
+SECONDS: Final = 60.0
+LOG: Final = "__cluster_metadata-0/00000000000000000000.log"
+SNAPSHOTS: Final = "metadata.log.max.snapshot.interval.ms=1500\n"
+SLOW: Final = Timeouts(election_timeout=2.0, fetch_timeout=4.0)
+
+
+@pytest.fixture(scope="module")
+def controller(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Broker:
+    """A controller that writes snapshots often; not started yet."""
+    port, sasl_port, controller_port = free_ports(3)
+    directory = tmp_path_factory.mktemp("raft")
+    broker = Broker(installation, directory, port, sasl_port, controller_port)
+    broker.format()
+    with (directory / "server.properties").open("a") as file:
+        file.write(SNAPSHOTS)
+    return broker
+
+
+def node(broker: Broker, id: int, port: int = 0) -> RaftNode:
+    endpoints = (Endpoint("CONTROLLER", HOST, port),) if port else ()
+    return RaftNode(
+        RaftConfig(
+            node_id=id,
+            directory_id=bytes([id] * 16),
+            cluster_id=CLUSTER_ID,
+            bootstrap=(Endpoint("CONTROLLER", HOST, broker.controller_port),),
+            endpoints=endpoints,
+            timeouts=SLOW,
+        )
+    )
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {SECONDS} s: {what}"
+        await asyncio.sleep(0.05)
+
+
+def stored(replica: RaftNode) -> bytes:
+    return b"".join(batch.data for batch in replica.log.batches)
+
+
+def test_ours_follows_a_real_controller_and_then_leads_its_quorum(controller: Broker) -> None:
+    try:
+        controller.start()
+        asyncio.run(follow_and_lead(controller))
+    finally:
+        controller.stop()
+
+
+async def follow_and_lead(controller: Broker) -> None:
+    ports = free_ports(2)
+    replicas = [node(controller, 101, ports[0]), node(controller, 102, ports[1])]
+    try:
+        for replica in replicas:
+            await replica.start()
+        await observed(controller, replicas[0])
+        await joined(controller, replicas)
+        assert controller.process is not None
+        controller.process.kill()
+        await led(replicas)
+    finally:
+        for replica in replicas:
+            await replica.stop()
+
+
+async def observed(controller: Broker, replica: RaftNode) -> None:
+    """Ours has the log of the controller, and decodes all of its records."""
+    await until(lambda: replica.client.high_watermark > 20 and bool(stored(replica)), "records")
+    assert replica.client.is_observer
+    assert [key.id for key in replica.client.voters.keys] == [NODE_ID]
+    loaded = [each for each in replica.effects if isinstance(each, LoadSnapshot)]
+    data = stored(replica)
+    if loaded:
+        snapshot = replica.log.snapshot(loaded[-1].snapshot_id)
+        assert snapshot is not None
+        id: OffsetAndEpoch = loaded[-1].snapshot_id
+        file = controller.data / f"__cluster_metadata-0/{id.offset:020}-{id.epoch:010}.checkpoint"
+        assert snapshot == file.read_bytes()
+        decoded(snapshot)
+    file = controller.data / LOG
+    assert data in file.read_bytes()
+    decoded(data)
+
+
+def decoded(data: bytes) -> None:
+    names = set()
+    for batch in RecordBatches(data):
+        for record in batch:
+            if not batch.control:
+                found = decode_log_record(InternalLog.METADATA, record.key, record.value).value
+                assert found is not None
+                assert found.message is not None, found
+                names.add(found.name)
+    assert RegisterBrokerRecord.__name__ in names or "NoOpRecord" in names
+
+
+async def joined(controller: Broker, replicas: list[RaftNode]) -> None:
+    """The real controller takes ours as voters, one after the other."""
+    for replica in replicas:
+        listener = replica.config.endpoints[0]
+        request = AddRaftVoterRequest(
+            cluster_id=CLUSTER_ID,
+            timeout_ms=10_000,
+            voter_id=replica.config.node_id,
+            voter_directory_id=replica.config.directory_id,
+            listeners=[Listener(name=listener.name, host=listener.host, port=listener.port)],
+        )
+        await until(lambda r=replica: r.client.high_watermark > 20, "caught up")  # type: ignore[misc]
+        response = await asyncio.to_thread(asked, controller.controller_port, request)
+        assert response.error_code == ErrorCode.NONE, response
+        await until(lambda r=replica: not r.client.is_observer, "a voter")  # type: ignore[misc]
+    ids = [NODE_ID, *(replica.config.node_id for replica in replicas)]
+    quorum = await asyncio.to_thread(described, controller.controller_port)
+    assert [each.replica_id for each in quorum.current_voters] == ids
+    assert quorum.leader_id == NODE_ID
+
+
+def asked(port: int, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
+    with Wire(port) as wire:
+        return wire.ask(request, 1, AddRaftVoterResponse)
+
+
+def described(port: int):  # type: ignore[no-untyped-def]
+    topic = TopicData(topic_name="__cluster_metadata", partitions=[PartitionData()])
+    with Wire(port) as wire:
+        response = wire.ask(DescribeQuorumRequest(topics=[topic]), 2, DescribeQuorumResponse)
+    return response.topics[0].partitions[0]
+
+
+async def led(replicas: list[RaftNode]) -> None:
+    """Without the real controller, ours elect one of them; it commits, and the logs agree."""
+    await until(
+        lambda: any(each.client.state is State.LEADER for each in replicas), "a leader of ours"
+    )
+    leader = next(each for each in replicas if each.client.state is State.LEADER)
+    other = next(each for each in replicas if each is not leader)
+    leader.handle(Append(1, leader.client.epoch, (b"\x00ours",)))
+    end = leader.log.end.offset
+    await until(lambda: other.client.high_watermark >= end, "committed")
+    ours, theirs = stored(leader), stored(other)
+    assert ours.endswith(theirs[-200:])
+    assert theirs.endswith(ours[-200:])
