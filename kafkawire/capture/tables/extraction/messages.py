@@ -3,8 +3,8 @@
 Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
 and equal bodies that name no topics are read once.
 
-    RawFrame --Layout--> BodyFacts --.
-        `---decoded--> Row ----------+--> ExtractedMessage
+    RawFrame --Layout, Program--> BodyFacts --.
+        `---decoded--> Row -------------------+--> ExtractedMessage
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from ...rows import Row, Status
 from .body_facts import NONE, BodyFacts, body_facts_of
 from .body_reader import Reader
 from .layouts import Layout, layout_of
+from .partition_blocks import Block, Program
+from .partition_blocks import Reader as BlockReader
+from .partition_programs import HAS_PARTITIONS, block_of, count_records, partition_program
 from .record_batches import RECORDS_MESSAGES
 
 OK: Final = Status.OK.value
@@ -77,11 +80,32 @@ class ExtractedMessage:
 
 
 @final
+@mypyc_attr(acyclic=True)
+class ExtractedExchange:
+    """A request with its response; one of them is None if it was not captured."""
+
+    def __init__(
+        self,
+        connection: i64,
+        client: str,
+        broker: str,
+        request: ExtractedMessage | None,
+        response: ExtractedMessage | None,
+    ) -> None:
+        self.connection: i64 = connection
+        self.client: str = client
+        self.broker: str = broker
+        self.request: ExtractedMessage | None = request
+        self.response: ExtractedMessage | None = response
+
+
+@final
 class MessageFormat:
     """How the requests or responses of an API at a version are read.
 
     layout: how bodies are read, None if they are decoded. has_records: whether there may be
-    records; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
+    records, has_partitions: whether there may be some for the table `partitions`, and program: how
+    they are read; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
     `row_text`. cache: facts by body.
     """
 
@@ -93,6 +117,8 @@ class MessageFormat:
         self.api_name: str | None = known.name
         self.layout: Layout | None = None
         self.has_records: bool = (key, "request" if is_request else "response") in RECORDS_MESSAGES
+        self.has_partitions: bool = (key, is_request) in HAS_PARTITIONS
+        self.program: Program | None = None
         self.names: bool = side is not None
         self.tagged: bool = False
         self.simple_if_zero: bool = not is_request and key == apis.api_versions
@@ -104,18 +130,27 @@ class MessageFormat:
         flexible = side.info.flexible is not None and version >= side.info.flexible
         self.names = may_name(cls, version)
         self.layout = layout_of(cls, key, is_request, version, flexible)
+        if self.layout is not None and self.has_partitions:
+            self.program = partition_program(cls, key, is_request, version, flexible)
         self.tagged = not is_request and version >= known.tagged_response
 
 
 @final
 class Extractor:
-    """Extracts the messages of one capture. records: whether to include records fields."""
+    """Extracts the messages of one capture.
 
-    def __init__(self, names: TopicNames, limits: Limits, records: bool) -> None:
+    records, partitions: whether to include records fields, and blocks of partitions.
+    """
+
+    def __init__(
+        self, names: TopicNames, limits: Limits, records: bool, partitions: bool = False
+    ) -> None:
         self.names: TopicNames = names
         self.limits: Limits = limits
         self.records: bool = records
+        self.partitions: bool = partitions
         self.reader: Reader = Reader(names, records)
+        self.blocks: BlockReader = BlockReader(names.topic, count_records)
         self.formats: dict[int, MessageFormat] = {}
 
     def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
@@ -191,6 +226,10 @@ class Extractor:
                 elements = elements_within(self.limits, len(frame))
                 is_request = raw.is_request
                 facts = reader.read(layout, frame, at, elements, is_request, format.is_fetch)
+                if facts is not None and self.partitions and format.has_partitions:
+                    facts.block = self.block(format, frame, at, elements)
+                    if facts.block is None:
+                        facts = None
         if facts is None:
             if row is None:
                 row = raw.decode(self.limits)
@@ -200,12 +239,20 @@ class Extractor:
             facts = self.row_facts(row)
         return facts
 
+    def block(self, format: MessageFormat, frame: bytes, at: i64, elements: int) -> Block | None:
+        """Read the partitions of a body; None if it is left to the decoder."""
+        program = format.program
+        return None if program is None else self.blocks.read(program, frame, at, elements)
+
     def row_facts(self, row: Row) -> BodyFacts:
         """Extract the facts of a row, and learn the topic names in it."""
         is_guess = row.status is Status.GUESSED  # a guess may be wrong
         if row.message is not None and row.body_version is not None and not is_guess:
             self.names.learn(row.message, row.body_version)
-        return body_facts_of(row, self.names, self.records)
+        facts = body_facts_of(row, self.names, self.records)
+        if self.partitions and (row.api_key, row.direction == "request") in HAS_PARTITIONS:
+            facts.block = block_of(row, self.names)
+        return facts
 
     def row(self, row: Row) -> ExtractedMessage:
         """Extract a decoded row."""

@@ -1,0 +1,325 @@
+"""Describes where the partitions are in bodies, so that they are read without the decoder, and takes
+them from decoded messages.
+
+Law: a block read by a program equals that of `block_of`; a message has a program only if every byte
+of it is a field in wire order (no structs outside arrays), and what identifies partitions comes
+before them.
+
+    class, version --once--> Program: one step per field; adjacent fields of fixed size that are
+                             not needed are one step
+    Row            --------> Block
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ....messages.api_key import ApiKey
+from ....messages.fetch_request import FetchPartition
+from ....primitives import Structure
+from ....protocol.fields import Field, all_fields, fields_at
+from ...exchanges.topic_ids import TopicNames
+from ...rows import Row
+from .partition_blocks import COLUMNS, Block, Program
+from .partition_fields import (
+    GROUP_ID,
+    REQUEST_FIELDS,
+    REQUESTS,
+    RESPONSE_FIELDS,
+    RESPONSES,
+    PartitionPath,
+    partition_references,
+)
+from .record_batches import RECORDS_MESSAGES, RecordsField, count
+
+# as `partition_blocks.c` numbers them
+SKIP: Final = 0
+STRING: Final = 1
+BYTES: Final = 2
+ITEMS: Final = 3
+STRINGS: Final = 4
+BLOBS: Final = 5
+STRUCTS: Final = 6
+GROUP: Final = 7
+NAME: Final = 8
+ID: Final = 9
+PARTITIONS: Final = 10
+NUMBERS: Final = 11
+NUMBER: Final = 12
+INTEGER: Final = 13
+TEXT: Final = 14
+RECORDS: Final = 15
+
+SIZES: Final = {
+    "int8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "bool": 1,
+    "uuid": 16,
+    "float64": 8,
+}
+INTEGERS: Final = frozenset({"int8", "int16", "int32", "int64"})
+ITEM_KINDS: Final = {"string": STRINGS, "bytes": BLOBS, "records": BLOBS}
+VALUE_KINDS: Final = {"string": STRING, "bytes": BYTES, "records": BYTES}
+
+NAMES: Final = (
+    "request_offset",
+    "request_timestamp_ms",
+    "current_leader_epoch",
+    "max_bytes",
+    "error_code",
+    "error",
+    "error_message",
+    "offset",
+    "timestamp_ms",
+    "high_watermark",
+    "last_stable_offset",
+    "log_start_offset",
+    "preferred_read_replica",
+    "leader_id",
+    "leader_epoch",
+    "metadata",
+    "records_bytes",
+    "batches",
+    "records",
+)
+"""The columns of a block."""
+
+AT: Final = {name: at for at, name in enumerate(NAMES)}
+RECORDS_AT: Final = AT["records_bytes"], AT["batches"], AT["records"]
+
+assert len(NAMES) == COLUMNS
+
+
+class _Complex(Exception):
+    """The struct has no program."""
+
+
+class _Message(NamedTuple):
+    """What the structs of a message have in common."""
+
+    version: int
+    flexible: bool
+    is_request: bool
+    has_records: bool
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Attribute of a partition struct -> its column."""
+        return REQUEST_FIELDS if self.is_request else RESPONSE_FIELDS
+
+
+Steps = list[tuple[int, int, int, bool, Program | None]]
+
+
+def partition_program(
+    cls: type[Structure], api_key: int, is_request: bool, version: int, flexible: bool
+) -> Program | None:
+    """Make the program of a message; None if it has to be decoded."""
+    paths = (REQUESTS if is_request else RESPONSES).get(api_key, ())
+    here = {field.attribute for field in fields_at(cls, version)}
+    paths = tuple([path for path in paths if path.attributes[0] in here])
+    if len(paths) > 1:
+        return None  # rows are in the order of the paths
+    direction = "request" if is_request else "response"
+    has_records = (api_key, direction) in RECORDS_MESSAGES
+    message = _Message(version, flexible, is_request, has_records)
+    try:
+        return _program(cls, message, paths[0] if paths else None, 0)
+    except _Complex:
+        return None
+
+
+def _program(
+    cls: type[Structure], message: _Message, path: PartitionPath | None, depth: int
+) -> Program:
+    """Make the program of a struct. path: to partitions, `depth` attributes of it done."""
+    steps: Steps = []
+    is_partition = path is not None and depth > len(path.attributes)
+    seen = False
+    for field in fields_at(cls, message.version):
+        if field.is_tagged:
+            if not field.is_tagged_at(message.version):
+                raise _Complex
+            continue
+        if field.is_compact_at(message.version, message.flexible) != message.flexible:
+            raise _Complex
+        step = _step(field, message, path, depth)
+        if step[0] in (GROUP, NAME, ID) and seen:
+            raise _Complex
+        seen = seen or step[4] is not None or step[0] == NUMBERS
+        if step[0] == SKIP and steps and steps[-1][0] == SKIP:
+            step = (SKIP, steps.pop()[1] + step[1], 0, False, None)
+        steps.append(step)
+    defaults = _defaults(cls, message) if is_partition else ()
+    return Program(message.flexible, tuple(steps), defaults)
+
+
+def _step(
+    field: Field, message: _Message, path: PartitionPath | None, depth: int
+) -> tuple[int, int, int, bool, Program | None]:
+    null = field.is_nullable_at(message.version)
+    is_topic = path is not None and depth == len(path.attributes)
+    if field.struct is not None:
+        if not field.is_array:
+            raise _Complex
+        leads = path is not None and field.attribute == (
+            path.partitions if is_topic else (*path.attributes, None, None)[depth]
+        )
+        inner = _program(field.struct, message, path if leads else None, depth + 1)
+        return PARTITIONS if leads and is_topic else STRUCTS, 0, 0, null, inner
+    if field.is_array:
+        if path is not None and is_topic and field.attribute == path.partitions:
+            if field.element != "int32":
+                raise _Complex
+            return NUMBERS, 4, 0, null, None
+        if field.element in ITEM_KINDS:
+            return ITEM_KINDS[field.element], 0, 0, null, None
+        return ITEMS, _size_of(field), 0, null, None
+    if path is None:
+        return _skipped(field, null)
+    return _value(field, message, path, depth, null)
+
+
+def _value(
+    field: Field, message: _Message, path: PartitionPath, depth: int, null: bool
+) -> tuple[int, int, int, bool, Program | None]:
+    """Make the step of a field on the path that is no array."""
+    name, kind = field.attribute, field.element
+    if depth < len(path.attributes):
+        is_group = name == GROUP_ID.name
+        return (GROUP, 0, 0, null, None) if is_group else _skipped(field, null)
+    if depth == len(path.attributes):
+        if name == path.name:
+            return NAME, 0, 0, null, None
+        return (ID, 16, 0, False, None) if name == "topic_id" else _skipped(field, null)
+    if name == path.number:
+        if kind != "int32":
+            raise _Complex
+        return NUMBER, 4, 0, False, None
+    if name in message.columns:
+        column = AT[message.columns[name]]
+        if kind == "string":
+            return TEXT, 0, column, null, None
+        if kind not in INTEGERS:
+            raise _Complex
+        return INTEGER, SIZES[kind], column, False, None
+    if message.has_records and name == "records":
+        return RECORDS, 0, RECORDS_AT[0], null, None
+    return _skipped(field, null)
+
+
+def _skipped(field: Field, null: bool) -> tuple[int, int, int, bool, Program | None]:
+    if field.element in VALUE_KINDS:
+        return VALUE_KINDS[field.element], 0, 0, null, None
+    return SKIP, _size_of(field), 0, False, None
+
+
+def _size_of(field: Field) -> int:
+    if field.element not in SIZES:
+        raise _Complex
+    return SIZES[field.element]
+
+
+def _defaults(
+    cls: type[Structure], message: _Message
+) -> tuple[tuple[int, int | None, bool], ...]:
+    """List what a partition has that is not on the wire.
+
+    Tagged fields have their defaults; a Fetch request those of other versions, too: a later request
+    of its session may be of another version.
+    """
+    made: list[tuple[int, int | None, bool]] = []
+    here = fields_at(cls, message.version)
+    fields = all_fields(cls) if cls is FetchPartition else here
+    taken = [message.columns.get(field.attribute) for field in fields]
+    for field in fields:
+        column = message.columns.get(field.attribute)
+        if column is None or (field in here and not field.is_tagged):
+            continue
+        value: Any = getattr(cls(), field.attribute)
+        if taken.count(column) > 1 or not (value is None or isinstance(value, int)):
+            raise _Complex
+        made.append((AT[column], value, field in here))
+    return tuple(made)
+
+
+# -- decoded messages
+
+
+class _Columns(NamedTuple):
+    """The attributes of a partition struct that are columns, and which of them a version has."""
+
+    attributes: tuple[str, ...]
+    columns: tuple[int, ...]
+    mask: int
+
+
+_known: Final[dict[tuple[type[Structure], int, bool], _Columns]] = {}
+
+
+def _columns_of(cls: type[Structure], version: int, is_request: bool) -> _Columns:
+    found = _known.get((cls, version, is_request))
+    if found is None:
+        table = REQUEST_FIELDS if is_request else RESPONSE_FIELDS
+        here = fields_at(cls, version)
+        fields = all_fields(cls) if cls is FetchPartition else here
+        chosen = [field for field in fields if field.attribute in table]
+        columns = tuple([AT[table[field.attribute]] for field in chosen])
+        mask = sum({1 << AT[table[field.attribute]] for field in chosen if field in here})
+        attributes = tuple([field.attribute for field in chosen])
+        found = _known[cls, version, is_request] = _Columns(attributes, columns, mask)
+    return found
+
+
+def session_mask(version: int) -> int:
+    """Return a bit for each column that a partition of a Fetch request has in a version."""
+    return _columns_of(FetchPartition, version, True).mask
+
+
+def block_of(row: Row, names: TopicNames) -> Block | None:
+    """Take the partitions from a decoded message; None if it has none."""
+    message, version = row.message, row.body_version
+    if message is None or version is None or row.api_key is None:
+        return None
+    made = Block()
+    is_request = row.direction == "request"
+    has_records = (row.api_key, row.direction) in RECORDS_MESSAGES
+    made.group = GROUP_ID.of(message) or None
+    for reference in partition_references(row, names):
+        struct = reference.struct
+        columns: tuple[int, ...] = ()
+        values: tuple[Any, ...] = ()
+        mask = 0
+        if struct is not None:
+            attributes, columns, mask = _columns_of(type(struct), version, is_request)
+            values = tuple([getattr(struct, attribute) for attribute in attributes])
+            if has_records:
+                columns += RECORDS_AT
+                values += _records_of(reference.topic, getattr(struct, "records", None))
+                mask |= sum(1 << at for at in RECORDS_AT)
+        made.add(reference.topic, reference.partition, reference.group_id, columns, values, mask)
+    return made if len(made) or made.group else None
+
+
+def _records_of(topic: Any, data: bytes | None) -> tuple[int | None, ...]:
+    if not data:
+        return 0, 0, 0
+    return len(data), *count(RecordsField(topic, 0, data))
+
+
+def count_records(data: bytes) -> tuple[int, int | None]:
+    """Count the batches and records in a records field."""
+    return count(RecordsField(_NO_TOPIC, 0, data))
+
+
+_NO_TOPIC: Final = TopicNames().topic(None)
+
+HAS_PARTITIONS: Final = frozenset(
+    [(int(key), True) for key in REQUESTS] + [(int(key), False) for key in RESPONSES]
+)
+"""The messages with partitions, by API key and whether they are requests."""
+
