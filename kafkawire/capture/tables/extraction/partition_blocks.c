@@ -871,18 +871,23 @@ static int read_group(Body *body, const Step *step, Place *place)
     return DONE;
 }
 
-/* Skip a string or bytes; a string must be UTF-8. */
+/* Find a string, which must be UTF-8. */
+static int string(Body *body, const Step *step, Bytes *data, int64_t *size)
+{
+    PyObject *text;
+    TRY(sized(body, step, 2, data, size));
+    if (is_ascii(*data, *size))
+        return DONE;
+    TRY(text_of(*data, *size, &text));
+    Py_DECREF(text);
+    return DONE;
+}
+
 static int skip_sized(Body *body, const Step *step, int width)
 {
     Bytes data;
     int64_t size;
-    PyObject *text;
-    TRY(sized(body, step, width, &data, &size));
-    if (width == 4 || is_ascii(data, size))
-        return DONE;
-    TRY(text_of(data, size, &text));
-    Py_DECREF(text);
-    return DONE;
+    return width == 2 ? string(body, step, &data, &size) : sized(body, step, width, &data, &size);
 }
 
 static int skip_items(Body *body, const Step *step)
@@ -914,7 +919,7 @@ static int read_step(Body *body, const Step *step, Place *place, Entry *entry)
     case GROUP:
         return read_group(body, step, place);
     case NAME:
-        return sized(body, step, 2, &place->name, &place->name_size);
+        return string(body, step, &place->name, &place->name_size);
     case ID:
         place->id = body->at;
         return skip(body, 16);

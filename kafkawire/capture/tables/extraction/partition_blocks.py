@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import pack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ...exchanges.topic_ids import Topic, TopicKey
+if TYPE_CHECKING:
+    from ...exchanges.topic_ids import Topic, TopicKey
 
 COLUMNS: Final = 19
 """Columns of a row from `request_offset` on."""
@@ -25,15 +26,10 @@ NO_SESSION: Final = 2
 NumberColumn = tuple[bytearray, bytearray | None]
 """values, a bit per value: 0 for null; None if no value is null."""
 
-Taken = tuple[
-    list[Topic],
-    list[str | None],
-    bytearray,
-    bytearray,
-    bytearray,
-    bytearray,
-    list[NumberColumn | list[str | None] | None],
-]
+Taken: TypeAlias = (
+    "tuple[list[Topic], list[str | None], bytearray, bytearray, bytearray, bytearray,"
+    " list[NumberColumn | list[str | None] | None]]"
+)
 """topics, groups, partitions: int32, requested, answered, in_session: bytes, columns: None if null
 in all rows."""
 
@@ -87,7 +83,7 @@ class Entry:
             self.values[column] = other.values[column]
 
 
-EntryKey = tuple[TopicKey, int, str | None]
+EntryKey: TypeAlias = "tuple[TopicKey, int, str | None]"
 
 
 def _by_key(entries: list[Entry]) -> dict[EntryKey, Entry]:
