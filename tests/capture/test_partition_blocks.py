@@ -101,7 +101,7 @@ def vectors() -> Iterator[tuple[MessageInfo, bool, int, Program, bytes]]:
                 yield info, is_request, row["version"], program, bytes.fromhex(row["hex"])
 
 
-def agrees(found: Block | None, want: Any) -> bool:
+def agrees(found: Block | None, want: list[Any]) -> bool:
     """Whether a block that was read is that of the decoded message."""
     if found is None:
         return True
@@ -342,8 +342,8 @@ def test_what_c_refuses() -> None:
     program = Program(False, ((0, 4, 0, False, None),), ())
     with pytest.raises(IndexError):
         reader.read(program, b"", 1, 1)
-    for steps in (((16, 0, 0, False, None),), ((6, 0, 0, False, None),), ((13, 3, 0, False, None),)):
+    for op, size in ((18, 0), (-1, 0), (6, 0), (10, 0), (13, 3), (16, 0), (0, -1)):
         with pytest.raises(ValueError, match="invalid step"):
-            Program(False, steps, ())
+            Program(False, ((op, size, 0, False, None),), ())
     with pytest.raises(ValueError, match="invalid column"):
         Program(False, (), ((19, 1, True),))

@@ -42,14 +42,16 @@ class Columnar:
         self._context = context
         self._size = size
         self._extractor = Extractor(
-            context.names, context.limits, RECORDS in tables, PARTITIONS in tables
+            context.names,
+            context.limits,
+            RECORDS in tables,
+            PARTITIONS in tables,
+            EXCHANGES in tables,
         )
         traffic = context.traffic
         self._exchanges = ExchangeColumns(traffic) if EXCHANGES in tables else None
         self._partitions = PartitionColumns(traffic) if PARTITIONS in tables else None
-        self._pairs = (
-            Pairs(self._exchanges, self._partitions) if tables - {RECORDS} else None
-        )
+        self._pairs = Pairs(self._exchanges, self._partitions) if tables - {RECORDS} else None
         self._records = (
             RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
         )

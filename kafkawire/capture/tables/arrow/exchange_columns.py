@@ -17,13 +17,11 @@ from ...exchanges.fetch_sessions import MAX_SESSIONS, Key, Sessions, merged
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
 from ...multifile import FILE_BITS, PacketPositions
-from ..extraction.body_facts import NO_GROUPS, NONE, OK, BodyFacts, Groups, Session
-from ..extraction.messages import ExtractedExchange, ExtractedMessage
+from ..extraction.body_facts import NO_GROUPS, NONE, Groups, Session
+from ..extraction.messages import NO_FACTS, ExtractedExchange, ExtractedMessage
 from .buffers import Lists, Numbers
 
 NUMBER: Final = (1 << 40) - 1
-NO_FACTS: Final = BodyFacts(OK)
-"""Facts of a missing message."""
 
 
 @final

@@ -20,10 +20,10 @@ from ...exchanges.topic_ids import TopicNames, may_name
 from ...files.blocks import NO_TIME
 from ...frames.decoding import InFlightRequest, RawFrame
 from ...rows import Row, Status
-from .body_facts import NONE, BodyFacts, body_facts_of
+from .body_facts import NONE, BodyFacts, Session, body_facts_of
 from .body_reader import Reader
 from .layouts import Layout, layout_of
-from .partition_blocks import Block, Program
+from .partition_blocks import Program
 from .partition_blocks import Reader as BlockReader
 from .partition_programs import HAS_PARTITIONS, block_of, count_records, partition_program
 from .record_batches import RECORDS_MESSAGES
@@ -31,6 +31,8 @@ from .record_batches import RECORDS_MESSAGES
 OK: Final = Status.OK.value
 LENIENT: Final = Status.LENIENT.value
 FETCH: Final = int(ApiKey.FETCH)
+
+NO_FACTS: Final = BodyFacts(OK)
 
 CACHED_BODY_BYTES: Final = 1 << 10
 """Size of the largest body that is cached."""
@@ -139,16 +141,24 @@ class MessageFormat:
 class Extractor:
     """Extracts the messages of one capture.
 
-    records, partitions: whether to include records fields, and blocks of partitions.
+    records, partitions: whether to include records fields, and blocks of partitions. entities:
+    whether topics, groups and all other facts are needed; without them, bodies that have nothing
+    that is needed are not read.
     """
 
     def __init__(
-        self, names: TopicNames, limits: Limits, records: bool, partitions: bool = False
+        self,
+        names: TopicNames,
+        limits: Limits,
+        records: bool,
+        partitions: bool = False,
+        entities: bool = True,
     ) -> None:
         self.names: TopicNames = names
         self.limits: Limits = limits
         self.records: bool = records
         self.partitions: bool = partitions
+        self.entities: bool = entities
         self.reader: Reader = Reader(names, records)
         self.blocks: BlockReader = BlockReader(names.topic, count_records)
         self.formats: dict[int, MessageFormat] = {}
@@ -209,40 +219,60 @@ class Extractor:
 
     def frame_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
         """Extract the facts of a frame's body."""
-        reader = self.reader
-        reader.unproven_nulls = []
-        layout = format.layout
-        facts: BodyFacts | None = None
-        if layout is not None:
-            frame = raw.frame
-            at = raw.body
-            simple = True
-            if format.simple_if_zero:
-                simple = frame[at : at + 2] == b"\0\0"
-            elif format.tagged:
-                simple = frame[at : at + 1] == b"\0"
-                at += 1
-            if simple:
-                elements = elements_within(self.limits, len(frame))
-                is_request = raw.is_request
-                facts = reader.read(layout, frame, at, elements, is_request, format.is_fetch)
-                if facts is not None and self.partitions and format.has_partitions:
-                    facts.block = self.block(format, frame, at, elements)
-                    if facts.block is None:
-                        facts = None
+        has_block = self.partitions and format.has_partitions
+        has_facts = self.entities or format.names or (self.records and format.has_records)
+        if not has_block and not has_facts:
+            return NO_FACTS
+        self.reader.unproven_nulls = []
+        facts = self.read_facts(format, raw, has_facts, has_block)
         if facts is None:
             if row is None:
                 row = raw.decode(self.limits)
             if row.status is Status.OK:
-                for step in reader.unproven_nulls:  # the decoder accepts all these nulls
+                for step in self.reader.unproven_nulls:  # the decoder accepts all these nulls
                     step.allows_null = True
             facts = self.row_facts(row)
         return facts
 
-    def block(self, format: MessageFormat, frame: bytes, at: i64, elements: int) -> Block | None:
+    def read_facts(
+        self, format: MessageFormat, raw: RawFrame, has_facts: bool, has_block: bool
+    ) -> BodyFacts | None:
+        """Read the facts and the block of a body; None if it is left to the decoder."""
+        layout = format.layout
+        if layout is None:
+            return None
+        frame = raw.frame
+        at = raw.body
+        if format.simple_if_zero:
+            if frame[at : at + 2] != b"\0\0":
+                return None
+        elif format.tagged:
+            if frame[at : at + 1] != b"\0":
+                return None
+            at += 1
+        elements = elements_within(self.limits, len(frame))
+        facts: BodyFacts | None = None
+        if has_facts:
+            is_request = raw.is_request
+            facts = self.reader.read(layout, frame, at, elements, is_request, format.is_fetch)
+        else:
+            facts = BodyFacts(OK)
+        if facts is None or not has_block:
+            return facts
+        return self.with_block(facts, format, frame, at, elements)
+
+    def with_block(
+        self, facts: BodyFacts, format: MessageFormat, frame: bytes, at: i64, elements: int
+    ) -> BodyFacts | None:
         """Read the partitions of a body; None if it is left to the decoder."""
         program = format.program
-        return None if program is None else self.blocks.read(program, frame, at, elements)
+        block = None if program is None else self.blocks.read(program, frame, at, elements)
+        if block is None:
+            return None
+        facts.block = block
+        if format.is_fetch and facts.session is None:
+            facts.session = Session(block.session_id, block.session_epoch, block.error_code)
+        return facts
 
     def row_facts(self, row: Row) -> BodyFacts:
         """Extract the facts of a row, and learn the topic names in it."""

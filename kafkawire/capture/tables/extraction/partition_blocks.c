@@ -23,13 +23,14 @@
 #define SMALLEST_BATCH 14
 #define BATCH_HEADER 61
 #define NO_SESSION 2 /* of `in_session`: null */
+#define HEADERS 3    /* fields of a Fetch that are no partition's */
 
 typedef const uint8_t *Bytes;
 
 enum { FAILED = -1, DECLINED = 0, DONE = 1 }; /* an exception is set | left to Python | read */
 
 /* as `partition_blocks.py` numbers them */
-enum { SKIP, STRING, BYTES, ITEMS, STRINGS, BLOBS, STRUCTS, GROUP, NAME, ID, PARTITIONS, NUMBERS, NUMBER, INTEGER, TEXT, RECORDS };
+enum { SKIP, STRING, BYTES, ITEMS, STRINGS, BLOBS, STRUCTS, GROUP, NAME, ID, PARTITIONS, NUMBERS, NUMBER, INTEGER, TEXT, RECORDS, HEADER, NO_STRUCTS };
 
 #define TRY(call) \
     do { \
@@ -109,9 +110,10 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
             goto failed;
         int has_inner = op == STRUCTS || op == PARTITIONS;
         int is_value = op == INTEGER || op == TEXT || op == RECORDS;
-        if (op < SKIP || op > RECORDS || size < 0 || has_inner != Py_IS_TYPE(inner, &ProgramType) ||
+        if (op < SKIP || op > NO_STRUCTS || size < 0 || has_inner != Py_IS_TYPE(inner, &ProgramType) ||
             (is_value && (column < 0 || column + (op == RECORDS ? 2 : 0) >= COLUMNS)) ||
-            (op == INTEGER && size != 1 && size != 2 && size != 4 && size != 8)) {
+            (op == HEADER && (column < 0 || column >= HEADERS)) ||
+            ((op == INTEGER || op == HEADER) && size != 1 && size != 2 && size != 4 && size != 8)) {
             PyErr_Format(PyExc_ValueError, "invalid step %d", op);
             goto failed;
         }
@@ -375,6 +377,7 @@ typedef struct {
     PyObject_HEAD
     Entries held;
     PyObject *group; /* of the message, for partitions without one of their own; None for none */
+    long long header[HEADERS]; /* session id, session epoch, error code */
 } Block;
 
 static PyTypeObject BlockType;
@@ -385,6 +388,8 @@ static Block *new_block(void)
     if (made) {
         made->held = (Entries){0};
         made->group = Py_NewRef(Py_None);
+        made->header[0] = made->header[2] = 0;
+        made->header[1] = -1; /* no session */
     }
     return made;
 }
@@ -547,6 +552,9 @@ static PyMethodDef block_methods[] = {
 
 static PyMemberDef block_members[] = {
     {"group", T_OBJECT, offsetof(Block, group), 0, NULL},
+    {"session_id", T_LONGLONG, offsetof(Block, header), READONLY, NULL},
+    {"session_epoch", T_LONGLONG, offsetof(Block, header) + sizeof(long long), READONLY, NULL},
+    {"error_code", T_LONGLONG, offsetof(Block, header) + 2 * sizeof(long long), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -706,10 +714,10 @@ static int find_topic(Body *body, Place *place)
     static const uint8_t zero[16];
     Reader *reader = body->reader;
     int has_id = place->id && memcmp(place->id, zero, 16);
-    PyObject *name, *id = Py_NewRef(Py_None), *pair;
+    PyObject *name, *id, *pair;
     TRY(text_of(place->name, place->name_size > 0 ? place->name_size : 0, &name));
+    id = has_id ? PyBytes_FromStringAndSize((const char *)place->id, 16) : Py_NewRef(Py_None);
     if (has_id) {
-        Py_SETREF(id, PyBytes_FromStringAndSize((const char *)place->id, 16));
         if (!id)
             pair = NULL;
         else if (PyUnicode_GET_LENGTH(name))
@@ -902,6 +910,21 @@ static int skip_items(Body *body, const Step *step)
     return DONE;
 }
 
+static int read_header(Body *body, const Step *step)
+{
+    Bytes data = body->at;
+    TRY(skip(body, step->size));
+    body->to->header[step->column] = big_endian(data, step->size);
+    return DONE;
+}
+
+static int no_structs(Body *body, const Step *step)
+{
+    int64_t count;
+    TRY(counted(body, step, &count));
+    return count > 0 ? DECLINED : DONE;
+}
+
 static int read_step(Body *body, const Step *step, Place *place, Entry *entry)
 {
     switch (step->op) {
@@ -926,6 +949,10 @@ static int read_step(Body *body, const Step *step, Place *place, Entry *entry)
     case PARTITIONS:
     case NUMBERS:
         return read_partitions(body, step, place);
+    case HEADER:
+        return read_header(body, step);
+    case NO_STRUCTS:
+        return no_structs(body, step);
     default:
         return entry ? read_value(body, step, entry) : DECLINED;
     }

@@ -1,5 +1,4 @@
-"""Merges the partitions of requests and responses into rows; the pure Python version of
-`partition_blocks.c`.
+"""Merges the partitions in messages into rows; the pure Python version of `partition_blocks.c`.
 
 Law: both produce the same rows. A body that `partition_blocks.c` reads without the decoder gives
 the block that `partition_programs.block_of` makes of the decoded message; this module declines
@@ -93,12 +92,16 @@ def _by_key(entries: list[Entry]) -> dict[EntryKey, Entry]:
 class Block:
     """The partitions in one message, in wire order; not changed once it is complete.
 
-    group: of the message, for partitions without one of their own.
+    group: of the message, for partitions without one of their own. session_id, session_epoch,
+    error_code: of a Fetch whose body was read.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.group: str | None = None
+        self.session_id = 0
+        self.session_epoch = -1
+        self.error_code = 0
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -1,5 +1,6 @@
-"""Describes where the partitions are in bodies, so that they are read without the decoder, and takes
-them from decoded messages.
+"""Describes where the partitions are in bodies, to read them without the decoder.
+
+Of decoded messages it takes them itself.
 
 Law: a block read by a program equals that of `block_of`; a message has a program only if every byte
 of it is a field in wire order (no structs outside arrays), and what identifies partitions comes
@@ -12,9 +13,8 @@ before them.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from ....messages.api_key import ApiKey
 from ....messages.fetch_request import FetchPartition
 from ....primitives import Structure
 from ....protocol.fields import Field, all_fields, fields_at
@@ -49,6 +49,19 @@ NUMBER: Final = 12
 INTEGER: Final = 13
 TEXT: Final = 14
 RECORDS: Final = 15
+HEADER: Final = 16
+NO_STRUCTS: Final = 17
+
+SESSION: Final = {
+    ("FetchRequest", "session_id"): 0,
+    ("FetchRequest", "session_epoch"): 1,
+    ("FetchResponse", "session_id"): 0,
+    ("FetchResponse", "error_code"): 2,
+}
+"""Fields of fetch sessions (KIP-227) -> their place in the header of a block."""
+
+FORGOTTEN: Final = "FetchRequest", "forgotten_topics_data"
+"""A Fetch that removes partitions from its session is decoded."""
 
 SIZES: Final = {
     "int8": 1,
@@ -94,6 +107,9 @@ RECORDS_AT: Final = AT["records_bytes"], AT["batches"], AT["records"]
 assert len(NAMES) == COLUMNS
 
 
+Step: TypeAlias = "tuple[int, int, int, bool, Program | None]"
+
+
 class _Complex(Exception):
     """The struct has no program."""
 
@@ -110,9 +126,6 @@ class _Message(NamedTuple):
     def columns(self) -> dict[str, str]:
         """Attribute of a partition struct -> its column."""
         return REQUEST_FIELDS if self.is_request else RESPONSE_FIELDS
-
-
-Steps = list[tuple[int, int, int, bool, Program | None]]
 
 
 def partition_program(
@@ -137,7 +150,7 @@ def _program(
     cls: type[Structure], message: _Message, path: PartitionPath | None, depth: int
 ) -> Program:
     """Make the program of a struct. path: to partitions, `depth` attributes of it done."""
-    steps: Steps = []
+    steps: list[Step] = []
     is_partition = path is not None and depth > len(path.attributes)
     seen = False
     for field in fields_at(cls, message.version):
@@ -147,7 +160,7 @@ def _program(
             continue
         if field.is_compact_at(message.version, message.flexible) != message.flexible:
             raise _Complex
-        step = _step(field, message, path, depth)
+        step = _session_step(cls, field, message) or _step(field, message, path, depth)
         if step[0] in (GROUP, NAME, ID) and seen:
             raise _Complex
         seen = seen or step[4] is not None or step[0] == NUMBERS
@@ -158,9 +171,16 @@ def _program(
     return Program(message.flexible, tuple(steps), defaults)
 
 
-def _step(
-    field: Field, message: _Message, path: PartitionPath | None, depth: int
-) -> tuple[int, int, int, bool, Program | None]:
+def _session_step(cls: type[Structure], field: Field, message: _Message) -> Step | None:
+    owner: Any = cls
+    place = owner.__name__, field.attribute
+    if place == FORGOTTEN:
+        return NO_STRUCTS, 0, 0, field.is_nullable_at(message.version), None
+    at = SESSION.get(place)
+    return None if at is None else (HEADER, SIZES[field.element], at, False, None)
+
+
+def _step(field: Field, message: _Message, path: PartitionPath | None, depth: int) -> Step:
     null = field.is_nullable_at(message.version)
     is_topic = path is not None and depth == len(path.attributes)
     if field.struct is not None:
@@ -184,18 +204,21 @@ def _step(
     return _value(field, message, path, depth, null)
 
 
-def _value(
-    field: Field, message: _Message, path: PartitionPath, depth: int, null: bool
-) -> tuple[int, int, int, bool, Program | None]:
+def _value(field: Field, message: _Message, path: PartitionPath, depth: int, null: bool) -> Step:
     """Make the step of a field on the path that is no array."""
-    name, kind = field.attribute, field.element
+    name = field.attribute
     if depth < len(path.attributes):
         is_group = name == GROUP_ID.name
         return (GROUP, 0, 0, null, None) if is_group else _skipped(field, null)
-    if depth == len(path.attributes):
-        if name == path.name:
-            return NAME, 0, 0, null, None
-        return (ID, 16, 0, False, None) if name == "topic_id" else _skipped(field, null)
+    if depth > len(path.attributes):
+        return _of_partition(field, message, path, null)
+    if name == path.name:
+        return NAME, 0, 0, null, None
+    return (ID, 16, 0, False, None) if name == "topic_id" else _skipped(field, null)
+
+
+def _of_partition(field: Field, message: _Message, path: PartitionPath, null: bool) -> Step:
+    name, kind = field.attribute, field.element
     if name == path.number:
         if kind != "int32":
             raise _Complex
@@ -212,7 +235,7 @@ def _value(
     return _skipped(field, null)
 
 
-def _skipped(field: Field, null: bool) -> tuple[int, int, int, bool, Program | None]:
+def _skipped(field: Field, null: bool) -> Step:
     if field.element in VALUE_KINDS:
         return VALUE_KINDS[field.element], 0, 0, null, None
     return SKIP, _size_of(field), 0, False, None
@@ -224,9 +247,7 @@ def _size_of(field: Field) -> int:
     return SIZES[field.element]
 
 
-def _defaults(
-    cls: type[Structure], message: _Message
-) -> tuple[tuple[int, int | None, bool], ...]:
+def _defaults(cls: type[Structure], message: _Message) -> tuple[tuple[int, int | None, bool], ...]:
     """List what a partition has that is not on the wire.
 
     Tagged fields have their defaults; a Fetch request those of other versions, too: a later request
@@ -322,4 +343,3 @@ HAS_PARTITIONS: Final = frozenset(
     [(int(key), True) for key in REQUESTS] + [(int(key), False) for key in RESPONSES]
 )
 """The messages with partitions, by API key and whether they are requests."""
-
