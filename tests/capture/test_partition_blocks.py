@@ -18,15 +18,14 @@ from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.arrow.partition_arrays import SCHEMA, WIDTHS
 from kafkawire.capture.tables.extraction import partition_blocks
-from kafkawire.capture.tables.extraction.partition_blocks import COLUMNS, Block, Program, Rows
-from kafkawire.capture.tables.extraction.partition_programs import (
+from kafkawire.capture.tables.extraction.decoded_partitions import (
     HAS_PARTITIONS,
-    NAMES,
     block_of,
     count_records,
-    partition_program,
     session_mask,
 )
+from kafkawire.capture.tables.extraction.partition_blocks import COLUMNS, Block, Program, Rows
+from kafkawire.capture.tables.extraction.partition_programs import NAMES, partition_program
 from kafkawire.capture.tables.extraction.record_batches import RecordsField, count
 from kafkawire.capture.tables.partitions import COLUMNS as TABLE
 from kafkawire.errors import DecodeError

@@ -12,8 +12,9 @@ from typing import final
 from mypy_extensions import i64
 
 from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES
-from ..extraction.messages import ExtractedExchange, ExtractedMessage
+from ..extraction.messages import ExtractedMessage
 from .exchange_columns import ExchangeColumns
+from .exchange_heads import ExtractedExchange
 from .partition_columns import PartitionColumns
 
 

@@ -14,10 +14,9 @@ from librt.strings import BytesWriter, write_i64_le
 
 from ...exchanges.fetch_sessions import Sessions
 from ...multifile import PacketPositions
-from ..extraction.messages import ExtractedExchange
+from ..extraction.decoded_partitions import session_mask
 from ..extraction.partition_blocks import Block, Rows
-from ..extraction.partition_programs import session_mask
-from .exchange_columns import ExchangeHeads, FileNames
+from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
 
 EMPTY: Final = Block()
 

@@ -22,10 +22,11 @@ from ...frames.decoding import InFlightRequest, RawFrame
 from ...rows import Row, Status
 from .body_facts import NONE, BodyFacts, Session, body_facts_of
 from .body_reader import Reader
+from .decoded_partitions import HAS_PARTITIONS, block_of, count_records
 from .layouts import Layout, layout_of
 from .partition_blocks import Program
 from .partition_blocks import Reader as BlockReader
-from .partition_programs import HAS_PARTITIONS, block_of, count_records, partition_program
+from .partition_programs import partition_program
 from .record_batches import RECORDS_MESSAGES
 
 OK: Final = Status.OK.value
@@ -79,26 +80,6 @@ class ExtractedMessage:
         self.request_ns: i64 = request_ns
         self.status: str = status
         self.facts: BodyFacts = facts
-
-
-@final
-@mypyc_attr(acyclic=True)
-class ExtractedExchange:
-    """A request with its response; one of them is None if it was not captured."""
-
-    def __init__(
-        self,
-        connection: i64,
-        client: str,
-        broker: str,
-        request: ExtractedMessage | None,
-        response: ExtractedMessage | None,
-    ) -> None:
-        self.connection: i64 = connection
-        self.client: str = client
-        self.broker: str = broker
-        self.request: ExtractedMessage | None = request
-        self.response: ExtractedMessage | None = response
 
 
 @final

@@ -1,7 +1,7 @@
 """Merges the partitions in messages into rows; the pure Python version of `partition_blocks.c`.
 
 Law: both produce the same rows. A body that `partition_blocks.c` reads without the decoder gives
-the block that `partition_programs.block_of` makes of the decoded message; this module declines
+the block that `decoded_partitions.block_of` makes of the decoded message; this module declines
 every body, so reading in C is only an optimisation.
 
     Block: the partitions in one message     Rows: blocks of an exchange --by partition--> rows
@@ -55,7 +55,7 @@ class Program:
         self.defaults = defaults
 
 
-class Entry:
+class _Entry:
     """A partition in a message, or a row. present: the columns that it sets."""
 
     __slots__ = ("flags", "group", "key", "partition", "present", "topic", "values")
@@ -69,14 +69,14 @@ class Entry:
         self.values: list[Any] = [None] * COLUMNS
         self.flags = [0, 0, NO_SESSION]
 
-    def copy(self) -> Entry:
+    def copy(self) -> _Entry:
         """Return an entry with the same values."""
-        made = Entry(self.topic, self.partition, self.group)
+        made = _Entry(self.topic, self.partition, self.group)
         made.present = set(self.present)
         made.values = list(self.values)
         return made
 
-    def fill(self, other: Entry) -> None:
+    def fill(self, other: _Entry) -> None:
         """Take over the columns that another entry sets."""
         for column in other.present:
             self.values[column] = other.values[column]
@@ -85,7 +85,7 @@ class Entry:
 EntryKey: TypeAlias = "tuple[TopicKey, int, str | None]"
 
 
-def _by_key(entries: list[Entry]) -> dict[EntryKey, Entry]:
+def _by_key(entries: list[_Entry]) -> dict[EntryKey, _Entry]:
     return {(entry.key, entry.partition, entry.group): entry for entry in entries}
 
 
@@ -96,15 +96,25 @@ class Block:
     error_code: of a Fetch whose body was read.
     """
 
+    session_id = 0
+    session_epoch = -1
+    error_code = 0
+
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.group: str | None = None
-        self.session_id = 0
-        self.session_epoch = -1
-        self.error_code = 0
+        self._entries: list[_Entry] = []
+        self._group: str | None = None
+
+    @property
+    def group(self) -> str | None:
+        """The group of the message."""
+        return self._group
+
+    @group.setter
+    def group(self, group: str | None) -> None:
+        self._group = group
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self._entries)
 
     def add(
         self,
@@ -118,14 +128,14 @@ class Block:
         """Add a partition. mask: a bit per column that it sets; others are of other versions."""
         if len(columns) != len(values):
             raise ValueError("as many values as columns expected")
-        entry = Entry(topic, partition, group)
+        entry = _Entry(topic, partition, group)
         for column, value in zip(columns, values, strict=True):
             if not 0 <= column < COLUMNS:
                 raise ValueError(f"invalid column {column}")
             entry.values[column] = value
             if mask >> column & 1:
                 entry.present.add(column)
-        self.entries.append(entry)
+        self._entries.append(entry)
 
     def merged(self, listed: Block, forgotten: set[tuple[TopicKey, int]]) -> Block:
         """Return the partitions of a fetch session after a request that lists and forgets some.
@@ -133,10 +143,10 @@ class Block:
         A listed partition takes the place of the earlier one.
         """
         made = Block()
-        here = _by_key(listed.entries)
-        for key, entry in (_by_key(self.entries) | here).items():
+        here = _by_key(listed._entries)
+        for key, entry in (_by_key(self._entries) | here).items():
             if key[:2] not in forgotten or key in here:
-                made.entries.append(entry)
+                made._entries.append(entry)
         return made
 
 
@@ -163,7 +173,7 @@ class Rows:
     """Rows of partitions, not returned yet."""
 
     def __init__(self) -> None:
-        self._rows: list[Entry] = []
+        self._rows: list[_Entry] = []
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -176,18 +186,18 @@ class Rows:
         session: all partitions of a Fetch and its session. mask: a bit for each column that they
         have in the version of the exchange.
         """
-        found: dict[EntryKey, Entry] = {}
-        for entry in () if session is None else session.entries:
+        found: dict[EntryKey, _Entry] = {}
+        for entry in () if session is None else session._entries:
             row = found[entry.key, entry.partition, entry.group] = entry.copy()
             row.values = [each if mask >> at & 1 else None for at, each in enumerate(row.values)]
             row.flags[2] = 1
         group = None if request is None else request.group
         for answered, block in enumerate((request, response)):
-            for entry in () if block is None else block.entries:
+            for entry in () if block is None else block._entries:
                 its_group = entry.group or group
                 key = entry.key, entry.partition, its_group
                 if key not in found:
-                    found[key] = Entry(entry.topic, entry.partition, its_group)
+                    found[key] = _Entry(entry.topic, entry.partition, its_group)
                 row = found[key]
                 row.fill(entry)
                 row.flags[answered] = 1
