@@ -41,7 +41,7 @@ from . import truth
 FILES = [truth.capture_of(path) for path in truth.captures()]
 VARIANTS = sorted((SHARED / "captures" / "variants").glob("*.pcap*"))
 SETS = [[path] for path in [*FILES, *VARIANTS]] + [FILES[:5], FILES[5:]]
-COLUMNAR = ("exchanges", "records")
+COLUMNAR = ("exchanges", "partitions", "records")
 
 
 def named(files: Sequence[Path]) -> str:

@@ -11,7 +11,7 @@ new session after a disconnect; and rows of a connection never depend on another
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, final
 
 from ...messages.api_key import ApiKey
@@ -60,23 +60,47 @@ class ExpandedFetch(NamedTuple):
 
 
 State = TypeVar("State")
+Partitions = TypeVar("Partitions")
 
 
-class Sessions(Generic[State]):
-    """The fetch sessions of a capture; State: what is stored of each partition."""
+def merged(
+    requested: dict[Key, State], listed: dict[Key, State], forgotten: set[Key]
+) -> dict[Key, State]:
+    """Return the partitions of a session after a request that lists and forgets some.
 
-    def __init__(self) -> None:
-        self._sessions: dict[tuple[int, int], tuple[dict[Key, State], bool]] = {}
+    Forgotten partitions are removed, unless the same request lists them again.
+    """
+    return {
+        key: each
+        for key, each in (requested | listed).items()
+        if key not in forgotten or key in listed
+    }
+
+
+class Sessions(Generic[Partitions]):
+    """The fetch sessions of a capture; Partitions: how those of a session are stored.
+
+    empty: none. merge: as `merged`.
+    """
+
+    def __init__(
+        self,
+        empty: Partitions,
+        merge: Callable[[Partitions, Partitions, set[Key]], Partitions],
+    ) -> None:
+        self._empty = empty
+        self._merge = merge
+        self._sessions: dict[tuple[int, int], tuple[Partitions, bool]] = {}
 
     def apply(
         self,
         connection: int,
         id: int,
         epoch: int,
-        listed: dict[Key, State],
+        listed: Partitions,
         forgotten: set[Key],
         response: tuple[int, int] | None,
-    ) -> tuple[dict[Key, State], bool]:
+    ) -> tuple[Partitions, bool]:
         """Apply a Fetch to its session; return all requested partitions.
 
         Also returns whether they are complete. The result must not be modified; it is the same
@@ -88,14 +112,9 @@ class Sessions(Generic[State]):
             self._sessions.pop((connection, id), None)
             requested, complete = listed, True
         else:
-            requested, complete = self._sessions.pop((connection, id), ({}, False))
+            requested, complete = self._sessions.pop((connection, id), (self._empty, False))
             if listed or forgotten:
-                # forgotten partitions are removed, unless the same request lists them again
-                requested = {
-                    key: each
-                    for key, each in (requested | listed).items()
-                    if key not in forgotten or key in listed
-                }
+                requested = self._merge(requested, listed, forgotten)
         if epoch != FINAL_EPOCH:
             self._remember(connection, id, response, requested, complete)
         return requested, complete
@@ -105,7 +124,7 @@ class Sessions(Generic[State]):
         connection: int,
         id: int,
         response: tuple[int, int] | None,
-        requested: dict[Key, State],
+        requested: Partitions,
         complete: bool,
     ) -> None:
         """Store the session named by the response; without a response, by the request."""
@@ -124,7 +143,7 @@ class FetchSessions:
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
-        self._sessions: Sessions[RequestedPartition] = Sessions()
+        self._sessions: Sessions[dict[Key, RequestedPartition]] = Sessions({}, merged)
 
     def expand(self, exchange: Exchange) -> ExpandedFetch | None:
         """Return all partitions that a Fetch requests; call it once for each exchange, in order.

@@ -31,7 +31,7 @@ from .columns import batches as batches_of
 from .context import Context
 from .filtering import check, filtered
 from .multiple import read_together
-from .passes import EXCHANGES, RECORDS
+from .passes import COLUMNAR
 
 if TYPE_CHECKING:
     from ...registry import Registry
@@ -223,7 +223,7 @@ def _traffic(
 
 
 def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    if name in (EXCHANGES, RECORDS):
+    if name in COLUMNAR:
         yield from (batch for _, batch in read_together(context, [name], batch_rows))
         return
     table = TABLES[name]

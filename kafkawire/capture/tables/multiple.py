@@ -3,7 +3,7 @@
 Law: each message is decoded at most once, however many tables need it; a table has the same rows as
 when it is read alone.
 
-    traffic --> [LocatedItem] --.-- raw frames ------> `passes` --> exchanges, records
+    traffic --> [LocatedItem] --.-- raw frames ------> `passes` --> exchanges, partitions, records
                                 `-- decoded rows ----> row makers of the other tables
 """
 
@@ -14,14 +14,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ..exchanges.exchanges import Ended, Exchanges
-from ..exchanges.fetch_sessions import FetchSessions
+from ..exchanges.exchanges import Ended
 from ..frames.decoding import LocatedItem
 from ..rows import Located
-from . import connections, group_events, messages, partitions, problems
+from . import connections, group_events, messages, problems
 from .columns import Columns, batches
 from .context import Context
-from .passes import EXCHANGES, RECORDS, Columnar
+from .passes import COLUMNAR, Columnar
 
 Values = tuple[Any, ...]
 RowMaker = Callable[[Located | Ended | None], Iterable[Values]]
@@ -50,22 +49,8 @@ def _group_events(context: Context) -> RowMaker:
     return handle
 
 
-def _partitions(context: Context) -> RowMaker:
-    pairs, sessions = Exchanges(), FetchSessions(context.names)
-
-    def handle(item: Located | Ended | None) -> Iterable[Values]:
-        if item is None:
-            found = pairs.finish()
-        else:
-            found = pairs.take(item) if isinstance(item, Located) else pairs.end(item.connection)
-        return [row for each in found for row in partitions.rows_of(each, sessions, context)]
-
-    return handle
-
-
 MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], RowMaker]]]] = {
     "messages": (messages.COLUMNS, _messages),
-    "partitions": (partitions.COLUMNS, _partitions),
     "connections": (connections.COLUMNS, _connections),
     "group_events": (group_events.COLUMNS, _group_events),
     "problems": (problems.COLUMNS, _problems),
@@ -103,7 +88,7 @@ def read_together(
     context: Context, names: Sequence[str], size: int
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables in one pass; each batch comes with its table's name."""
-    wanted = frozenset({EXCHANGES, RECORDS} & set(names))
+    wanted = COLUMNAR & set(names)
     columnar = Columnar(context, wanted, size)
     rows = [Rows(name, context, size) for name in names if name in MAKERS]
     for batch in _small_batches(context, size):

@@ -1,10 +1,11 @@
-"""Builds `exchanges` and `records` column by column, in one pass over a capture.
+"""Builds `exchanges`, `partitions` and `records` column by column, in one pass over a capture.
 
 Law: a message is decoded only where its bytes alone do not suffice; a table has the same rows as
 when it is read alone.
 
-    LocatedItem --Extractor--> ExtractedMessage --.--> ExchangeColumns --.
-                                                  `--> RecordColumns ----+--> (table, record batch)
+    LocatedItem --Extractor--> ExtractedMessage --.--Pairs--> ExchangeColumns ---.
+                                                  |    `----> PartitionColumns --+
+                                                  `---------> RecordColumns -----+--> (table, batch)
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
+from .arrow.pairs import Pairs
+from .arrow.partition_arrays import partition_batch
+from .arrow.partition_columns import PartitionColumns
 from .arrow.record_columns import RecordColumns
 from .arrow.record_fields import Fields
 from .context import Context
@@ -25,17 +29,29 @@ from .extraction.messages import ExtractedMessage, Extractor
 from .records import DIRECTION
 
 EXCHANGES = "exchanges"
+PARTITIONS = "partitions"
 RECORDS = "records"
+COLUMNAR = frozenset({EXCHANGES, PARTITIONS, RECORDS})
+"""The tables that are made column by column."""
 
 
 class Columnar:
-    """Builds `exchanges`, `records` or both of extracted messages."""
+    """Builds some of the COLUMNAR tables of extracted messages."""
 
     def __init__(self, context: Context, tables: frozenset[str], size: int) -> None:
         self._context = context
         self._size = size
-        self._extractor = Extractor(context.names, context.limits, RECORDS in tables)
-        self._exchanges = ExchangeColumns(context.traffic) if EXCHANGES in tables else None
+        self._extractor = Extractor(
+            context.names,
+            context.limits,
+            RECORDS in tables,
+            PARTITIONS in tables,
+            EXCHANGES in tables,
+        )
+        traffic = context.traffic
+        self._exchanges = ExchangeColumns(traffic) if EXCHANGES in tables else None
+        self._partitions = PartitionColumns(traffic) if PARTITIONS in tables else None
+        self._pairs = Pairs(self._exchanges, self._partitions) if tables - {RECORDS} else None
         self._records = (
             RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
         )
@@ -50,19 +66,17 @@ class Columnar:
 
     def end(self, ended: Ended) -> None:
         """Handle the end of a connection."""
-        if self._exchanges is not None:
-            self._exchanges.end(ended.connection)
+        if self._pairs is not None:
+            self._pairs.end(ended.connection)
 
     def add(self, located: LocatedItem, row: Row | None) -> None:
         """Handle a message; row: its row, if it is already decoded."""
         message = self._extract(located, row)
         if message is None:
             return
-        exchanges = self._exchanges
-        if exchanges is not None and located.connection is not None:
-            exchanges.handle(
-                located.connection, located.client or "", located.broker or "", message
-            )
+        pairs = self._pairs
+        if pairs is not None and located.connection is not None:
+            pairs.handle(located.connection, located.client or "", located.broker or "", message)
         if message.facts.fields and self._records is not None:
             self._add_fields(located, message, self._records.fields)
 
@@ -71,7 +85,7 @@ class Columnar:
         extractor = self._extractor
         if not isinstance(item, RawFrame):
             return extractor.row(item) if is_exchange_message(item) else None
-        if self._exchanges is None and item.request is not None:
+        if self._pairs is None and item.request is not None:
             format = extractor.format_of(item.request, item.is_request)
             if not format.has_records and not format.names:
                 return None
@@ -95,8 +109,8 @@ class Columnar:
 
     def finish(self) -> None:
         """Handle the end of the capture."""
-        if self._exchanges is not None:
-            self._exchanges.finish()
+        if self._pairs is not None:
+            self._pairs.finish()
 
     def batches(self, *, last: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Return full batches; with `last`, also incomplete ones."""
@@ -108,6 +122,13 @@ class Columnar:
                 batch = exchange_batch(self._exchanges.take_values())
                 for start in range(0, rows, size):
                     yield EXCHANGES, batch.slice(start, size)
+        if self._partitions is not None:
+            rows = len(self._partitions.filled.rows)
+            if rows >= size or (last and rows):
+                self._context.name_topics()
+                batch = partition_batch(self._partitions.take_values())
+                for start in range(0, rows, size):
+                    yield PARTITIONS, batch.slice(start, size)
         if self._records is not None and (last or self._records.is_full(size)):
             for batch in self._records.batches():
                 for start in range(0, len(batch), size):

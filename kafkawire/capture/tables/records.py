@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ...protocol.secrets import METADATA_TOPICS, placeholder
 from ...records import Batch, Record
+from ..exchanges.topic_ids import Topic
 from .columns import (
     BOOL,
     BYTES,
@@ -103,7 +104,12 @@ def fill(context: Context, sink: Sink) -> Iterator[None]:
 
 def is_metadata(field: RecordsField) -> bool:
     """Whether records belong to the metadata topic, which holds secrets."""
-    return field.topic.name in METADATA_TOPICS or field.topic.id_text in METADATA_TOPICS
+    return is_metadata_topic(field.topic)
+
+
+def is_metadata_topic(topic: Topic) -> bool:
+    """Whether a topic is the metadata topic."""
+    return topic.name in METADATA_TOPICS or topic.id_text in METADATA_TOPICS
 
 
 def hidden_content(records: list[Record]) -> list[Record]:

@@ -40,6 +40,19 @@ def numbers(type: pa.DataType, values: Any) -> pa.Array:
     return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
 
 
+def repeated_numbers(
+    type: pa.DataType, values: bytes, valid: bytes, counts: Int64s
+) -> tuple[pa.Array, Any, Mask]:
+    """Build an array of numbers, each repeated `counts` times.
+
+    valid: one byte per value, 0 for null. Returns the repeated numbers, too, and which are valid.
+    """
+    repeated = np.repeat(np.frombuffer(values, type.to_pandas_dtype()), counts)
+    mask = np.repeat(np.frombuffer(valid, np.bool_), counts)
+    buffers = [bitmap(mask), pa.py_buffer(repeated)]
+    return pa.Array.from_buffers(type, len(repeated), buffers), repeated, mask
+
+
 def booleans(values: Any) -> pa.Array:
     """Build an array of booleans without nulls."""
     bits = pa.py_buffer(np.packbits(values, bitorder="little"))

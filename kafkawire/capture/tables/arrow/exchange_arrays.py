@@ -27,7 +27,7 @@ from .exchange_columns import ExchangeValues
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
 
-NUMBERS: Final = (
+HEAD_NUMBERS: Final = (
     "packet",
     "time_ns",
     "connection",
@@ -35,29 +35,28 @@ NUMBERS: Final = (
     "api_version",
     "correlation_id",
     "response_packet",
+)
+HEAD_TEXTS: Final = ("file", "client", "broker", "api_name", "client_id", "response_file")
+"""Columns of `ExchangeHeads`."""
+
+NUMBERS: Final = (
     "request_bytes",
     "response_time_ns",
     "response_bytes",
     "latency_ns",
     "throttle_time_ms",
 )
-TEXTS: Final = (
-    "file",
-    "client",
-    "broker",
-    "api_name",
-    "client_id",
-    "response_file",
-    "request_status",
-    "response_status",
-)
+TEXTS: Final = ("request_status", "response_status")
 
 
 def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
     """Build a record batch of at least one row."""
-    made = {name: _numbers(name, getattr(filled, name)) for name in NUMBERS}
+    heads = filled.heads
+    made = {name: _numbers(name, getattr(heads, name)) for name in HEAD_NUMBERS}
+    made |= {name: texts(getattr(heads, name)) for name in HEAD_TEXTS}
+    made |= {name: _numbers(name, getattr(filled, name)) for name in NUMBERS}
     made |= {name: texts(getattr(filled, name)) for name in TEXTS}
-    made["time"] = _times(filled.time_ns)
+    made["time"] = _times(heads.time_ns)
     made["response_time"] = _times(filled.response_time_ns)
     codes = filled.error_codes
     made["error_codes"] = _lists("error_codes", codes, numbers(INT16, array("h", codes.items)))

@@ -22,7 +22,7 @@ from ....errors import WireError
 from ....records.columns import Columns
 from ..columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
 from ..extraction.record_batches import CorruptRecords, batches_in
-from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata
+from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata, is_metadata_topic
 from .arrays import (
     Int64s,
     bitmap,
@@ -85,7 +85,7 @@ class RecordColumns:
         if not len(fields):
             return
         self._before()
-        if not self._secrets and any(is_metadata(field) for field in fields.fields):
+        if not self._secrets and any(map(is_metadata_topic, dict.fromkeys(fields.topic))):
             yield from _one_by_one(fields, self._secrets)
             return
         try:

@@ -20,6 +20,7 @@ from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row, Status
 from ..columns import partitions_of
 from .entities import Entities
+from .partition_blocks import Block
 from .partition_fields import requested_partitions
 from .record_batches import RecordsField, records_fields
 
@@ -61,7 +62,8 @@ class Session:
 class BodyFacts:
     """The facts of a body and its decoding status (as in Row, for the body alone).
 
-    Not changed after creation: equal bodies share one.
+    block: its partitions, for the table of them. Not changed after creation: equal bodies share
+    one.
     """
 
     def __init__(self, status: str) -> None:
@@ -74,6 +76,7 @@ class BodyFacts:
         self.partitions: Groups = NO_GROUPS
         self.session: Session | None = None
         self.fields: list[RecordsField] = NO_FIELDS
+        self.block: Block | None = None
 
 
 def body_facts_of(row: Row, names: TopicNames, records: bool) -> BodyFacts:

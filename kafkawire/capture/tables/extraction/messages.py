@@ -3,8 +3,8 @@
 Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
 and equal bodies that name no topics are read once.
 
-    RawFrame --Layout--> BodyFacts --.
-        `---decoded--> Row ----------+--> ExtractedMessage
+    RawFrame --Layout, Program--> BodyFacts --.
+        `---decoded--> Row -------------------+--> ExtractedMessage
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ from ...exchanges.topic_ids import TopicNames, may_name
 from ...files.blocks import NO_TIME
 from ...frames.decoding import InFlightRequest, RawFrame
 from ...rows import Row, Status
-from .body_facts import NONE, BodyFacts, body_facts_of
+from .body_facts import NONE, BodyFacts, Session, body_facts_of
 from .body_reader import Reader
+from .decoded_partitions import HAS_PARTITIONS, block_of, count_records
 from .layouts import Layout, layout_of
+from .partition_blocks import Program
+from .partition_blocks import Reader as BlockReader
+from .partition_programs import partition_program
 from .record_batches import RECORDS_MESSAGES
 
 OK: Final = Status.OK.value
 LENIENT: Final = Status.LENIENT.value
 FETCH: Final = int(ApiKey.FETCH)
+
+NO_FACTS: Final = BodyFacts(OK)
 
 CACHED_BODY_BYTES: Final = 1 << 10
 """Size of the largest body that is cached."""
@@ -81,7 +87,8 @@ class MessageFormat:
     """How the requests or responses of an API at a version are read.
 
     layout: how bodies are read, None if they are decoded. has_records: whether there may be
-    records; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
+    records, has_partitions: whether there may be some for the table `partitions`, and program: how
+    they are read; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
     `row_text`. cache: facts by body.
     """
 
@@ -93,6 +100,8 @@ class MessageFormat:
         self.api_name: str | None = known.name
         self.layout: Layout | None = None
         self.has_records: bool = (key, "request" if is_request else "response") in RECORDS_MESSAGES
+        self.has_partitions: bool = (key, is_request) in HAS_PARTITIONS
+        self.program: Program | None = None
         self.names: bool = side is not None
         self.tagged: bool = False
         self.simple_if_zero: bool = not is_request and key == apis.api_versions
@@ -104,18 +113,35 @@ class MessageFormat:
         flexible = side.info.flexible is not None and version >= side.info.flexible
         self.names = may_name(cls, version)
         self.layout = layout_of(cls, key, is_request, version, flexible)
+        if self.layout is not None and self.has_partitions:
+            self.program = partition_program(cls, key, is_request, version, flexible)
         self.tagged = not is_request and version >= known.tagged_response
 
 
 @final
 class Extractor:
-    """Extracts the messages of one capture. records: whether to include records fields."""
+    """Extracts the messages of one capture.
 
-    def __init__(self, names: TopicNames, limits: Limits, records: bool) -> None:
+    records, partitions: whether to include records fields, and blocks of partitions. entities:
+    whether topics, groups and all other facts are needed; without them, bodies that have nothing
+    that is needed are not read.
+    """
+
+    def __init__(
+        self,
+        names: TopicNames,
+        limits: Limits,
+        records: bool,
+        partitions: bool = False,
+        entities: bool = True,
+    ) -> None:
         self.names: TopicNames = names
         self.limits: Limits = limits
         self.records: bool = records
+        self.partitions: bool = partitions
+        self.entities: bool = entities
         self.reader: Reader = Reader(names, records)
+        self.blocks: BlockReader = BlockReader(names.topic, count_records)
         self.formats: dict[int, MessageFormat] = {}
 
     def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
@@ -174,30 +200,59 @@ class Extractor:
 
     def frame_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
         """Extract the facts of a frame's body."""
-        reader = self.reader
-        reader.unproven_nulls = []
-        layout = format.layout
-        facts: BodyFacts | None = None
-        if layout is not None:
-            frame = raw.frame
-            at = raw.body
-            simple = True
-            if format.simple_if_zero:
-                simple = frame[at : at + 2] == b"\0\0"
-            elif format.tagged:
-                simple = frame[at : at + 1] == b"\0"
-                at += 1
-            if simple:
-                elements = elements_within(self.limits, len(frame))
-                is_request = raw.is_request
-                facts = reader.read(layout, frame, at, elements, is_request, format.is_fetch)
+        has_block = self.partitions and format.has_partitions
+        has_facts = self.entities or format.names or (self.records and format.has_records)
+        if not has_block and not has_facts:
+            return NO_FACTS
+        self.reader.unproven_nulls = []
+        facts = self.read_facts(format, raw, has_facts, has_block)
         if facts is None:
             if row is None:
                 row = raw.decode(self.limits)
             if row.status is Status.OK:
-                for step in reader.unproven_nulls:  # the decoder accepts all these nulls
+                for step in self.reader.unproven_nulls:  # the decoder accepts all these nulls
                     step.allows_null = True
             facts = self.row_facts(row)
+        return facts
+
+    def read_facts(
+        self, format: MessageFormat, raw: RawFrame, has_facts: bool, has_block: bool
+    ) -> BodyFacts | None:
+        """Read the facts and the block of a body; None if it is left to the decoder."""
+        layout = format.layout
+        if layout is None:
+            return None
+        frame = raw.frame
+        at = raw.body
+        if format.simple_if_zero:
+            if frame[at : at + 2] != b"\0\0":
+                return None
+        elif format.tagged:
+            if frame[at : at + 1] != b"\0":
+                return None
+            at += 1
+        elements = elements_within(self.limits, len(frame))
+        facts: BodyFacts | None = None
+        if has_facts:
+            is_request = raw.is_request
+            facts = self.reader.read(layout, frame, at, elements, is_request, format.is_fetch)
+        else:
+            facts = BodyFacts(OK)
+        if facts is None or not has_block:
+            return facts
+        return self.with_block(facts, format, frame, at, elements)
+
+    def with_block(
+        self, facts: BodyFacts, format: MessageFormat, frame: bytes, at: i64, elements: int
+    ) -> BodyFacts | None:
+        """Read the partitions of a body; None if it is left to the decoder."""
+        program = format.program
+        block = None if program is None else self.blocks.read(program, frame, at, elements)
+        if block is None:
+            return None
+        facts.block = block
+        if format.is_fetch and facts.session is None:
+            facts.session = Session(block.session_id, block.session_epoch, block.error_code)
         return facts
 
     def row_facts(self, row: Row) -> BodyFacts:
@@ -205,7 +260,10 @@ class Extractor:
         is_guess = row.status is Status.GUESSED  # a guess may be wrong
         if row.message is not None and row.body_version is not None and not is_guess:
             self.names.learn(row.message, row.body_version)
-        return body_facts_of(row, self.names, self.records)
+        facts = body_facts_of(row, self.names, self.records)
+        if self.partitions and (row.api_key, row.direction == "request") in HAS_PARTITIONS:
+            facts.block = block_of(row, self.names)
+        return facts
 
     def row(self, row: Row) -> ExtractedMessage:
         """Extract a decoded row."""

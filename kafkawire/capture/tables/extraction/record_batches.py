@@ -76,8 +76,14 @@ def corrupt_records(field: RecordsField, errors: list[WireError]) -> list[Corrup
     return made
 
 
+MAX_INT32: Final = 0x7FFFFFFF
+
+
 class Count(NamedTuple):
-    """Batches and records of a field; records is None if a batch is corrupt."""
+    """Batches and records of a field; records is None if a batch is corrupt.
+
+    Also if there are more than an int32 can count, which only headers that lie can say.
+    """
 
     batches: int
     records: int | None
@@ -95,4 +101,4 @@ def count(field: RecordsField) -> Count:
             records += known if known >= 0 else len(batch.records(budget))
     except WireError:
         return Count(batches, None)
-    return Count(batches, records)
+    return Count(batches, records if records <= MAX_INT32 else None)

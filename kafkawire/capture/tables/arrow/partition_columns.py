@@ -1,0 +1,87 @@
+"""Builds the `partitions` table column by column from extracted messages, most of them undecoded.
+
+Law: rows equal those that `partitions.rows` builds of decoded messages (a test compares them for
+every capture).
+
+    ExtractedExchange --blocks, fetch session--> Rows;  ExchangeHeads, repeated for their rows
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from librt.strings import BytesWriter, write_i64_le
+
+from ...exchanges.fetch_sessions import Sessions
+from ...multifile import PacketPositions
+from ..extraction.decoded_partitions import session_mask
+from ..extraction.partition_blocks import Block, Rows
+from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
+
+EMPTY: Final = Block()
+
+
+@final
+class PartitionValues:
+    """Rows, and the exchanges that they are of. counts: the rows of each, int64."""
+
+    def __init__(self) -> None:
+        self.rows: Rows = Rows()
+        self.heads: ExchangeHeads = ExchangeHeads()
+        self.counts: BytesWriter = BytesWriter()
+
+
+@final
+class PartitionColumns:
+    """Collects the partitions of exchanges as column values. filled: rows not returned yet."""
+
+    def __init__(self, traffic: PacketPositions) -> None:
+        self.files: FileNames = FileNames(traffic)
+        self.sessions: Sessions[Block] = Sessions(EMPTY, Block.merged)
+        self.masks: dict[int, int] = {}
+        self.filled: PartitionValues = PartitionValues()
+
+    def take_values(self) -> PartitionValues:
+        """Return the rows, and start new ones."""
+        filled = self.filled
+        self.filled = PartitionValues()
+        return filled
+
+    def add(self, exchange: ExtractedExchange) -> None:
+        """Add the rows of an exchange."""
+        request, response = exchange.request, exchange.response
+        sent = None if request is None else request.facts.block
+        received = None if response is None else response.facts.block
+        session: Block | None = None
+        mask = 0
+        if request is not None and request.facts.session is not None:
+            session = self.requested(exchange, EMPTY if sent is None else sent)
+            version = request.api_version
+            found = self.masks.get(version)
+            if found is None:
+                found = self.masks[version] = session_mask(version)
+            mask = found
+        elif sent is None and received is None:
+            return
+        filled = self.filled
+        rows = filled.rows.add(sent, received, session, mask)
+        if rows:
+            filled.heads.add(exchange, self.files)
+            write_i64_le(filled.counts, rows)
+
+    def requested(self, exchange: ExtractedExchange, listed: Block) -> Block:
+        """Return all partitions that a Fetch and its session request."""
+        request, response = exchange.request, exchange.response
+        assert request is not None
+        sent = request.facts.session
+        assert sent is not None
+        received = None if response is None else response.facts.session
+        requested, _ = self.sessions.apply(
+            exchange.connection,
+            sent.id,
+            sent.epoch,
+            EMPTY.merged(listed, set()),
+            sent.forgotten,
+            None if received is None else (received.error_code, received.id),
+        )
+        return requested

@@ -1,0 +1,1300 @@
+/* Reads the partitions in messages and merges them into rows of `partitions`: the C version of `partition_blocks.py`.
+
+   Law: blocks and rows equal those of the Python version; a body that is not simple is declined, and left to the
+   decoder. Nothing is read outside of the given bytes.
+
+       Program: the fields of a struct in wire order     Reader: body --Program--> Block
+       Block:   the partitions in one message            Rows:   blocks of an exchange --by partition--> rows */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <structmember.h>
+#include <string.h>
+
+#if !PY_LITTLE_ENDIAN
+#error "only little-endian machines are supported"
+#endif
+
+#define COLUMNS 19 /* of a row, from `request_offset` on */
+#define FEW 8      /* rows of an exchange that are searched without a table */
+#define LOG_OVERHEAD 12
+#define TO_MAGIC 17
+#define SMALLEST_BATCH 14
+#define BATCH_HEADER 61
+#define NO_SESSION 2 /* of `in_session`: null */
+#define HEADERS 3    /* fields of a Fetch that are no partition's */
+
+typedef const uint8_t *Bytes;
+
+enum { FAILED = -1, DECLINED = 0, DONE = 1 }; /* an exception is set | left to Python | read */
+
+/* as `partition_blocks.py` numbers them */
+enum { SKIP, STRING, BYTES, ITEMS, STRINGS, BLOBS, STRUCTS, GROUP, NAME, ID, PARTITIONS, NUMBERS, NUMBER, INTEGER, TEXT, RECORDS, HEADER, NO_STRUCTS };
+
+#define TRY(call) \
+    do { \
+        int got = call; \
+        if (got != DONE) \
+            return got; \
+    } while (0)
+
+/* -- programs */
+
+struct Program;
+
+typedef struct {
+    struct Program *inner;
+    int32_t size;
+    int8_t op, column, is_nullable;
+} Step;
+
+typedef struct {
+    int64_t number;
+    int8_t column, is_set, is_null;
+} Default;
+
+typedef struct Program {
+    PyObject_VAR_HEAD
+    int is_flexible, defaulted;
+    Default defaults[COLUMNS];
+    Step steps[];
+} Program;
+
+static PyTypeObject ProgramType;
+
+static int read_defaults(Program *self, PyObject *defaults)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(defaults);
+    if (count > COLUMNS) {
+        PyErr_SetString(PyExc_ValueError, "too many defaults");
+        return FAILED;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int column, is_set;
+        PyObject *value;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(defaults, i), "iOp", &column, &value, &is_set))
+            return FAILED;
+        if (column < 0 || column >= COLUMNS) {
+            PyErr_Format(PyExc_ValueError, "invalid column %d", column);
+            return FAILED;
+        }
+        int64_t number = value == Py_None ? 0 : PyLong_AsLongLong(value);
+        if (number == -1 && PyErr_Occurred())
+            return FAILED;
+        self->defaults[self->defaulted++] = (Default){number, (int8_t)column, (int8_t)is_set, value == Py_None};
+    }
+    return DONE;
+}
+
+/* Program(flexible: bool, steps: tuple[tuple[op, size, column, nullable, inner | None], ...], defaults: tuple[tuple[column, value, is set], ...]) */
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+{
+    int is_flexible;
+    PyObject *steps, *defaults;
+    if (!PyArg_ParseTuple(args, "pO!O!", &is_flexible, &PyTuple_Type, &steps, &PyTuple_Type, &defaults))
+        return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(steps);
+    Program *self = (Program *)type->tp_alloc(type, count);
+    if (!self)
+        return NULL;
+    memset(self->steps, 0, (size_t)count * sizeof(Step));
+    self->is_flexible = is_flexible;
+    self->defaulted = 0;
+    if (read_defaults(self, defaults) < 0)
+        goto failed;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int op, size, column, is_nullable;
+        PyObject *inner;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "iiipO", &op, &size, &column, &is_nullable, &inner))
+            goto failed;
+        int has_inner = op == STRUCTS || op == PARTITIONS;
+        int is_value = op == INTEGER || op == TEXT || op == RECORDS;
+        if (op < SKIP || op > NO_STRUCTS || size < 0 || has_inner != Py_IS_TYPE(inner, &ProgramType) ||
+            (is_value && (column < 0 || column + (op == RECORDS ? 2 : 0) >= COLUMNS)) ||
+            (op == HEADER && (column < 0 || column >= HEADERS)) ||
+            ((op == INTEGER || op == HEADER) && size != 1 && size != 2 && size != 4 && size != 8)) {
+            PyErr_Format(PyExc_ValueError, "invalid step %d", op);
+            goto failed;
+        }
+        self->steps[i] = (Step){.size = size, .op = (int8_t)op, .column = (int8_t)column, .is_nullable = (int8_t)is_nullable};
+        if (has_inner)
+            self->steps[i].inner = (Program *)Py_NewRef(inner);
+    }
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void program_dealloc(Program *self)
+{
+    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++)
+        Py_XDECREF((PyObject *)self->steps[i].inner);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyTypeObject ProgramType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Program",
+    .tp_basicsize = sizeof(Program),
+    .tp_itemsize = sizeof(Step),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The fields of a struct in wire order.",
+    .tp_new = program_new,
+    .tp_dealloc = (destructor)program_dealloc,
+};
+
+/* -- entries */
+
+typedef union {
+    int64_t number;
+    PyObject *text;
+} Value;
+
+/* A partition in a message, or a row. Bits of columns: set, those that it has; valid, not null; texts, strings. */
+typedef struct {
+    PyObject *topic, *key, *group; /* group: NULL for none */
+    int32_t partition;
+    uint32_t set, valid, texts;
+    uint8_t requested, answered, in_session;
+    Value values[COLUMNS];
+} Entry;
+
+typedef struct {
+    Entry *entries;
+    Py_ssize_t count, room;
+} Entries;
+
+static Entry *new_entry(Entries *to)
+{
+    if (to->count == to->room) {
+        Py_ssize_t room = to->room ? to->room * 2 : 4;
+        Entry *entries = PyMem_Realloc(to->entries, (size_t)room * sizeof(Entry));
+        if (!entries) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        to->entries = entries;
+        to->room = room;
+    }
+    return to->entries + to->count++;
+}
+
+/* Add an entry without columns. */
+static Entry *add_entry(Entries *to, PyObject *topic, PyObject *key, PyObject *group, int32_t partition)
+{
+    Entry *made = new_entry(to);
+    if (made) {
+        made->topic = Py_NewRef(topic);
+        made->key = Py_NewRef(key);
+        made->group = Py_XNewRef(group);
+        made->partition = partition;
+        made->set = made->valid = made->texts = 0;
+        made->requested = made->answered = 0;
+        made->in_session = NO_SESSION;
+    }
+    return made;
+}
+
+/* The number of the lowest bit that is set. */
+static inline int lowest(uint32_t bits)
+{
+#if defined(__GNUC__)
+    return __builtin_ctz(bits);
+#else
+    int found = 0;
+    while (!(bits >> found & 1))
+        found++;
+    return found;
+#endif
+}
+
+static void release_texts(Entry *entry, uint32_t columns)
+{
+    for (uint32_t left = entry->texts & columns; left; left &= left - 1)
+        Py_DECREF(entry->values[lowest(left)].text);
+    entry->texts &= ~columns;
+}
+
+static void release(Entry *entry)
+{
+    Py_DECREF(entry->topic);
+    Py_DECREF(entry->key);
+    Py_XDECREF(entry->group);
+    release_texts(entry, ~(uint32_t)0);
+}
+
+static void release_all(Entries *entries)
+{
+    for (Py_ssize_t i = 0; i < entries->count; i++)
+        release(entries->entries + i);
+    PyMem_Free(entries->entries);
+    *entries = (Entries){0};
+}
+
+/* Copy the columns that one has to another. */
+static void fill(Entry *to, const Entry *from)
+{
+    release_texts(to, from->set);
+    for (uint32_t left = from->set; left; left &= left - 1) {
+        int column = lowest(left);
+        to->values[column] = from->values[column];
+    }
+    for (uint32_t left = from->texts & from->set; left; left &= left - 1)
+        Py_INCREF(from->values[lowest(left)].text);
+    to->texts |= from->texts & from->set;
+    to->valid = (to->valid & ~from->set) | (from->valid & from->set);
+    to->set |= from->set;
+}
+
+static Entry *add_copy(Entries *to, const Entry *from)
+{
+    Entry *made = new_entry(to);
+    if (made) {
+        *made = *from;
+        Py_INCREF(made->topic);
+        Py_INCREF(made->key);
+        Py_XINCREF(made->group);
+        for (uint32_t left = made->texts; left; left &= left - 1)
+            Py_INCREF(made->values[lowest(left)].text);
+    }
+    return made;
+}
+
+static void set_number(Entry *entry, int column, int64_t number)
+{
+    release_texts(entry, 1u << column);
+    entry->values[column].number = number;
+    entry->set |= 1u << column;
+    entry->valid |= 1u << column;
+}
+
+static void set_null(Entry *entry, int column)
+{
+    release_texts(entry, 1u << column);
+    entry->set |= 1u << column;
+    entry->valid &= ~(1u << column);
+}
+
+/* text: its reference is taken over */
+static void set_text(Entry *entry, int column, PyObject *text)
+{
+    release_texts(entry, 1u << column);
+    entry->values[column].text = text;
+    entry->set |= 1u << column;
+    entry->valid |= 1u << column;
+    entry->texts |= 1u << column;
+}
+
+/* -- entries by topic, partition and group */
+
+typedef struct {
+    Entries *entries;
+    Py_ssize_t first; /* entries before it are of others */
+    uint32_t *slots;  /* 0, or the number of an entry from `first`, from 1; NULL for few */
+    size_t mask;
+} Index;
+
+static int same_text(PyObject *one, PyObject *other)
+{
+    if (one == other)
+        return 1;
+    if (!one || !other || Py_TYPE(one) != Py_TYPE(other))
+        return 0;
+    return PyObject_RichCompareBool(one, other, Py_EQ);
+}
+
+/* 1 for the same, 0 for others, -1 with an exception */
+static int same(const Entry *entry, PyObject *key, PyObject *group, int32_t partition)
+{
+    if (entry->partition != partition)
+        return 0;
+    int found = same_text(entry->key, key);
+    return found == 1 ? same_text(entry->group, group) : found;
+}
+
+static int start_index(Index *index, Entries *entries, Py_ssize_t most)
+{
+    *index = (Index){entries, entries->count, NULL, 0};
+    if (most <= FEW)
+        return DONE;
+    size_t size = 32;
+    while (size < (size_t)most * 2)
+        size *= 2;
+    index->slots = PyMem_Calloc(size, sizeof *index->slots);
+    index->mask = size - 1;
+    if (!index->slots) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
+    return DONE;
+}
+
+static void end_index(Index *index) { PyMem_Free(index->slots); }
+
+/* Find an entry; DECLINED if there is none, and then `slot` is where it belongs. */
+static int find(Index *index, PyObject *key, PyObject *group, int32_t partition, Entry **found, uint32_t **slot)
+{
+    Entry *entries = index->entries->entries + index->first;
+    *slot = NULL;
+    if (!index->slots) {
+        for (Py_ssize_t i = 0; i < index->entries->count - index->first; i++) {
+            int is_same = same(entries + i, key, group, partition);
+            if (is_same) {
+                *found = entries + i;
+                return is_same;
+            }
+        }
+        return DECLINED;
+    }
+    Py_hash_t hash = PyObject_Hash(key), of_group = group ? PyObject_Hash(group) : 0;
+    if ((hash == -1 || of_group == -1) && PyErr_Occurred())
+        return FAILED;
+    uint64_t mixed = ((uint64_t)hash + (uint64_t)of_group * 0x9E3779B97F4A7C15u + (uint32_t)partition) * 0xD6E8FEB86659FD93u;
+    for (size_t at = (mixed >> 32) & index->mask;; at = (at + 1) & index->mask) {
+        *slot = index->slots + at;
+        if (!**slot)
+            return DECLINED;
+        Entry *entry = entries + **slot - 1;
+        int is_same = same(entry, key, group, partition);
+        if (is_same) {
+            *found = entry;
+            return is_same;
+        }
+    }
+}
+
+/* Note that the last entry is the one that `find` did not find. */
+static void found_last(Index *index, uint32_t *slot)
+{
+    if (slot)
+        *slot = (uint32_t)(index->entries->count - index->first);
+}
+
+/* -- blocks */
+
+typedef struct {
+    PyObject_HEAD
+    Entries held;
+    PyObject *group; /* of the message, for partitions without one of their own; None for none */
+    long long header[HEADERS]; /* session id, session epoch, error code */
+} Block;
+
+static PyTypeObject BlockType;
+
+static Block *new_block(void)
+{
+    Block *made = PyObject_New(Block, &BlockType);
+    if (made) {
+        made->held = (Entries){0};
+        made->group = Py_NewRef(Py_None);
+        made->header[0] = made->header[2] = 0;
+        made->header[1] = -1; /* no session */
+    }
+    return made;
+}
+
+static PyObject *block_new(PyTypeObject *Py_UNUSED(type), PyObject *args, PyObject *Py_UNUSED(names))
+{
+    return PyArg_ParseTuple(args, "") ? (PyObject *)new_block() : NULL;
+}
+
+static void block_dealloc(Block *self)
+{
+    release_all(&self->held);
+    Py_XDECREF(self->group);
+    PyObject_Free(self);
+}
+
+static Py_ssize_t block_len(Block *self) { return self->held.count; }
+
+static PyObject *or_null(PyObject *value) { return value == Py_None ? NULL : value; }
+
+static int set_value(Entry *entry, int column, PyObject *value, uint32_t mask)
+{
+    uint32_t before = entry->set;
+    if (value == Py_None)
+        set_null(entry, column);
+    else if (PyUnicode_Check(value))
+        set_text(entry, column, Py_NewRef(value));
+    else {
+        int64_t number = PyLong_AsLongLong(value);
+        if (number == -1 && PyErr_Occurred())
+            return FAILED;
+        set_number(entry, column, number);
+    }
+    if (!(mask >> column & 1)) /* a value of other versions */
+        entry->set = before;
+    return DONE;
+}
+
+/* add(topic, partition: int, group: str | None, columns: tuple[int, ...], values: tuple[...], mask: int) */
+static PyObject *block_add(Block *self, PyObject *args)
+{
+    PyObject *topic, *group, *columns, *values;
+    int partition;
+    unsigned int mask;
+    if (!PyArg_ParseTuple(args, "OiOO!O!I", &topic, &partition, &group, &PyTuple_Type, &columns, &PyTuple_Type, &values, &mask))
+        return NULL;
+    if (PyTuple_GET_SIZE(columns) != PyTuple_GET_SIZE(values))
+        return PyErr_Format(PyExc_ValueError, "as many values as columns expected");
+    PyObject *key = PyObject_GetAttrString(topic, "key");
+    if (!key)
+        return NULL;
+    Entry *entry = add_entry(&self->held, topic, key, or_null(group), partition);
+    Py_DECREF(key);
+    if (!entry)
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(columns); i++) {
+        long column = PyLong_AsLong(PyTuple_GET_ITEM(columns, i));
+        if (column < 0 || column >= COLUMNS) {
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_ValueError, "invalid column %ld", column);
+            return NULL;
+        }
+        if (set_value(entry, (int)column, PyTuple_GET_ITEM(values, i), mask) < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* Whether a set of keys of `fetch_sessions` has an entry. */
+static int is_in(PyObject *keys, const Entry *entry)
+{
+    PyObject *key = Py_BuildValue("Oi", entry->key, entry->partition);
+    int found = key ? PySet_Contains(keys, key) : -1;
+    Py_XDECREF(key);
+    return found;
+}
+
+/* Add entries to those of an index: one that is there already takes the place of the earlier one. */
+static int put_listed(Index *index, const Entries *listed)
+{
+    for (Py_ssize_t i = 0; i < listed->count; i++) {
+        const Entry *entry = listed->entries + i;
+        Entry *before;
+        uint32_t *slot;
+        int found = find(index, entry->key, entry->group, entry->partition, &before, &slot);
+        if (found == FAILED)
+            return FAILED;
+        if (found == DONE) {
+            Entries one = {0};
+            if (!add_copy(&one, entry))
+                return FAILED;
+            release(before);
+            *before = one.entries[0];
+            PyMem_Free(one.entries);
+        } else {
+            if (!add_copy(index->entries, entry))
+                return FAILED;
+            found_last(index, slot);
+        }
+    }
+    return DONE;
+}
+
+/* Drop the entries of a block that are in a set, unless they are listed. */
+static int drop(Block *made, const Entries *listed, PyObject *forgotten)
+{
+    Index index;
+    Entries again = {0};
+    int ok = start_index(&index, &again, listed->count);
+    if (ok == DONE)
+        ok = put_listed(&index, listed);
+    Entries kept = {0};
+    for (Py_ssize_t i = 0; ok == DONE && i < made->held.count; i++) {
+        Entry *entry = made->held.entries + i, *found;
+        uint32_t *slot;
+        int is_gone = is_in(forgotten, entry);
+        if (is_gone > 0) {
+            int is_listed = find(&index, entry->key, entry->group, entry->partition, &found, &slot);
+            is_gone = is_listed == FAILED ? -1 : is_listed == DECLINED;
+        }
+        if (is_gone < 0 || (!is_gone && !add_copy(&kept, entry)))
+            ok = FAILED;
+    }
+    end_index(&index);
+    release_all(&again);
+    release_all(&made->held);
+    made->held = kept;
+    return ok;
+}
+
+/* merged(listed: Block, forgotten: set[Key]) -> Block */
+static PyObject *block_merged(Block *self, PyObject *args)
+{
+    Block *listed;
+    PyObject *forgotten;
+    if (!PyArg_ParseTuple(args, "O!O!", &BlockType, &listed, &PySet_Type, &forgotten))
+        return NULL;
+    Block *made = new_block();
+    if (!made)
+        return NULL;
+    Index index;
+    int ok = start_index(&index, &made->held, self->held.count + listed->held.count);
+    if (ok == DONE)
+        ok = put_listed(&index, &self->held);
+    if (ok == DONE)
+        ok = put_listed(&index, &listed->held);
+    end_index(&index);
+    if (ok == DONE && PySet_GET_SIZE(forgotten))
+        ok = drop(made, &listed->held, forgotten);
+    if (ok != DONE)
+        Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+static PyMethodDef block_methods[] = {
+    {"add", (PyCFunction)block_add, METH_VARARGS, NULL},
+    {"merged", (PyCFunction)block_merged, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef block_members[] = {
+    {"group", T_OBJECT, offsetof(Block, group), 0, NULL},
+    {"session_id", T_LONGLONG, offsetof(Block, header), READONLY, NULL},
+    {"session_epoch", T_LONGLONG, offsetof(Block, header) + sizeof(long long), READONLY, NULL},
+    {"error_code", T_LONGLONG, offsetof(Block, header) + 2 * sizeof(long long), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PySequenceMethods block_sequence = {.sq_length = (lenfunc)block_len};
+
+static PyTypeObject BlockType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Block",
+    .tp_basicsize = sizeof(Block),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The partitions in one message, in wire order.",
+    .tp_new = block_new,
+    .tp_dealloc = (destructor)block_dealloc,
+    .tp_methods = block_methods,
+    .tp_members = block_members,
+    .tp_as_sequence = &block_sequence,
+};
+
+/* -- reading bodies */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *topic_of; /* topic_of(name: str | None, id: bytes | None) -> Topic */
+    PyObject *count;    /* count(data: bytes) -> (batches, records | None) */
+    PyObject *by_name, *by_id; /* topics and their keys */
+} Reader;
+
+typedef struct {
+    Reader *reader;
+    Bytes at, end;
+    int64_t elements;
+    int is_flexible;
+    Block *to;
+} Body;
+
+/* What is known of the partitions in a struct: its group and topic, or where its name and id are. */
+typedef struct {
+    PyObject *group, *topic, *key;
+    Bytes name, id;
+    int64_t name_size;
+    int is_message;
+} Place;
+
+static void end_place(Place *place)
+{
+    Py_XDECREF(place->group);
+    Py_XDECREF(place->topic);
+    Py_XDECREF(place->key);
+}
+
+static inline int64_t big_endian(Bytes p, int size)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < size; i++)
+        value = value << 8 | p[i];
+    return size < 8 && p[0] & 0x80 ? (int64_t)(value - ((uint64_t)1 << 8 * size)) : (int64_t)value;
+}
+
+/* Read the length of a string (`size` 2) or of anything else (4): -1 for null. */
+static int length(Body *body, int size, int64_t *found)
+{
+    if (!body->is_flexible) {
+        if (body->end - body->at < size)
+            return DECLINED;
+        *found = big_endian(body->at, size);
+        body->at += size;
+        return *found < -1 ? DECLINED : DONE;
+    }
+    uint64_t value = 0;
+    for (int shift = 0; shift < 35 && body->at < body->end; shift += 7) {
+        uint8_t byte = *body->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *found = (int64_t)value - 1;
+            return value > 0x80000000u || (size == 2 && *found > INT16_MAX) ? DECLINED : DONE;
+        }
+    }
+    return DECLINED;
+}
+
+static int skip(Body *body, int64_t size)
+{
+    if (size > body->end - body->at)
+        return DECLINED;
+    body->at += size;
+    return DONE;
+}
+
+/* Read a string (`width` 2) or bytes (4); size: -1 for null, which few fields may be. */
+static int sized(Body *body, const Step *step, int width, Bytes *found, int64_t *size)
+{
+    TRY(length(body, width, size));
+    *found = body->at;
+    if (*size < 0)
+        return step->is_nullable ? DONE : DECLINED;
+    return skip(body, *size);
+}
+
+static int counted(Body *body, const Step *step, int64_t *count)
+{
+    TRY(length(body, 4, count));
+    if (*count < 0)
+        return step->is_nullable ? DONE : DECLINED;
+    body->elements -= *count + 1; /* an array is an object, as a struct is (Limits) */
+    return *count > body->end - body->at || body->elements < 0 ? DECLINED : DONE;
+}
+
+static int is_ascii(Bytes p, int64_t size)
+{
+    uint64_t word = 0, each;
+    for (; size >= 8; p += 8, size -= 8) {
+        memcpy(&each, p, 8);
+        word |= each;
+    }
+    for (; size > 0; size--)
+        word |= *p++;
+    return !(word & 0x8080808080808080u);
+}
+
+static int text_of(Bytes p, int64_t size, PyObject **found)
+{
+    *found = PyUnicode_DecodeUTF8((const char *)p, (Py_ssize_t)size, NULL);
+    if (*found)
+        return DONE;
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+        return FAILED;
+    PyErr_Clear(); /* left to the decoder */
+    return DECLINED;
+}
+
+/* Make a topic and its key, as a pair. */
+static PyObject *new_topic(Reader *reader, PyObject *name, PyObject *id)
+{
+    PyObject *topic = PyObject_CallFunctionObjArgs(reader->topic_of, name, id, NULL);
+    PyObject *key = topic ? PyObject_GetAttrString(topic, "key") : NULL;
+    PyObject *made = key ? PyTuple_Pack(2, topic, key) : NULL;
+    Py_XDECREF(topic);
+    Py_XDECREF(key);
+    return made;
+}
+
+/* Find the topic of a name or an id, where only one is stated: it is the same whenever it is looked for. */
+static PyObject *known_topic(Reader *reader, PyObject *topics, PyObject *name, PyObject *id)
+{
+    PyObject *by = id == Py_None ? name : id;
+    PyObject *found = PyDict_GetItemWithError(topics, by);
+    if (found || PyErr_Occurred())
+        return Py_XNewRef(found);
+    found = new_topic(reader, name, id);
+    if (found && PyDict_SetItem(topics, by, found) < 0)
+        Py_CLEAR(found);
+    return found;
+}
+
+/* Find the topic that a struct names, and put it into the place: two new references. */
+static int find_topic(Body *body, Place *place)
+{
+    static const uint8_t zero[16];
+    Reader *reader = body->reader;
+    int has_id = place->id && memcmp(place->id, zero, 16);
+    PyObject *name, *id, *pair;
+    TRY(text_of(place->name, place->name_size > 0 ? place->name_size : 0, &name));
+    id = has_id ? PyBytes_FromStringAndSize((const char *)place->id, 16) : Py_NewRef(Py_None);
+    if (has_id) {
+        if (!id)
+            pair = NULL;
+        else if (PyUnicode_GET_LENGTH(name))
+            pair = new_topic(reader, name, id);
+        else
+            pair = known_topic(reader, reader->by_id, name, id);
+    } else
+        pair = known_topic(reader, reader->by_name, name, id);
+    Py_DECREF(name);
+    Py_XDECREF(id);
+    if (!pair)
+        return FAILED;
+    place->topic = Py_NewRef(PyTuple_GET_ITEM(pair, 0));
+    place->key = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
+    Py_DECREF(pair);
+    return DONE;
+}
+
+/* Count batches and records; records: -1 if a batch is corrupt. DECLINED for batches of old formats. */
+static int count_batches(Bytes p, Bytes end, int64_t *batches, int64_t *records)
+{
+    *batches = *records = 0;
+    while (end - p >= LOG_OVERHEAD) {
+        int64_t size = big_endian(p + 8, 4), left = end - p;
+        if (size >= SMALLEST_BATCH && (left < TO_MAGIC || size > left - LOG_OVERHEAD))
+            break; /* a truncated batch at the end */
+        if (size >= SMALLEST_BATCH && p[16] < 2)
+            return DECLINED;
+        if (size < BATCH_HEADER - LOG_OVERHEAD || p[16] > 2 || p[57] & 0x80) {
+            *records = -1;
+            return DONE;
+        }
+        ++*batches;
+        *records += big_endian(p + 57, 4);
+        p += LOG_OVERHEAD + size;
+    }
+    if (*records > INT32_MAX)
+        *records = -1;
+    return DONE;
+}
+
+static int left_to_python(Reader *reader, Bytes p, int64_t size, int64_t *batches, int64_t *records)
+{
+    PyObject *data = PyBytes_FromStringAndSize((const char *)p, (Py_ssize_t)size);
+    PyObject *counts = data ? PyObject_CallOneArg(reader->count, data) : NULL;
+    PyObject *found = NULL;
+    int ok = counts && PyArg_ParseTuple(counts, "LO", batches, &found);
+    if (ok)
+        *records = found == Py_None ? -1 : PyLong_AsLongLong(found);
+    Py_XDECREF(data);
+    Py_XDECREF(counts);
+    return PyErr_Occurred() ? FAILED : DONE;
+}
+
+static int read_records(Body *body, const Step *step, Entry *entry)
+{
+    int column = step->column;
+    Bytes data;
+    int64_t size, batches = 0, records = 0;
+    TRY(sized(body, step, 4, &data, &size));
+    if (size > 0) {
+        int done = count_batches(data, data + size, &batches, &records);
+        if (done == DECLINED)
+            TRY(left_to_python(body->reader, data, size, &batches, &records));
+    }
+    set_number(entry, column, size < 0 ? 0 : size);
+    set_number(entry, column + 1, batches);
+    if (records < 0)
+        set_null(entry, column + 2);
+    else
+        set_number(entry, column + 2, records);
+    return DONE;
+}
+
+/* Read a field of a partition. */
+static int read_value(Body *body, const Step *step, Entry *entry)
+{
+    if (step->op == RECORDS)
+        return read_records(body, step, entry);
+    Bytes data = body->at;
+    int64_t size = step->size;
+    if (step->op == TEXT) {
+        TRY(sized(body, step, 2, &data, &size));
+        if (size < 0) {
+            set_null(entry, step->column);
+            return DONE;
+        }
+        PyObject *text;
+        TRY(text_of(data, size, &text));
+        set_text(entry, step->column, text);
+        return DONE;
+    }
+    TRY(skip(body, size));
+    int64_t number = big_endian(data, (int)size);
+    if (step->op == NUMBER)
+        entry->partition = (int32_t)number;
+    else
+        set_number(entry, step->column, number);
+    return DONE;
+}
+
+static int read_struct(Body *body, const Program *program, Place *place, Entry *entry);
+
+static int read_structs(Body *body, const Step *step, const Place *around)
+{
+    int64_t count;
+    TRY(counted(body, step, &count));
+    for (; count > 0; count--) {
+        Place place = {.group = Py_XNewRef(around->group)};
+        int done = read_struct(body, step->inner, &place, NULL);
+        end_place(&place);
+        if (done != DONE)
+            return done;
+    }
+    return DONE;
+}
+
+static int read_partitions(Body *body, const Step *step, Place *place)
+{
+    int64_t count;
+    TRY(counted(body, step, &count));
+    if (count <= 0)
+        return DONE;
+    if (!place->topic)
+        TRY(find_topic(body, place));
+    const Program *inner = step->inner;
+    for (; count > 0; count--) {
+        Entry *entry = add_entry(&body->to->held, place->topic, place->key, place->group, 0);
+        if (!entry)
+            return FAILED;
+        if (!inner) {
+            TRY(read_value(body, &(Step){.op = NUMBER, .size = 4}, entry));
+            continue;
+        }
+        for (int i = 0; i < inner->defaulted; i++) {
+            const Default *each = inner->defaults + i;
+            entry->values[each->column].number = each->number;
+            entry->set |= (uint32_t)each->is_set << each->column;
+            entry->valid |= (uint32_t)!each->is_null << each->column;
+        }
+        TRY(read_struct(body, inner, place, entry));
+    }
+    return DONE;
+}
+
+/* Read the group of the partitions that follow. */
+static int read_group(Body *body, const Step *step, Place *place)
+{
+    Bytes data;
+    int64_t size;
+    PyObject *text;
+    TRY(sized(body, step, 2, &data, &size));
+    if (size <= 0)
+        return DONE;
+    TRY(text_of(data, size, &text));
+    if (place->is_message)
+        Py_SETREF(body->to->group, Py_NewRef(text));
+    Py_XSETREF(place->group, text);
+    return DONE;
+}
+
+/* Find a string, which must be UTF-8. */
+static int string(Body *body, const Step *step, Bytes *data, int64_t *size)
+{
+    PyObject *text;
+    TRY(sized(body, step, 2, data, size));
+    if (is_ascii(*data, *size))
+        return DONE;
+    TRY(text_of(*data, *size, &text));
+    Py_DECREF(text);
+    return DONE;
+}
+
+static int skip_sized(Body *body, const Step *step, int width)
+{
+    Bytes data;
+    int64_t size;
+    return width == 2 ? string(body, step, &data, &size) : sized(body, step, width, &data, &size);
+}
+
+static int skip_items(Body *body, const Step *step)
+{
+    static const Step item = {0}; /* not nullable */
+    int64_t count;
+    TRY(counted(body, step, &count));
+    if (step->op == ITEMS)
+        return count > 0 ? skip(body, count * step->size) : DONE;
+    for (; count > 0; count--)
+        TRY(skip_sized(body, &item, step->op == STRINGS ? 2 : 4));
+    return DONE;
+}
+
+static int read_header(Body *body, const Step *step)
+{
+    Bytes data = body->at;
+    TRY(skip(body, step->size));
+    body->to->header[step->column] = big_endian(data, step->size);
+    return DONE;
+}
+
+static int no_structs(Body *body, const Step *step)
+{
+    int64_t count;
+    TRY(counted(body, step, &count));
+    return count > 0 ? DECLINED : DONE;
+}
+
+static int read_step(Body *body, const Step *step, Place *place, Entry *entry)
+{
+    switch (step->op) {
+    case SKIP:
+        return skip(body, step->size);
+    case STRING:
+    case BYTES:
+        return skip_sized(body, step, step->op == STRING ? 2 : 4);
+    case ITEMS:
+    case STRINGS:
+    case BLOBS:
+        return skip_items(body, step);
+    case STRUCTS:
+        return read_structs(body, step, place);
+    case GROUP:
+        return read_group(body, step, place);
+    case NAME:
+        return string(body, step, &place->name, &place->name_size);
+    case ID:
+        place->id = body->at;
+        return skip(body, 16);
+    case PARTITIONS:
+    case NUMBERS:
+        return read_partitions(body, step, place);
+    case HEADER:
+        return read_header(body, step);
+    case NO_STRUCTS:
+        return no_structs(body, step);
+    default:
+        return entry ? read_value(body, step, entry) : DECLINED;
+    }
+}
+
+/* entry: of the partition that the struct is, or NULL. A program is as deep as its schema. */
+static int read_struct(Body *body, const Program *program, Place *place, Entry *entry)
+{
+    for (Py_ssize_t i = 0; i < Py_SIZE(program); i++)
+        TRY(read_step(body, program->steps + i, place, entry));
+    if (!body->is_flexible)
+        return DONE;
+    if (body->at == body->end || *body->at)
+        return DECLINED;
+    body->at++;
+    return DONE;
+}
+
+/* read(program, data: bytes, at: int, elements: int) -> Block | None */
+static PyObject *reader_read(Reader *self, PyObject *const *args, Py_ssize_t given)
+{
+    if (given != 4 || !Py_IS_TYPE(args[0], &ProgramType) || !PyBytes_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "read() expects a Program, bytes and two numbers");
+    Program *program = (Program *)args[0];
+    Py_ssize_t at = PyLong_AsSsize_t(args[2]);
+    int64_t elements = PyLong_AsLongLong(args[3]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (at < 0 || at > PyBytes_GET_SIZE(args[1]))
+        return PyErr_Format(PyExc_IndexError, "outside of the data");
+    Bytes data = (Bytes)PyBytes_AS_STRING(args[1]);
+    Block *made = new_block();
+    if (!made)
+        return NULL;
+    Body body = {self, data + at, data + PyBytes_GET_SIZE(args[1]), elements, program->is_flexible, made};
+    Place place = {.is_message = 1};
+    int done = read_struct(&body, program, &place, NULL);
+    end_place(&place);
+    if (done == DONE && body.at == body.end)
+        return (PyObject *)made;
+    Py_DECREF(made);
+    return done == FAILED ? NULL : Py_NewRef(Py_None);
+}
+
+/* Reader(topic_of, count) */
+static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+{
+    PyObject *topic_of, *count;
+    if (!PyArg_ParseTuple(args, "OO", &topic_of, &count))
+        return NULL;
+    Reader *self = (Reader *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->topic_of = Py_NewRef(topic_of);
+    self->count = Py_NewRef(count);
+    self->by_name = PyDict_New();
+    self->by_id = PyDict_New();
+    if (!self->by_name || !self->by_id)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int reader_clear(Reader *self)
+{
+    Py_CLEAR(self->topic_of);
+    Py_CLEAR(self->count);
+    Py_CLEAR(self->by_name);
+    Py_CLEAR(self->by_id);
+    return 0;
+}
+
+static int reader_traverse(Reader *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->topic_of);
+    Py_VISIT(self->count);
+    Py_VISIT(self->by_name);
+    Py_VISIT(self->by_id);
+    return 0;
+}
+
+static void reader_dealloc(Reader *self)
+{
+    PyObject_GC_UnTrack(self);
+    reader_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMethodDef reader_methods[] = {
+    {"read", (PyCFunction)(void (*)(void))reader_read, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject ReaderType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Reader",
+    .tp_basicsize = sizeof(Reader),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "Reads the partitions in bodies, without the decoder.",
+    .tp_new = reader_new,
+    .tp_dealloc = (destructor)reader_dealloc,
+    .tp_traverse = (traverseproc)reader_traverse,
+    .tp_clear = (inquiry)reader_clear,
+    .tp_methods = reader_methods,
+};
+
+/* -- rows */
+
+typedef struct {
+    PyObject_HEAD
+    Entries held;
+} Rows;
+
+/* Add the partitions of a session; `mask` says which columns they have. */
+static int add_session(Index *index, const Entries *session, uint32_t mask)
+{
+    for (Py_ssize_t i = 0; i < session->count; i++) {
+        const Entry *from = session->entries + i;
+        Entry *found;
+        uint32_t *slot;
+        if (index->slots && find(index, from->key, from->group, from->partition, &found, &slot) == FAILED)
+            return FAILED;
+        Entry *made = add_copy(index->entries, from);
+        if (!made)
+            return FAILED;
+        made->set = mask;
+        made->valid &= mask;
+        made->in_session = 1;
+        if (index->slots)
+            found_last(index, slot);
+    }
+    return DONE;
+}
+
+static int add_message(Index *index, const Block *block, PyObject *group, int is_request)
+{
+    for (Py_ssize_t i = 0; i < block->held.count; i++) {
+        const Entry *from = block->held.entries + i;
+        PyObject *its = from->group ? from->group : group;
+        Entry *row;
+        uint32_t *slot;
+        int found = find(index, from->key, its, from->partition, &row, &slot);
+        if (found == FAILED)
+            return FAILED;
+        if (found == DECLINED) {
+            row = add_entry(index->entries, from->topic, from->key, its, from->partition);
+            if (!row)
+                return FAILED;
+            found_last(index, slot);
+        }
+        if (is_request) {
+            row->requested = 1;
+            if (row->in_session == 1)
+                row->in_session = 0;
+        } else
+            row->answered = 1;
+        fill(row, from);
+    }
+    return DONE;
+}
+
+static Py_ssize_t size_of(PyObject *block) { return block == Py_None ? 0 : ((Block *)block)->held.count; }
+
+/* add(request: Block | None, response: Block | None, session: Block | None, mask: int) -> int */
+static PyObject *rows_add(Rows *self, PyObject *const *args, Py_ssize_t given)
+{
+    if (given != 4)
+        return PyErr_Format(PyExc_TypeError, "add() expects three blocks and a mask");
+    for (int i = 0; i < 3; i++)
+        if (args[i] != Py_None && !Py_IS_TYPE(args[i], &BlockType))
+            return PyErr_Format(PyExc_TypeError, "expected a Block or None");
+    uint32_t mask = (uint32_t)PyLong_AsUnsignedLong(args[3]);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_ssize_t before = self->held.count;
+    PyObject *group = args[0] == Py_None ? NULL : or_null(((Block *)args[0])->group);
+    Index index;
+    int ok = start_index(&index, &self->held, size_of(args[0]) + size_of(args[1]) + size_of(args[2]));
+    if (ok == DONE && args[2] != Py_None)
+        ok = add_session(&index, &((Block *)args[2])->held, mask);
+    if (ok == DONE && args[0] != Py_None)
+        ok = add_message(&index, (Block *)args[0], group, 1);
+    if (ok == DONE && args[1] != Py_None)
+        ok = add_message(&index, (Block *)args[1], group, 0);
+    end_index(&index);
+    return ok == DONE ? PyLong_FromSsize_t(self->held.count - before) : NULL;
+}
+
+/* Make the bitmap of a column: None where no row is null. */
+static PyObject *bitmap(const Entries *rows, int column)
+{
+    Py_ssize_t nulls = 0, size = (rows->count + 7) / 8;
+    PyObject *made = PyByteArray_FromStringAndSize(NULL, size);
+    if (!made)
+        return NULL;
+    uint8_t *bits = (uint8_t *)PyByteArray_AS_STRING(made);
+    memset(bits, 0, (size_t)size);
+    for (Py_ssize_t i = 0; i < rows->count; i++) {
+        int is_valid = rows->entries[i].valid >> column & 1;
+        bits[i >> 3] |= (uint8_t)(is_valid << (i & 7));
+        nulls += !is_valid;
+    }
+    if (nulls)
+        return made;
+    Py_DECREF(made);
+    return Py_NewRef(Py_None);
+}
+
+/* Make the numbers of a column: (values, bitmap | None). */
+static PyObject *numbers(const Entries *rows, int column, int width)
+{
+    PyObject *values = PyByteArray_FromStringAndSize(NULL, rows->count * width);
+    PyObject *bits = values ? bitmap(rows, column) : NULL;
+    if (!bits) {
+        Py_XDECREF(values);
+        return NULL;
+    }
+    char *to = PyByteArray_AS_STRING(values);
+    for (Py_ssize_t i = 0; i < rows->count; i++, to += width) {
+        int64_t number = rows->entries[i].valid >> column & 1 ? rows->entries[i].values[column].number : 0;
+        memcpy(to, &number, (size_t)width);
+    }
+    return Py_BuildValue("NN", values, bits);
+}
+
+static PyObject *texts(const Entries *rows, int column)
+{
+    PyObject *made = PyList_New(rows->count);
+    for (Py_ssize_t i = 0; made && i < rows->count; i++) {
+        const Entry *row = rows->entries + i;
+        int is_text = row->valid & row->texts & (1u << column);
+        PyList_SET_ITEM(made, i, Py_NewRef(is_text ? row->values[column].text : Py_None));
+    }
+    return made;
+}
+
+static PyObject *column_of(const Entries *rows, int column, int width)
+{
+    uint32_t any = 0;
+    for (Py_ssize_t i = 0; i < rows->count; i++)
+        any |= rows->entries[i].valid;
+    if (!(any >> column & 1))
+        return Py_NewRef(Py_None);
+    return width ? numbers(rows, column, width) : texts(rows, column);
+}
+
+static PyObject *flags(const Entries *rows, size_t offset)
+{
+    PyObject *made = PyByteArray_FromStringAndSize(NULL, rows->count);
+    for (Py_ssize_t i = 0; made && i < rows->count; i++)
+        PyByteArray_AS_STRING(made)[i] = ((const char *)(rows->entries + i))[offset];
+    return made;
+}
+
+static PyObject *objects(const Entries *rows, size_t offset)
+{
+    PyObject *made = PyList_New(rows->count);
+    for (Py_ssize_t i = 0; made && i < rows->count; i++) {
+        PyObject *one;
+        memcpy(&one, (const char *)(rows->entries + i) + offset, sizeof one);
+        PyList_SET_ITEM(made, i, Py_NewRef(one ? one : Py_None));
+    }
+    return made;
+}
+
+static PyObject *partitions(const Entries *rows)
+{
+    PyObject *made = PyByteArray_FromStringAndSize(NULL, rows->count * 4);
+    for (Py_ssize_t i = 0; made && i < rows->count; i++)
+        memcpy(PyByteArray_AS_STRING(made) + i * 4, &rows->entries[i].partition, 4);
+    return made;
+}
+
+/* take(widths: bytes) -> Taken */
+static PyObject *rows_take(Rows *self, PyObject *widths)
+{
+    if (!PyBytes_Check(widths) || PyBytes_GET_SIZE(widths) != COLUMNS)
+        return PyErr_Format(PyExc_ValueError, "take() expects %d widths", COLUMNS);
+    const char *width = PyBytes_AS_STRING(widths);
+    for (int i = 0; i < COLUMNS; i++)
+        if (width[i] < 0 || width[i] > 8)
+            return PyErr_Format(PyExc_ValueError, "invalid width %d", width[i]);
+    PyObject *columns = PyList_New(COLUMNS);
+    for (int i = 0; columns && i < COLUMNS; i++) {
+        PyObject *made = column_of(&self->held, i, width[i]);
+        if (!made)
+            Py_CLEAR(columns);
+        else
+            PyList_SET_ITEM(columns, i, made);
+    }
+    if (!columns)
+        return NULL;
+    PyObject *made = Py_BuildValue(
+        "NNNNNNN", objects(&self->held, offsetof(Entry, topic)), objects(&self->held, offsetof(Entry, group)),
+        partitions(&self->held), flags(&self->held, offsetof(Entry, requested)),
+        flags(&self->held, offsetof(Entry, answered)), flags(&self->held, offsetof(Entry, in_session)), columns);
+    if (made)
+        release_all(&self->held);
+    return made;
+}
+
+static PyObject *rows_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+{
+    return PyArg_ParseTuple(args, "") ? type->tp_alloc(type, 0) : NULL;
+}
+
+static void rows_dealloc(Rows *self)
+{
+    release_all(&self->held);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static Py_ssize_t rows_len(Rows *self) { return self->held.count; }
+
+static PyMethodDef rows_methods[] = {
+    {"add", (PyCFunction)(void (*)(void))rows_add, METH_FASTCALL, NULL},
+    {"take", (PyCFunction)rows_take, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PySequenceMethods rows_sequence = {.sq_length = (lenfunc)rows_len};
+
+static PyTypeObject RowsType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Rows",
+    .tp_basicsize = sizeof(Rows),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "Rows of partitions, not returned yet.",
+    .tp_new = rows_new,
+    .tp_dealloc = (destructor)rows_dealloc,
+    .tp_methods = rows_methods,
+    .tp_as_sequence = &rows_sequence,
+};
+
+static int fill_module(PyObject *module)
+{
+    PyTypeObject *types[] = {&ProgramType, &BlockType, &ReaderType, &RowsType};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (PyModule_AddType(module, types[i]) < 0)
+            return -1;
+    return PyModule_AddIntMacro(module, COLUMNS) < 0 || PyModule_AddIntMacro(module, NO_SESSION) < 0 ? -1 : 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill_module}, {0, NULL}};
+
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.tables.extraction.partition_blocks", .m_slots = slots};
+
+PyMODINIT_FUNC PyInit_partition_blocks(void) { return PyModuleDef_Init(&module); }

@@ -1,0 +1,235 @@
+"""Merges the partitions in messages into rows; the pure Python version of `partition_blocks.c`.
+
+Law: both produce the same rows. A body that `partition_blocks.c` reads without the decoder gives
+the block that `decoded_partitions.block_of` makes of the decoded message; this module declines
+every body, so reading in C is only an optimisation.
+
+    Block: the partitions in one message     Rows: blocks of an exchange --by partition--> rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import pack
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from ...exchanges.topic_ids import Topic, TopicKey
+
+COLUMNS: Final = 19
+"""Columns of a row from `request_offset` on."""
+
+NO_SESSION: Final = 2
+"""Of `in_session`: null."""
+
+NumberColumn = tuple[bytearray, bytearray | None]
+"""values, a bit per value: 0 for null; None if no value is null."""
+
+Taken: TypeAlias = (
+    "tuple[list[Topic], list[str | None], bytearray, bytearray, bytearray, bytearray,"
+    " list[NumberColumn | list[str | None] | None]]"
+)
+"""topics, groups, partitions: int32, requested, answered, in_session: bytes, columns: None if null
+in all rows."""
+
+Step = tuple[int, int, int, bool, "Program | None"]
+"""How a field is read (see `partition_programs`), its size, its column, whether it may be null, and
+the program of a struct."""
+
+
+class Program:
+    """The fields of a struct at a version, in wire order.
+
+    defaults: of columns that a partition has without a field on the wire: the column, its value,
+    and whether it is part of a row.
+    """
+
+    def __init__(
+        self,
+        is_flexible: bool,
+        steps: tuple[Step, ...],
+        defaults: tuple[tuple[int, int | None, bool], ...],
+    ) -> None:
+        self.is_flexible = is_flexible
+        self.steps = steps
+        self.defaults = defaults
+
+
+class _Entry:
+    """A partition in a message, or a row. present: the columns that it sets."""
+
+    __slots__ = ("flags", "group", "key", "partition", "present", "topic", "values")
+
+    def __init__(self, topic: Topic, partition: int, group: str | None) -> None:
+        self.topic = topic
+        self.key = topic.key
+        self.partition = partition
+        self.group = group
+        self.present: set[int] = set()
+        self.values: list[Any] = [None] * COLUMNS
+        self.flags = [0, 0, NO_SESSION]
+
+    def copy(self) -> _Entry:
+        """Return an entry with the same values."""
+        made = _Entry(self.topic, self.partition, self.group)
+        made.present = set(self.present)
+        made.values = list(self.values)
+        return made
+
+    def fill(self, other: _Entry) -> None:
+        """Take over the columns that another entry sets."""
+        for column in other.present:
+            self.values[column] = other.values[column]
+
+
+EntryKey: TypeAlias = "tuple[TopicKey, int, str | None]"
+
+
+def _by_key(entries: list[_Entry]) -> dict[EntryKey, _Entry]:
+    return {(entry.key, entry.partition, entry.group): entry for entry in entries}
+
+
+class Block:
+    """The partitions in one message, in wire order; not changed once it is complete.
+
+    group: of the message, for partitions without one of their own. session_id, session_epoch,
+    error_code: of a Fetch whose body was read.
+    """
+
+    session_id = 0
+    session_epoch = -1
+    error_code = 0
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._group: str | None = None
+
+    @property
+    def group(self) -> str | None:
+        """The group of the message."""
+        return self._group
+
+    @group.setter
+    def group(self, group: str | None) -> None:
+        self._group = group
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(
+        self,
+        topic: Topic,
+        partition: int,
+        group: str | None,
+        columns: tuple[int, ...],
+        values: tuple[Any, ...],
+        mask: int,
+    ) -> None:
+        """Add a partition. mask: a bit per column that it sets; others are of other versions."""
+        if len(columns) != len(values):
+            raise ValueError("as many values as columns expected")
+        entry = _Entry(topic, partition, group)
+        for column, value in zip(columns, values, strict=True):
+            if not 0 <= column < COLUMNS:
+                raise ValueError(f"invalid column {column}")
+            entry.values[column] = value
+            if mask >> column & 1:
+                entry.present.add(column)
+        self._entries.append(entry)
+
+    def merged(self, listed: Block, forgotten: set[tuple[TopicKey, int]]) -> Block:
+        """Return the partitions of a fetch session after a request that lists and forgets some.
+
+        A listed partition takes the place of the earlier one.
+        """
+        made = Block()
+        here = _by_key(listed._entries)
+        for key, entry in (_by_key(self._entries) | here).items():
+            if key[:2] not in forgotten or key in here:
+                made._entries.append(entry)
+        return made
+
+
+class Reader:
+    """Reads the partitions in bodies, without the decoder.
+
+    topic_of: finds a topic by its name and its id. count: the batches and records in a records
+    field; no records for a corrupt one.
+    """
+
+    def __init__(
+        self,
+        topic_of: Callable[[str | None, bytes | None], Topic],  # noqa: ARG002
+        count: Callable[[bytes], tuple[int, int | None]],  # noqa: ARG002
+    ) -> None:
+        return
+
+    def read(self, program: Program, data: bytes, at: int, elements: int) -> Block | None:  # noqa: ARG002
+        """Read the body at `at` of at most so many elements; None if it declines."""
+        return None
+
+
+class Rows:
+    """Rows of partitions, not returned yet."""
+
+    def __init__(self) -> None:
+        self._rows: list[_Entry] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(
+        self, request: Block | None, response: Block | None, session: Block | None, mask: int
+    ) -> int:
+        """Add the rows of an exchange; return how many.
+
+        session: all partitions of a Fetch and its session. mask: a bit for each column that they
+        have in the version of the exchange.
+        """
+        found: dict[EntryKey, _Entry] = {}
+        for entry in () if session is None else session._entries:
+            row = found[entry.key, entry.partition, entry.group] = entry.copy()
+            row.values = [each if mask >> at & 1 else None for at, each in enumerate(row.values)]
+            row.flags[2] = 1
+        group = None if request is None else request.group
+        for answered, block in enumerate((request, response)):
+            for entry in () if block is None else block._entries:
+                its_group = entry.group or group
+                key = entry.key, entry.partition, its_group
+                if key not in found:
+                    found[key] = _Entry(entry.topic, entry.partition, its_group)
+                row = found[key]
+                row.fill(entry)
+                row.flags[answered] = 1
+                if not answered and row.flags[2] == 1:
+                    row.flags[2] = 0
+        self._rows += found.values()
+        return len(found)
+
+    def take(self, widths: bytes) -> Taken:
+        """Return the rows as columns. widths: bytes of each column's numbers, 0 for strings."""
+        if len(widths) != COLUMNS:
+            raise ValueError(f"take() expects {COLUMNS} widths")
+        rows, self._rows = self._rows, []
+        flags = [bytearray(row.flags[at] for row in rows) for at in range(3)]
+        return (
+            [row.topic for row in rows],
+            [row.group for row in rows],
+            bytearray(pack(f"<{len(rows)}i", *[row.partition for row in rows])),
+            flags[0],
+            flags[1],
+            flags[2],
+            [_column([row.values[at] for row in rows], width) for at, width in enumerate(widths)],
+        )
+
+
+def _column(values: list[Any], width: int) -> NumberColumn | list[str | None] | None:
+    if all(value is None for value in values):
+        return None
+    if not width:
+        return values
+    packed = b"".join([int(value or 0).to_bytes(width, "little", signed=True) for value in values])
+    bits = bytearray((len(values) + 7) // 8)
+    for at, value in enumerate(values):
+        bits[at >> 3] |= (value is not None) << (at & 7)
+    return bytearray(packed), bits if None in values else None
