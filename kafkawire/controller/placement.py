@@ -9,8 +9,17 @@ replicas in one rack only when all racks have one; fenced brokers come last in t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+
+class RandomNumbers(Protocol):
+    """Where random numbers come from: a `random.Random`."""
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a number from 0 to `stop`, exclusive."""
+
+    def shuffle(self, items: list[Any], /) -> None:
+        """Shuffle a list in place."""
 
 
 class UsableBroker(NamedTuple):
@@ -28,7 +37,7 @@ class PlacementError(ValueError):
 class _Ring:
     """Brokers of a rack in one state, each partition beginning one further than that before."""
 
-    def __init__(self, brokers: list[int], rng: Random) -> None:
+    def __init__(self, brokers: list[int], rng: RandomNumbers) -> None:
         self.brokers = sorted(brokers)
         self.start = rng.randrange(len(brokers)) if brokers else 0
         self.taken = 0
@@ -46,7 +55,7 @@ class _Ring:
 
 
 class _Rack:
-    def __init__(self, brokers: list[UsableBroker], rng: Random) -> None:
+    def __init__(self, brokers: list[UsableBroker], rng: RandomNumbers) -> None:
         self.unfenced = _Ring([each.broker_id for each in brokers if not each.fenced], rng)
         self.fenced = _Ring([each.broker_id for each in brokers if each.fenced], rng)
         self.rings = (self.unfenced, self.fenced)
@@ -59,7 +68,7 @@ class _Rack:
 class StripedReplicaPlacer:
     """Places the partitions of one topic."""
 
-    def __init__(self, brokers: Iterable[UsableBroker], rng: Random) -> None:
+    def __init__(self, brokers: Iterable[UsableBroker], rng: RandomNumbers) -> None:
         by_rack: dict[str | None, list[UsableBroker]] = {}
         for broker in brokers:
             by_rack.setdefault(broker.rack, []).append(broker)

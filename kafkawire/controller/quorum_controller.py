@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from random import Random
 from typing import Any, Final, NamedTuple
 
 from ..errors import LocalProtocolError
@@ -39,6 +38,7 @@ from .operations.elect_leaders import elect_uncleanly, rebalance
 from .operations.refusals import refusal
 from .operations.served import READS, WRITES
 from .operations.update_features import bootstrap_levels, elr_configs
+from .placement import RandomNumbers
 from .state import ControllerConfig, ControllerState
 
 E = ErrorCode
@@ -58,7 +58,7 @@ class QuorumController:
     """One controller, active or standby."""
 
     def __init__(
-        self, config: ControllerConfig, rng: Random, new_uuid: Callable[[], bytes]
+        self, config: ControllerConfig, rng: RandomNumbers, new_uuid: Callable[[], bytes]
     ) -> None:
         self.config = config
         self._rng = rng

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from random import Random
 from typing import Final
 
 from ..configs import BROKER_CONFIGS, TOPIC_CONFIGS, ResourceType
@@ -23,6 +22,7 @@ from .image import (
 )
 from .image.registrations import UNASSIGNED
 from .image.versions import ELR, NEWEST, OLDEST, versioned
+from .placement import RandomNumbers
 from .sessions import Sessions
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
@@ -71,7 +71,7 @@ class ControllerState:
         self,
         image: MetadataImage,
         config: ControllerConfig,
-        rng: Random,
+        rng: RandomNumbers,
         new_uuid: Callable[[], bytes],
         next_offset: int,
     ) -> None:
