@@ -27,7 +27,8 @@ from .events import (
     ResponseReceived,
     ThrottleChanged,
 )
-from .log import (
+from .log.memory_log import MemoryLog
+from .log.replica_log import (
     AbortedTransaction,
     AppendRejected,
     EpochEndOffset,
@@ -35,7 +36,6 @@ from .log import (
     ReplicaLog,
     TimestampOffset,
 )
-from .memory_log import MemoryLog
 from .metadata import (
     NO_LEADER,
     BrokerRegistration,

@@ -21,7 +21,7 @@ from ..protocol import ErrorCode
 from .effects import AppendCompleted, AppendResult, Respond
 from .events import AppendRequested
 from .fetching import MOVED
-from .log import AppendRejected
+from .log.replica_log import AppendRejected
 from .metadata import TopicPartition
 from .partition import Partition
 from .purgatory import Purgatory

@@ -39,7 +39,7 @@ class ResponseReceived(NamedTuple):
 
 
 class AppendRequested(NamedTuple):
-    """This broker itself appends batches, such as a coordinator's. timeout: in seconds."""
+    """The broker itself appends batches, such as a coordinator's. timeout: in seconds."""
 
     token: int
     acks: int

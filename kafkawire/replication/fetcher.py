@@ -19,8 +19,8 @@ from ..messages.list_offsets_request import (
 from ..messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
 from ..primitives import Message
 from ..protocol import ErrorCode
-from .fetching import REPLICA_STATE_FROM
-from .log import EpochEndOffset
+from .fetch_params import REPLICA_STATE_FROM
+from .log.replica_log import EpochEndOffset
 from .metadata import TopicPartition
 from .offsets import EARLIEST, LATEST
 from .partition import Partition

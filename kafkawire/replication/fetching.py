@@ -19,33 +19,16 @@ from ..messages.fetch_response import (
 )
 from ..protocol import ErrorCode
 from .effects import Respond
+from .fetch_params import MEASURES, FetchParams, bound, params_of
 from .metadata import TopicPartition
 from .partition import Partition
 from .purgatory import Purgatory
-from .replica import Replica
-from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, Replicas
+from .replica_selector import preferred_read_replica
+from .replicas import LAST_STABLE, Replicas
 from .throttling import ReplicationQuota
 
 E = ErrorCode
-READ_COMMITTED: Final = 1
-REPLICA_STATE_FROM: Final = 15
-RACK_FROM: Final = 11
-MEASURES: Final = (LOG_END, HIGH_WATERMARK, LAST_STABLE)
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
-
-
-class FetchParams(NamedTuple):
-    """Who fetches, and what it may see. measure: up to where."""
-
-    replica_id: int
-    replica_epoch: int
-    measure: str
-    rack: str
-    only_leader: bool
-
-    @property
-    def is_from_follower(self) -> bool:
-        return self.replica_id >= 0
 
 
 class Target(NamedTuple):
@@ -63,30 +46,6 @@ class DelayedFetch(NamedTuple):
     body: FetchRequest
     params: FetchParams
     targets: list[Target]
-
-
-def params_of(body: FetchRequest, version: int) -> FetchParams:
-    """Return who fetches."""
-    replica, epoch = body.replica_id, -1
-    if version >= REPLICA_STATE_FROM:
-        replica, epoch = body.replica_state.replica_id, body.replica_state.replica_epoch
-    stable = LAST_STABLE if body.isolation_level == READ_COMMITTED else HIGH_WATERMARK
-    return FetchParams(
-        replica,
-        epoch,
-        LOG_END if replica >= 0 else stable,
-        body.rack_id,
-        only_leader=replica >= 0 or version < RACK_FROM or not body.rack_id,
-    )
-
-
-def bound(partition: Partition, measure: str) -> int:
-    """Return up to where a partition is read."""
-    if measure == LOG_END:
-        return partition.log.log_end_offset
-    if measure == HIGH_WATERMARK:
-        return partition.log.high_watermark
-    return partition.log.last_stable_offset
 
 
 class Fetches:
@@ -139,7 +98,7 @@ class Fetches:
     def _recheck(self, token: int, now: float) -> None:
         """Complete a fetch, or let it wait until one partition has a share of what is missing."""
         if token not in self.purgatory:
-            return
+            return None
         fetch = self._delayed[token]
         self.purgatory.unwatch(token)
         missing = fetch.body.min_bytes
@@ -247,7 +206,7 @@ class Fetches:
         elif diverging is not None or not log.log_start_offset <= offset <= log.log_end_offset:
             data.error_code = E.OFFSET_OUT_OF_RANGE
             return
-        elif preferred := self._preferred_read_replica(partition, params, offset, now):
+        elif preferred := preferred_read_replica(partition, params, offset):
             data.preferred_read_replica = preferred.broker_id
         elif not self._is_throttled(partition, params, now):
             limit = min(requested.partition_max_bytes, max(0, room))
@@ -284,29 +243,6 @@ class Fetches:
         ):
             return EpochEndOffset(epoch=end.leader_epoch, end_offset=end.end_offset)
         return None
-
-    def _preferred_read_replica(
-        self, partition: Partition, params: FetchParams, offset: int, now: float
-    ) -> Replica | None:
-        """Choose an in-sync follower in the rack of a consumer, if the leader is elsewhere."""
-        broker = self.replicas.broker
-        own = broker.brokers.get(broker.broker_id)
-        if not self.config.rack_aware or not params.rack or params.is_from_follower:
-            return None
-        if not partition.is_leader or (own is not None and own.rack == params.rack):
-            return None
-        near = [
-            each
-            for each in partition.followers.values()
-            if each.broker_id in partition.isr.committed
-            and each.log_start_offset <= offset <= each.log_end_offset
-            and self._rack_of(each.broker_id) == params.rack
-        ]
-        return max(near, key=lambda each: (each.log_end_offset, each.last_caught_up), default=None)
-
-    def _rack_of(self, broker_id: int) -> str:
-        known = self.replicas.broker.brokers.get(broker_id)
-        return known.rack if known is not None and not known.fenced else ""
 
     # -- quotas of followers that are not in sync
 

@@ -32,8 +32,8 @@ from ..messages.offset_for_leader_epoch_response import (
 )
 from ..protocol import ErrorCode
 from .effects import Respond
-from .fetching import READ_COMMITTED, bound
-from .log import ReplicaLog
+from .fetch_params import READ_COMMITTED, bound
+from .log.replica_log import ReplicaLog
 from .metadata import TopicPartition
 from .partition import Partition
 from .purgatory import Purgatory

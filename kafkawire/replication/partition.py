@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..protocol import ErrorCode
 from .config import ReplicationConfig
 from .isr import Isr, committed_isr
-from .log import AppendRejected, EpochEndOffset, LogAppendInfo, ReplicaLog
+from .log.replica_log import AppendRejected, EpochEndOffset, LogAppendInfo, ReplicaLog
 from .metadata import (
     NO_EPOCH,
     NO_LEADER,

@@ -9,7 +9,6 @@ Law: events in, effects out; what an event completed is completed before `handle
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatchmethod
 
 from ..messages.alter_partition_response import AlterPartitionResponse
 from ..messages.delete_records_request import DeleteRecordsRequest
@@ -33,7 +32,7 @@ from .events import (
 )
 from .fetcher import FollowerQuota, ReplicaFetcher
 from .fetching import Fetches
-from .log import ReplicaLog
+from .log.replica_log import ReplicaLog
 from .metadata import MetadataDelta, PartitionRegistration, TopicPartition
 from .offsets import Deletions, Offsets
 from .partition import Broker, Partition
@@ -140,27 +139,40 @@ class ReplicaManager:
 
     # -- events
 
-    @singledispatchmethod
     def _handle(self, event: Event, now: float) -> None:
-        raise TypeError(f"not an event: {event!r}")
+        match event:
+            case Registered():
+                self.broker.epoch = event.broker_epoch
+            case MetadataPublished():
+                self._apply_delta(event.delta, now)
+            case RequestReceived():
+                self._request(event, now)
+            case ResponseReceived():
+                self._response(event, now)
+            case AppendRequested():
+                self._appends.append(event, now)
+            case ThrottleChanged():
+                self._fetches.quota.rate = event.leader_rate
+                self._fetches.throttled = event.leader_replicas
+                self._quota.quota.rate = event.follower_rate
+                self._quota.partitions = event.follower_partitions
 
-    @_handle.register
-    def _(self, event: Registered, now: float) -> None:
-        self.broker.epoch = event.broker_epoch
+    def _request(self, event: RequestReceived, now: float) -> None:
+        match event.body:
+            case FetchRequest() as body:
+                self._fetches.handle(event.token, event.version, body, now)
+            case ProduceRequest() as body:
+                self._appends.produce(event.token, body, now)
+            case ListOffsetsRequest() as body:
+                self._offsets.list_offsets(event.token, body)
+            case OffsetForLeaderEpochRequest() as body:
+                self._offsets.for_leader_epoch(event.token, body)
+            case DeleteRecordsRequest() as body:
+                self._deletions.handle(event.token, body, now)
+            case other:
+                raise TypeError(f"not a request of replication: {type(other).__name__}")
 
-    @_handle.register
-    def _(self, event: ThrottleChanged, now: float) -> None:
-        self._fetches.quota.rate = event.leader_rate
-        self._fetches.throttled = event.leader_replicas
-        self._quota.quota.rate = event.follower_rate
-        self._quota.partitions = event.follower_partitions
-
-    @_handle.register
-    def _(self, event: AppendRequested, now: float) -> None:
-        self._appends.append(event, now)
-
-    @_handle.register
-    def _(self, event: ResponseReceived, now: float) -> None:
+    def _response(self, event: ResponseReceived, now: float) -> None:
         destination = self._in_flight.pop(event.token, None)
         if destination == CONTROLLER:
             body = event.body if isinstance(event.body, AlterPartitionResponse) else None
@@ -168,27 +180,9 @@ class ReplicaManager:
         elif destination in self._fetchers:
             self._fetchers[destination].handle(event.body, now)
 
-    @_handle.register
-    def _(self, event: RequestReceived, now: float) -> None:
-        body = event.body
-        if isinstance(body, FetchRequest):
-            self._fetches.handle(event.token, event.version, body, now)
-        elif isinstance(body, ProduceRequest):
-            self._appends.produce(event.token, body, now)
-        elif isinstance(body, ListOffsetsRequest):
-            self._offsets.list_offsets(event.token, body)
-        elif isinstance(body, OffsetForLeaderEpochRequest):
-            self._offsets.for_leader_epoch(event.token, body)
-        elif isinstance(body, DeleteRecordsRequest):
-            self._deletions.handle(event.token, body, now)
-        else:
-            raise TypeError(f"not a request of replication: {type(body).__name__}")
-
     # -- metadata
 
-    @_handle.register
-    def _(self, event: MetadataPublished, now: float) -> None:
-        delta = event.delta
+    def _apply_delta(self, delta: MetadataDelta, now: float) -> None:
         self.broker.brokers.update({each.broker_id: each for each in delta.brokers})
         self.broker.min_insync_replicas.update(delta.min_insync_replicas)
         for key in delta.deleted:

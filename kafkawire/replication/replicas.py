@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from ..protocol import ErrorCode
 from .effects import Effect, IsrChanged, ReplicaChanged
 from .isr import Isr, committed_isr
-from .log import ReplicaLog
+from .log.replica_log import ReplicaLog
 from .metadata import PartitionRegistration, TopicPartition
 from .partition import Broker, Partition
 from .states import ReplicaState

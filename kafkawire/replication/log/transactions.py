@@ -10,8 +10,8 @@ from bisect import bisect_left
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from ..records import Batch, ControlType, EndTxnMarker, control_record, end_txn_marker
-from .log import AbortedTransaction
+from ...records import Batch, ControlType, EndTxnMarker, control_record, end_txn_marker
+from .replica_log import AbortedTransaction
 
 
 class AbortedSpan(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ..protocol import ErrorCode
+from ...protocol import ErrorCode
 
 
 class LogAppendInfo(NamedTuple):

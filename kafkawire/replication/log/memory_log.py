@@ -10,11 +10,11 @@ from bisect import bisect_left, bisect_right
 from struct import Struct
 from typing import Final, NamedTuple
 
-from ..errors import WireError
-from ..protocol import ErrorCode
-from ..records import Batch, RecordBatches
+from ...errors import WireError
+from ...protocol import ErrorCode
+from ...records import Batch, RecordBatches
 from .leader_epochs import LeaderEpochs
-from .log import (
+from .replica_log import (
     AbortedTransaction,
     AppendRejected,
     EpochEndOffset,

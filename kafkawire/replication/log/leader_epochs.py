@@ -8,8 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from .log import EpochEndOffset
-from .metadata import NO_EPOCH
+from ..metadata import NO_EPOCH
+from .replica_log import EpochEndOffset
 
 
 class EpochEntry(NamedTuple):
