@@ -81,10 +81,14 @@ class Controller:
         self.registered_at[broker_id] = len(self.log)
         self.seen[broker_id] = now
         if not was_clean:
-            for state in list(self.partitions.values()):
-                without = self._without(state, broker_id, keep_last=False)
-                self._change(replace(without, elr=without.elr - {broker_id}))
+            self.lost(broker_id)
         return epoch
+
+    def lost(self, broker_id: int) -> None:
+        """Take a broker that may have lost records out of ISR and ELR."""
+        for state in list(self.partitions.values()):
+            without = self._without(state, broker_id, keep_last=False)
+            self._change(replace(without, elr=without.elr - {broker_id}))
 
     def heartbeat(self, broker_id: int, epoch: int, applied: int, now: float) -> None:
         """Note a heartbeat; unfence a broker that has the metadata of its registration."""

@@ -55,6 +55,7 @@ HEALED: Final = FAULTY + 9.0
 QUIET: Final = HEALED + 5.0
 """No client produces from then on; until `END` everything catches up."""
 END: Final = QUIET + 6.0
+MOST_EVENTS: Final = 60_000
 TOPIC: Final = "t"
 TOPIC_ID: Final = b"topic-of-16-byte"
 MIN_ISR: Final = 2
@@ -151,7 +152,9 @@ class World:
             self.at(fault.at, lambda fault=fault: self.inject(fault))  # type: ignore[misc]
         self.at(HEALED, self.heal)
         while self._queue and self._queue[0][0] <= END:
-            when, _, what = heappop(self._queue)
+            when, count, what = heappop(self._queue)
+            if count > MOST_EVENTS:
+                raise Violation(f"{count} events: something spins")
             self.now = max(self.now, when)
             what()
 
@@ -252,7 +255,9 @@ class World:
             self.at(node.paused_until, lambda: self.advance(node, incarnation))
             return
         node.timer = None
-        self.carry_out(node, node.manager.advance(self.clock(node)))
+        deadline = node.manager.next_deadline()  # a sum of floats may be a little less than it
+        now = self.clock(node)
+        self.carry_out(node, node.manager.advance(deadline if now < deadline < now + 1e-6 else now))
 
     def carry_out(self, node: Node, effects: list[Effect]) -> None:
         """Carry out the effects of a broker, check its leaders, and set its timer."""
@@ -289,7 +294,10 @@ class World:
             case ReplicaChanged(key, state, epoch):
                 self.log(f"replica {node.id} {key.partition} {state.value} {epoch}")
                 if state is ReplicaState.LEADER:
-                    self.checker.led(key, epoch, node.id, node.logs[key])
+                    self.checker.led(key, epoch, node.id)
+                    if self.leader(key) is node:  # or a later leader's records are not its own
+                        who = f"leader {node.id} of epoch {epoch}"
+                        self.checker.complete(key, node.logs[key], who)
             case IsrChanged(key, state, isr):
                 self.log(f"isr {node.id} {key.partition} {state.value} {sorted(isr)}")
 
@@ -397,6 +405,8 @@ class World:
         if lossy:
             node.was_clean = False
             self.unclean.add(node.id)
+            if not self.setup.elr:  # or the others could leave the ISR before it does
+                self.controller.lost(node.id)
         self.at(self.now + seconds, lambda: self.start(node) if node.manager is None else None)
 
     def heal(self) -> None:
