@@ -103,7 +103,8 @@ class MemoryLog:
 
     def truncate_to(self, offset: int) -> None:
         """Drop the batches that reach `offset`."""
-        if offset >= self.log_end_offset:
+        if offset >= self.log_end_offset:  # an epoch that began here and has no records goes, too
+            self.epochs.truncate_from_end(self.log_end_offset)
             return
         if offset < self.log_start_offset:
             self.truncate_fully_and_start_at(offset)

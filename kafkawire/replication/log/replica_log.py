@@ -93,7 +93,11 @@ class ReplicaLog(Protocol):
         """Remember where a leader epoch starts."""
 
     def truncate_to(self, offset: int) -> None:
-        """Drop what is at `offset` and after it."""
+        """Drop what is at `offset` and after it, with leader epochs that have no records then.
+
+        An epoch that starts at the log end goes even if no record does: this replica led in it
+        without writing, and the next leader may not know it.
+        """
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log starts and ends at `offset`."""

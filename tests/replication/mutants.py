@@ -1,0 +1,250 @@
+"""Mutants: replication with one rule removed. Each is found by a seed.
+
+Law: a mutant changes one method and keeps everything else; the seed beside it is the first of the
+first thousands that fails with it, and passes without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from kafkawire.protocol import ErrorCode
+from kafkawire.replication import (
+    EpochEndOffset,
+    IsrState,
+    MemoryLog,
+    Partition,
+    ReplicaManager,
+    ReplicaState,
+)
+from kafkawire.replication.alter_partition import REFUSED, AlterPartitions, _proposal
+from kafkawire.replication.appending import Appends
+from kafkawire.replication.fetcher import ReplicaFetcher
+from kafkawire.replication.fetching import Fetches
+from kafkawire.replication.isr import Isr
+from kafkawire.replication.log.leader_epochs import LeaderEpochs
+from kafkawire.replication.replica import Replica
+from kafkawire.replication.states import IsrTrigger
+
+E = ErrorCode
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+class Mutant(NamedTuple):
+    """A rule that is removed, and the seed that finds it."""
+
+    patch: Patch
+    seed: int
+
+
+MUTANTS: Final[dict[str, Patch]] = {}
+
+
+def mutant(target: Any, name: str) -> Callable[[Any], Any]:
+    """Register a replacement of a method or property."""
+
+    def register(made: Any) -> Any:
+        function = made.fget if isinstance(made, property) else made
+        MUTANTS[function.__name__] = lambda patch: patch.setattr(target, name, made)
+        return made
+
+    return register
+
+
+@mutant(Partition, "check")
+def leader_epochs_are_not_compared(self: Partition, epoch: int, only_leader: bool) -> ErrorCode:
+    return E.NOT_LEADER_OR_FOLLOWER if only_leader and not self.is_leader else E.NONE
+
+
+@mutant(Fetches, "diverging")
+def divergence_is_not_looked_for(self: Fetches, partition: Partition, requested: Any) -> None:
+    return None
+
+
+@mutant(Partition, "truncate_to_diverging")
+def truncation_to_the_high_watermark(self: Partition, leader: EpochEndOffset) -> None:
+    self.log.truncate_to(self.log.high_watermark)
+    self.log.truncate_to(min(leader.end_offset, self.log.log_end_offset))
+
+
+@mutant(Partition, "truncate_to_diverging")
+def truncation_to_the_end_of_the_leaders_epoch(self: Partition, leader: EpochEndOffset) -> None:
+    self.log.truncate_to(leader.end_offset)
+
+
+@mutant(Partition, "truncate_to_diverging")
+def no_truncation(self: Partition, leader: EpochEndOffset) -> None:
+    pass
+
+
+@mutant(Partition, "must_wait_for")
+def high_watermark_at_the_leaders_end(self: Partition, *_: object) -> bool:
+    return False
+
+
+@mutant(Partition, "must_wait_for")
+def high_watermark_of_the_fastest(self: Partition, replica: Replica, *_: object) -> bool:
+    return replica.broker_id == max(
+        self.isr.maximal - {self.broker.broker_id},
+        key=lambda each: self.followers[each].log_end_offset if each in self.followers else -1,
+        default=-1,
+    )
+
+
+@mutant(Isr, "maximal")
+@property
+def proposed_isr_is_not_counted(self: Isr) -> frozenset[int]:
+    return self.committed
+
+
+@mutant(Isr, "maximal")
+@property
+def shrunk_isr_counts_at_once(self: Isr) -> frozenset[int]:
+    return self.proposed if self.is_pending else self.committed
+
+
+@mutant(Partition, "append_as_leader")
+def min_insync_replicas_is_not_checked(
+    self: Partition, records: bytes, all_replicas: bool, now: float
+) -> Any:
+    return _APPEND(self, records, False, now)
+
+
+_APPEND = Partition.append_as_leader
+
+
+@mutant(Partition, "acknowledgement")
+def isr_is_not_consulted_after_the_append(self: Partition) -> ErrorCode:
+    return E.NONE
+
+
+@mutant(Partition, "has_reached")
+def isr_expands_before_the_follower_caught_up(self: Partition, replica: Replica) -> bool:
+    return True
+
+
+@mutant(Partition, "has_reached")
+def isr_expands_without_the_epochs_start(self: Partition, replica: Replica) -> bool:
+    return replica.log_end_offset >= self.log.high_watermark
+
+
+@mutant(Partition, "is_under_min_isr")
+def high_watermark_grows_below_min_isr(self: Partition) -> bool:
+    return False
+
+
+@mutant(Partition, "isr_with_epochs")
+def broker_epochs_are_not_sent(self: Partition) -> list[tuple[int, int]]:
+    return [(each, -1) for each in sorted(self.isr.proposed)]
+
+
+@mutant(Partition, "maybe_shrink_isr")
+def isr_never_shrinks(self: Partition, now: float) -> None:
+    pass
+
+
+@mutant(Partition, "maybe_expand_isr")
+def isr_never_expands(self: Partition, replica: Replica) -> None:
+    pass
+
+
+@mutant(Partition, "isr_refused")
+def refused_isr_is_kept(self: Partition) -> None:
+    pass
+
+
+@mutant(Partition, "offsets_are_available")
+@property
+def end_offset_of_a_new_leader_goes_back(self: Partition) -> bool:
+    return True
+
+
+@mutant(Replica, "reset")
+def followers_offsets_survive_an_election(self: Replica, *_: object) -> None:
+    pass
+
+
+@mutant(Fetches, "leadership_changed")
+def delayed_fetches_survive_an_election(self: Fetches, key: object, now: float) -> None:
+    pass
+
+
+@mutant(Appends, "leadership_lost")
+def appends_are_acknowledged_by_the_next_leader(self: Appends, key: object) -> None:
+    pass
+
+
+@mutant(ReplicaFetcher, "_current")
+def late_responses_count(self: ReplicaFetcher, key: Any) -> Any:
+    return self._states.get(key)
+
+
+@mutant(LeaderEpochs, "truncate_from_end")
+def epochs_survive_truncation(self: LeaderEpochs, offset: int) -> None:
+    pass
+
+
+@mutant(MemoryLog, "assign_epoch_start_offset")
+def epoch_without_a_start(self: MemoryLog, epoch: int, offset: int) -> None:
+    pass
+
+
+@mutant(MemoryLog, "update_high_watermark")
+def high_watermark_beyond_the_log(self: MemoryLog, offset: int) -> None:
+    self.high_watermark = max(self.log_start_offset, offset)
+
+
+@mutant(MemoryLog, "last_stable_offset")
+@property
+def open_transactions_are_readable(self: MemoryLog) -> int:
+    return self.high_watermark
+
+
+@mutant(MemoryLog, "aborted_transactions")
+def aborted_transactions_are_not_listed(self: MemoryLog, start: int, end: int) -> list[Any]:
+    return []
+
+
+@mutant(Partition, "update_follower")
+def fetches_of_former_incarnations_count(
+    self: Partition, broker_id: int, offset: int, start: int, epoch: int, now: float
+) -> ErrorCode:
+    return _UPDATE(self, broker_id, offset, start, -1, now)
+
+
+_UPDATE = Partition.update_follower
+
+
+@mutant(AlterPartitions, "_settle")
+def superseded_isr_is_taken_back(
+    self: AlterPartitions, partition: Partition, proposal: Any, verdict: Any, now: float
+) -> None:
+    if verdict is None or verdict.error_code:
+        partition.isr_refused()
+    else:
+        _SETTLE(self, partition, proposal, verdict, now)
+
+
+_SETTLE = AlterPartitions._settle
+
+
+@mutant(Partition, "apply")
+def older_metadata_is_applied(self: Partition, registration: Any, now: float) -> bool:
+    self.partition_epoch = -1
+    return _APPLY(self, registration, now)
+
+
+_APPLY = Partition.apply
+
+
+@mutant(Partition, "append_as_follower")
+def high_watermark_is_not_taken_over(
+    self: Partition, records: bytes, high_watermark: int, log_start: int
+) -> None:
+    _FOLLOW(self, records, -1, log_start)
+
+
+_FOLLOW = Partition.append_as_follower
