@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.h' -o -name '*.j2' -o -name '*.json')
 
-.PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick soak test types wheel wheels
+.PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick simulation soak test types wheel wheels
 
 demo: $(READY)
 	@printf '\n-- Requests and responses of a console client (fixtures/captures/kcat-kf.pcap)\n\n'
@@ -32,7 +32,7 @@ demo: $(READY)
 	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not builds" $(TESTS)
+	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not builds and not simulation" $(TESTS)
 
 # tests that build packages, or start a cluster of processes
 builds: $(READY)
@@ -40,13 +40,17 @@ builds: $(READY)
 
 # tests that need neither Java, Spark, other implementations nor chance, and are not slow (tests/markers.py): run it after each edit
 quick: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not builds and not fuzz and not java and not peers and not slow and not spark" $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not builds and not fuzz and not java and not peers and not simulation and not slow and not spark" $(TESTS)
+
+# simulated clusters with faults in virtual time, more seeds than `make test` runs; KAFKAWIRE_SEED=7 replays one
+simulation: $(READY)
+	$(BIN)/python -m pytest -n 3 -m simulation $(TESTS)
 
 # every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan; then the schemas of
 # all releases of Kafka, from jars that Maven fetches once, merged and compared with ours
 SOAK ?= 50
 soak: $(READY)
-	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m fuzz $(TESTS)
+	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m "fuzz or simulation" $(TESTS)
 	$(BIN)/python -m tests.sanitizers
 	$(BIN)/python -m tests.real.timeline
 

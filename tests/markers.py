@@ -7,6 +7,7 @@ from what its author remembered; a test that is not marked `java` or `spark` and
     spark   a Spark session or cluster (which starts Java, too)
     peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
     builds  builds packages, or starts a cluster of processes: `make builds`, not `make test`
+    simulation  simulated clusters, many seeds: `make simulation`, not `make test`
     slow    takes seconds of CPU time: SLOW; or nine in ten tests of every message: SAMPLED
 """
 
@@ -112,6 +113,8 @@ SLOW: Final = (
     "records/test_round_trip.py",
     "records/test_rows.py::test_damaged_records",
     "records/test_rows.py::test_drawn_records",
+    "replication/test_mutants.py",
+    "replication/test_simulation.py",
     "reference/test_explain.py::test_frames_are_explained_whole",
     "spark/splitting",
     "sql/test_needs.py",
@@ -127,6 +130,8 @@ SLOW: Final = (
 """Folders, files, and functions or classes of tests that take half a second of CPU time or more
 together, and that other tests of the same code stand beside.
 """
+SIMULATION: Final = ("replication/test_many_seeds.py",)
+"""Files of tests that run many seeds of a simulation."""
 BUILDS: Final = (
     "codegen/typescript/test_types.py",
     "packaging/test_build_examples.py",
@@ -187,6 +192,7 @@ def marks_of_file(path: Path) -> frozenset[str]:
         "spark": _in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS),
         "peers": _in(here, PEERS_FOLDERS) or bool(imported(path) & PEERS),
         "builds": _in(here, BUILDS),
+        "simulation": _in(here, SIMULATION),
         "slow": _in(here, SLOW),
         "sampled": _in(here, SAMPLED),
     }

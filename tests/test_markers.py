@@ -26,6 +26,7 @@ def test_every_place_named_exists() -> None:
     """A file that moves takes its marker along."""
     for places in (
         markers.BUILDS,
+        markers.SIMULATION,
         markers.SLOW,
         markers.JAVA_FOLDERS,
         markers.SPARK_FOLDERS,

@@ -41,6 +41,7 @@ ELSEWHERE: Final = {
     ("docs/guide/spark.md", "python"): SPARK,
     ("docs/guide/spark.md", "sh"): SPARK,
     ("docs/guide/spark.md", "sql"): SPARK,
+    ("docs/internals/cluster.md", "mermaid"): "tests/replication/test_docs.py",
     ("docs/log.md", "json"): HERE,
     ("docs/spark.md", "json"): SPARK,
     ("docs/spark.md", "python"): SPARK,

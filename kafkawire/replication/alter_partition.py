@@ -54,15 +54,18 @@ class AlterPartitions:
         self.replicas = replicas
         self._unsent: dict[TopicPartition, Proposal] = {}
         self._sent: dict[TopicPartition, Proposal] = {}
+        self._superseded: dict[TopicPartition, Proposal] = {}
+        """Those that wait for newer metadata."""
         self._retry_at: float | None = None
 
     def submit(self, partition: Partition) -> None:
         """Propose the pending ISR of a partition, once."""
         key = partition.key
         proposal = _proposal(partition)
-        known = self._unsent.get(key) or self._sent.get(key)
+        known = self._unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
         if not partition.isr.is_pending:
             self._unsent.pop(key, None)
+            self._superseded.pop(key, None)
         elif known != proposal:
             self._unsent[key] = proposal
 
@@ -139,7 +142,9 @@ class AlterPartitions:
             )
         elif error in REFUSED:
             partition.isr_refused()
-        elif error not in SUPERSEDED:
+        elif error in SUPERSEDED:
+            self._superseded[partition.key] = proposal
+        else:
             self._unsent[partition.key] = proposal
             self._retry_at = now + self.replicas.broker.config.alter_partition_backoff
 

@@ -245,7 +245,8 @@ class Partition:
         found = []
         for each in sorted(self.isr.proposed):
             replica = self.followers.get(each)
-            found.append((each, self.broker.epoch if replica is None else replica.broker_epoch))
+            epoch = self.broker.epoch if replica is None else replica.broker_epoch
+            found.append((each, NO_EPOCH if epoch is None else epoch))
         return found
 
     def isr_accepted(

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .metadata import NO_EPOCH, UNKNOWN_OFFSET
+from .metadata import UNKNOWN_OFFSET
 
 NEVER = float("-inf")
 
 
 @dataclass(slots=True)
 class Replica:
-    """A follower. broker_epoch: that of its last fetch; -1 for none (KIP-903)."""
+    """A follower. broker_epoch: that of its last fetch, -1 if it said none (KIP-903)."""
 
     broker_id: int
     log_end_offset: int = UNKNOWN_OFFSET
     log_start_offset: int = UNKNOWN_OFFSET
-    broker_epoch: int = NO_EPOCH
+    broker_epoch: int | None = None
     last_caught_up: float = NEVER
     last_fetch: float = NEVER
     leader_end_at_last_fetch: int = UNKNOWN_OFFSET
@@ -42,7 +42,7 @@ class Replica:
         since = now if in_sync else NEVER
         if is_new_leader:
             self.log_end_offset = self.log_start_offset = UNKNOWN_OFFSET
-            self.broker_epoch = NO_EPOCH
+            self.broker_epoch = None
             self.leader_end_at_last_fetch = UNKNOWN_OFFSET
             self.last_fetch = NEVER
         else:

@@ -155,7 +155,9 @@ class Cluster(World):
             current_leader_epoch=registration.leader_epoch,
             timestamp=-1,
         )
-        body = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=[each])])
+        body = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[each])]
+        )
 
         def done(answer: Message | None) -> None:
             if isinstance(answer, ListOffsetsResponse):

@@ -106,19 +106,17 @@ def shrunk_isr_counts_at_once(self: Isr) -> frozenset[int]:
     return self.proposed if self.is_pending else self.committed
 
 
-@mutant(Partition, "append_as_leader")
-def min_insync_replicas_is_not_checked(
-    self: Partition, records: bytes, all_replicas: bool, now: float
-) -> Any:
-    return _APPEND(self, records, False, now)
+def isr_is_not_consulted(patch: pytest.MonkeyPatch) -> None:
+    append = Partition.append_as_leader
+    patch.setattr(
+        Partition,
+        "append_as_leader",
+        lambda self, records, all_replicas, now: append(self, records, False, now),
+    )
+    patch.setattr(Partition, "acknowledgement", lambda self: E.NONE)
 
 
-_APPEND = Partition.append_as_leader
-
-
-@mutant(Partition, "acknowledgement")
-def isr_is_not_consulted_after_the_append(self: Partition) -> ErrorCode:
-    return E.NONE
+MUTANTS["isr_is_not_consulted"] = isr_is_not_consulted
 
 
 @mutant(Partition, "has_reached")
@@ -139,11 +137,6 @@ def high_watermark_grows_below_min_isr(self: Partition) -> bool:
 @mutant(Partition, "isr_with_epochs")
 def broker_epochs_are_not_sent(self: Partition) -> list[tuple[int, int]]:
     return [(each, -1) for each in sorted(self.isr.proposed)]
-
-
-@mutant(Partition, "maybe_shrink_isr")
-def isr_never_shrinks(self: Partition, now: float) -> None:
-    pass
 
 
 @mutant(Partition, "maybe_expand_isr")
@@ -175,11 +168,6 @@ def delayed_fetches_survive_an_election(self: Fetches, key: object, now: float) 
 @mutant(Appends, "leadership_lost")
 def appends_are_acknowledged_by_the_next_leader(self: Appends, key: object) -> None:
     pass
-
-
-@mutant(ReplicaFetcher, "_current")
-def late_responses_count(self: ReplicaFetcher, key: Any) -> Any:
-    return self._states.get(key)
 
 
 @mutant(LeaderEpochs, "truncate_from_end")

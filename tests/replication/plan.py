@@ -47,7 +47,7 @@ KINDS: Final = {
     "block one way": 5,
     "pause": 3,
     "clock jump": 2,
-    "elect": 5,
+    "elect": 10,
     "reassign": 3,
     "delete records": 2,
     "slow link": 3,
@@ -79,7 +79,7 @@ def draw(seed: int) -> Plan:
             rng.randrange(-1, brokers),
             round(rng.uniform(0.3, 8.0), 3),
         )
-        for _ in range(rng.randint(2, 9))
+        for _ in range(rng.randint(4, 16))
     ]
     return Plan(seed, setup, tuple(sorted(faults)))
 
