@@ -1,10 +1,10 @@
 """The invariants of a replicated log, checked while a simulation runs.
 
-    acknowledged records, and those that a consumer saw, stay where they were, for good
-    an acknowledgement of acks=all means that min.insync.replicas had the record
-    one leader for each epoch, and its high watermark only grows
-    the in-sync replicas have what is below it
-    of a transaction a consumer with read_committed sees nothing unless it was committed
+acknowledged records, and those that a consumer saw, stay where they were, for good
+an acknowledgement of acks=all means that min.insync.replicas had the record
+one leader for each epoch, and its high watermark only grows
+the in-sync replicas have what is below it
+of a transaction a consumer with read_committed sees nothing unless it was committed
 """
 
 from __future__ import annotations

@@ -127,7 +127,11 @@ class Cluster(World):
         replicas = len(self.controller.partitions[key].registration.replicas)
         for offset, value in enumerate(made, base):
             self.checker.acknowledged(
-                key, offset, value, self.logs(key), min(MIN_ISR, replicas)  # type: ignore[arg-type]
+                key,
+                offset,
+                value,
+                self.logs(key),
+                min(MIN_ISR, replicas),  # type: ignore[arg-type]
             )
 
     def inject(self, fault: Fault) -> None:

@@ -59,17 +59,13 @@ class Controller:
         brokers = () if broker is None else (broker,)
         if broker is not None:
             self.brokers[broker.broker_id] = broker
-        self.log.append(
-            MetadataDelta(tuple(state.registration for state in states), (), brokers)
-        )
+        self.log.append(MetadataDelta(tuple(state.registration for state in states), (), brokers))
 
     def create(self, key: TopicPartition, topic: str, replicas: tuple[int, ...]) -> None:
         """Create a partition whose replicas are all in sync."""
         made = PartitionRegistration(key, topic, replicas, replicas, replicas[0], 0, 0)
         self.partitions[key] = PartitionState(made)
-        self.log.append(
-            MetadataDelta((made,), (), (), {key.topic_id: self.min_isr})
-        )
+        self.log.append(MetadataDelta((made,), (), (), {key.topic_id: self.min_isr}))
 
     # -- brokers
 
@@ -172,9 +168,7 @@ class Controller:
         if broker_id in now.isr and self.is_live(broker_id) and now.leader != broker_id:
             epoch = now.leader_epoch + 1
             self._change(
-                replace(
-                    state, registration=now._replace(leader=broker_id, leader_epoch=epoch)
-                )
+                replace(state, registration=now._replace(leader=broker_id, leader_epoch=epoch))
             )
 
     def reassign(self, key: TopicPartition, target: tuple[int, ...]) -> None:
@@ -231,9 +225,7 @@ class Controller:
         made.isr, made.partition_epoch = list(now.isr), now.partition_epoch
         return made
 
-    def _error(
-        self, now: PartitionRegistration, broker_id: int, proposed: Proposed
-    ) -> ErrorCode:
+    def _error(self, now: PartitionRegistration, broker_id: int, proposed: Proposed) -> ErrorCode:
         if proposed.leader_epoch < now.leader_epoch:
             return E.FENCED_LEADER_EPOCH
         if now.leader != broker_id or proposed.leader_epoch > now.leader_epoch:

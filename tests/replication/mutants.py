@@ -21,7 +21,7 @@ from kafkawire.replication import (
     ReplicaState,
 )
 from kafkawire.replication.alter_partition import REFUSED, AlterPartitions, _proposal
-from kafkawire.replication.appending import Appends
+from kafkawire.replication.appending import REPLICATED, Appends
 from kafkawire.replication.fetcher import ReplicaFetcher
 from kafkawire.replication.fetching import Fetches
 from kafkawire.replication.isr import Isr
@@ -165,18 +165,21 @@ def delayed_fetches_survive_an_election(self: Fetches, key: object, now: float) 
     pass
 
 
-@mutant(Appends, "leadership_lost")
-def appends_are_acknowledged_by_the_next_leader(self: Appends, key: object) -> None:
-    pass
+def appends_are_acknowledged_by_the_next_leader(patch: pytest.MonkeyPatch) -> None:
+    def check(self: Appends, partition: Partition) -> None:
+        end = partition.log.high_watermark
+        for token in self.purgatory.reached(partition.key, REPLICATED, end):
+            self._settle(token, partition.key, end, E.NONE)
+
+    patch.setattr(Appends, "leadership_lost", lambda self, key: None)
+    patch.setattr(Appends, "check", check)
+
+
+MUTANTS["appends_are_acknowledged_by_the_next_leader"] = appends_are_acknowledged_by_the_next_leader
 
 
 @mutant(LeaderEpochs, "truncate_from_end")
 def epochs_survive_truncation(self: LeaderEpochs, offset: int) -> None:
-    pass
-
-
-@mutant(MemoryLog, "assign_epoch_start_offset")
-def epoch_without_a_start(self: MemoryLog, epoch: int, offset: int) -> None:
     pass
 
 

@@ -21,7 +21,7 @@ class Fault(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """A cluster. loss and duplicates: of 1000 messages."""
+    """A cluster. loss, duplicates and slow: of 1000 messages."""
 
     brokers: int
     partitions: int
@@ -30,6 +30,7 @@ class Setup(NamedTuple):
     transactions: bool
     loss: int
     duplicates: int
+    slow: int = 30
 
 
 class Plan(NamedTuple):
@@ -81,6 +82,11 @@ def draw(seed: int) -> Plan:
         )
         for _ in range(rng.randint(4, 16))
     ]
+    if seed % 4 == 3:  # many elections, among late messages
+        setup = setup._replace(brokers=3, partitions=1, slow=150, loss=0)
+        faults = [fault for fault in faults if max(fault.broker, fault.other) < 3]
+        times = [round(rng.uniform(2.0, FAULTY), 3) for _ in range(30)]
+        faults += [Fault(at, "elect", rng.randrange(3)) for at in times]
     return Plan(seed, setup, tuple(sorted(faults)))
 
 

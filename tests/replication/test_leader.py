@@ -233,7 +233,7 @@ def test_the_latest_offset_of_a_new_leader() -> None:
             ListOffsetsTopic(
                 name="t", partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
             )
-        ]
+        ],
     )
     found = scene.responses[scene.request(7, body)].topics[0].partitions[0]
     assert found.error_code == E.OFFSET_NOT_AVAILABLE

@@ -173,7 +173,10 @@ class World:
             lost = rng.randrange(1000) < setup.loss and not healed
             until = self.blocked.get((source, target), -1.0)
             delay = rng.uniform(0.001, 0.02)
-            if not healed and (rng.random() < 0.03 or self.slow.get((source, target), -1) > self.now):
+            slow = (
+                rng.randrange(1000) < setup.slow or self.slow.get((source, target), -1) > self.now
+            )
+            if slow and not healed:
                 delay += rng.uniform(0.05, 2.0)
             if not lost and until <= self.now:
                 self.at(self.now + delay, what)
@@ -465,7 +468,10 @@ class World:
                 self.checker.agree(key, log, other, f"broker {each}")
 
     def append(
-        self, node: Node, entry: tuple[TopicPartition, bytes], done: Callable[[AppendCompleted], None]
+        self,
+        node: Node,
+        entry: tuple[TopicPartition, bytes],
+        done: Callable[[AppendCompleted], None],
     ) -> None:
         """Let a broker append a batch of its own, as a coordinator does."""
         self._tokens += 1
