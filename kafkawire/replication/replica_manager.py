@@ -86,8 +86,8 @@ class ReplicaManager:
         self._handle(event, now)
         return self._finish(now)
 
-    def next_deadline(self) -> float | None:
-        """Return when to call `advance`."""
+    def next_deadline(self) -> float:
+        """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
         due = [self._fetches.purgatory, self._appends.purgatory, self._deletions.purgatory]
         times = [self._shrink_at, self._checkpoint_at, self._alter.next_deadline(now)]

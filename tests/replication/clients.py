@@ -27,7 +27,7 @@ from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import BatchBuilder, RecordBatches, end_txn_batch
-from kafkawire.replication import AppendCompleted, TopicPartition
+from kafkawire.replication import AppendCompleted, MemoryLog, TopicPartition
 
 from .checker import Violation, records
 from .plan import Fault
@@ -85,7 +85,7 @@ class Cluster(World):
                 if consumer.positions[key] < self.seen[key] or consumer.positions[key] < end - 40:
                     raise Violation(f"no progress: consumer at {consumer.positions[key]} of {end}")
 
-    def logs(self, key: TopicPartition) -> dict[int, object]:  # type: ignore[override]
+    def logs(self, key: TopicPartition) -> dict[int, MemoryLog]:
         return {node.id: node.logs[key] for node in self.nodes if key in node.logs}
 
     def target(self, key: TopicPartition) -> int:
@@ -131,7 +131,7 @@ class Cluster(World):
                 offset,
                 value,
                 self.logs(key),
-                min(MIN_ISR, replicas),  # type: ignore[arg-type]
+                min(MIN_ISR, replicas),
             )
 
     def inject(self, fault: Fault) -> None:

@@ -4,51 +4,44 @@ Law: a mutant changes one method and keeps everything else; the seed beside it i
 first thousands that fails with it, and passes without it.
 """
 
+# ruff: noqa: ARG001, ARG005 - a mutant has the signature of what it replaces
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeVar
 
 import pytest
 
 from kafkawire.protocol import ErrorCode
 from kafkawire.replication import (
     EpochEndOffset,
-    IsrState,
     MemoryLog,
     Partition,
-    ReplicaManager,
-    ReplicaState,
 )
-from kafkawire.replication.alter_partition import REFUSED, AlterPartitions, _proposal
+from kafkawire.replication.alter_partition import AlterPartitions
 from kafkawire.replication.appending import REPLICATED, Appends
-from kafkawire.replication.fetcher import ReplicaFetcher
 from kafkawire.replication.fetching import Fetches
 from kafkawire.replication.isr import Isr
 from kafkawire.replication.log.leader_epochs import LeaderEpochs
 from kafkawire.replication.replica import Replica
-from kafkawire.replication.states import IsrTrigger
 
 E = ErrorCode
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
-class Mutant(NamedTuple):
-    """A rule that is removed, and the seed that finds it."""
-
-    patch: Patch
-    seed: int
-
-
 MUTANTS: Final[dict[str, Patch]] = {}
 
 
-def mutant(target: Any, name: str) -> Callable[[Any], Any]:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def mutant(target: type, name: str) -> Callable[[F], F]:
     """Register a replacement of a method or property."""
 
-    def register(made: Any) -> Any:
-        function = made.fget if isinstance(made, property) else made
-        MUTANTS[function.__name__] = lambda patch: patch.setattr(target, name, made)
+    def register(made: F) -> F:
+        is_property = isinstance(getattr(target, name), property)
+        replacement = property(made) if is_property else made
+        MUTANTS[made.__name__] = lambda patch: patch.setattr(target, name, replacement)
         return made
 
     return register
@@ -95,13 +88,11 @@ def high_watermark_of_the_fastest(self: Partition, replica: Replica, *_: object)
 
 
 @mutant(Isr, "maximal")
-@property
 def proposed_isr_is_not_counted(self: Isr) -> frozenset[int]:
     return self.committed
 
 
 @mutant(Isr, "maximal")
-@property
 def shrunk_isr_counts_at_once(self: Isr) -> frozenset[int]:
     return self.proposed if self.is_pending else self.committed
 
@@ -150,7 +141,6 @@ def refused_isr_is_kept(self: Partition) -> None:
 
 
 @mutant(Partition, "offsets_are_available")
-@property
 def end_offset_of_a_new_leader_goes_back(self: Partition) -> bool:
     return True
 
@@ -189,7 +179,6 @@ def high_watermark_beyond_the_log(self: MemoryLog, offset: int) -> None:
 
 
 @mutant(MemoryLog, "last_stable_offset")
-@property
 def open_transactions_are_readable(self: MemoryLog) -> int:
     return self.high_watermark
 

@@ -56,7 +56,7 @@ class Scene:
         self.sent: list[SendRequest] = []
         self.responses: dict[int, Any] = {}
         self.effects: list[Effect] = []
-        self.machine = ReplicaManager(1, config, lambda key: self.log, self.now)
+        self.machine = ReplicaManager(1, config, lambda _: self.log, self.now)
         self.tokens = 0
         self.handle(Registered(1))
         brokers = tuple(BrokerRegistration(each, each, rack=f"r{each}") for each in (1, 2, 3))

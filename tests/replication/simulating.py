@@ -23,7 +23,6 @@ def check(seed: int) -> None:
         return
     fewest = shrunk(plan, lambda fewer: first_violation(fewer) is not None)
     faults = "\n".join(str(fault) for fault in fewest.faults) or "no fault"
-    error.add_note(
-        f"seed {seed}: replay with KAFKAWIRE_SEED={seed}; it fails with {fewest.setup} and\n{faults}"
-    )
+    replay = f"seed {seed}: replay with KAFKAWIRE_SEED={seed}"
+    error.add_note(f"{replay}; it fails with {fewest.setup} and\n{faults}")
     raise error

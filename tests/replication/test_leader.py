@@ -250,7 +250,8 @@ def test_a_consumer_waits_for_the_high_watermark() -> None:
     assert token not in scene.responses
     scene.fetch(2, 1)
     scene.fetch(3, 1)
-    assert scene.fetched(token).records and scene.fetched(token).high_watermark == 1
+    assert scene.fetched(token).records
+    assert scene.fetched(token).high_watermark == 1
     token = scene.fetch(-1, 1, min_bytes=1, max_wait_ms=500)
     scene.advance(0.6)
     assert scene.fetched(token).records == b""
