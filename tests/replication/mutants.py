@@ -17,8 +17,8 @@ from kafkawire.replication import (
     EpochEndOffset,
     MemoryLog,
     Partition,
+    fetching,
 )
-from kafkawire.replication.alter_partition import AlterPartitions
 from kafkawire.replication.appending import REPLICATED, Appends
 from kafkawire.replication.fetching import Fetches
 from kafkawire.replication.isr import Isr
@@ -45,11 +45,6 @@ def mutant(target: type, name: str) -> Callable[[F], F]:
         return made
 
     return register
-
-
-@mutant(Partition, "check")
-def leader_epochs_are_not_compared(self: Partition, epoch: int, only_leader: bool) -> ErrorCode:
-    return E.NOT_LEADER_OR_FOLLOWER if only_leader and not self.is_leader else E.NONE
 
 
 @mutant(Fetches, "diverging")
@@ -88,11 +83,6 @@ def high_watermark_of_the_fastest(self: Partition, replica: Replica, *_: object)
 
 
 @mutant(Isr, "maximal")
-def proposed_isr_is_not_counted(self: Isr) -> frozenset[int]:
-    return self.committed
-
-
-@mutant(Isr, "maximal")
 def shrunk_isr_counts_at_once(self: Isr) -> frozenset[int]:
     return self.proposed if self.is_pending else self.committed
 
@@ -115,19 +105,9 @@ def isr_expands_before_the_follower_caught_up(self: Partition, replica: Replica)
     return True
 
 
-@mutant(Partition, "has_reached")
-def isr_expands_without_the_epochs_start(self: Partition, replica: Replica) -> bool:
-    return replica.log_end_offset >= self.log.high_watermark
-
-
 @mutant(Partition, "is_under_min_isr")
 def high_watermark_grows_below_min_isr(self: Partition) -> bool:
     return False
-
-
-@mutant(Partition, "isr_with_epochs")
-def broker_epochs_are_not_sent(self: Partition) -> list[tuple[int, int]]:
-    return [(each, -1) for each in sorted(self.isr.proposed)]
 
 
 @mutant(Partition, "maybe_expand_isr")
@@ -135,24 +115,9 @@ def isr_never_expands(self: Partition, replica: Replica) -> None:
     pass
 
 
-@mutant(Partition, "isr_refused")
-def refused_isr_is_kept(self: Partition) -> None:
-    pass
-
-
 @mutant(Partition, "offsets_are_available")
 def end_offset_of_a_new_leader_goes_back(self: Partition) -> bool:
     return True
-
-
-@mutant(Replica, "reset")
-def followers_offsets_survive_an_election(self: Replica, *_: object) -> None:
-    pass
-
-
-@mutant(Fetches, "leadership_changed")
-def delayed_fetches_survive_an_election(self: Fetches, key: object, now: float) -> None:
-    pass
 
 
 def appends_are_acknowledged_by_the_next_leader(patch: pytest.MonkeyPatch) -> None:
@@ -173,11 +138,6 @@ def epochs_survive_truncation(self: LeaderEpochs, offset: int) -> None:
     pass
 
 
-@mutant(MemoryLog, "update_high_watermark")
-def high_watermark_beyond_the_log(self: MemoryLog, offset: int) -> None:
-    self.high_watermark = max(self.log_start_offset, offset)
-
-
 @mutant(MemoryLog, "last_stable_offset")
 def open_transactions_are_readable(self: MemoryLog) -> int:
     return self.high_watermark
@@ -188,38 +148,6 @@ def aborted_transactions_are_not_listed(self: MemoryLog, start: int, end: int) -
     return []
 
 
-@mutant(Partition, "update_follower")
-def fetches_of_former_incarnations_count(
-    self: Partition, broker_id: int, offset: int, start: int, epoch: int, now: float
-) -> ErrorCode:
-    return _UPDATE(self, broker_id, offset, start, -1, now)
-
-
-_UPDATE = Partition.update_follower
-
-
-@mutant(AlterPartitions, "_settle")
-def superseded_isr_is_taken_back(
-    self: AlterPartitions, partition: Partition, proposal: Any, verdict: Any, now: float
-) -> None:
-    if verdict is None or verdict.error_code:
-        partition.isr_refused()
-    else:
-        _SETTLE(self, partition, proposal, verdict, now)
-
-
-_SETTLE = AlterPartitions._settle
-
-
-@mutant(Partition, "apply")
-def older_metadata_is_applied(self: Partition, registration: Any, now: float) -> bool:
-    self.partition_epoch = -1
-    return _APPLY(self, registration, now)
-
-
-_APPLY = Partition.apply
-
-
 @mutant(Partition, "append_as_follower")
 def high_watermark_is_not_taken_over(
     self: Partition, records: bytes, high_watermark: int, log_start: int
@@ -228,3 +156,27 @@ def high_watermark_is_not_taken_over(
 
 
 _FOLLOW = Partition.append_as_follower
+
+
+@mutant(Partition, "append_as_follower")
+def follower_takes_its_log_end_for_the_high_watermark(
+    self: Partition, records: bytes, high_watermark: int, log_start: int
+) -> None:
+    _FOLLOW(self, records, 1 << 40, log_start)
+
+
+@mutant(Partition, "must_wait_for")
+def pending_isr_is_not_counted(self: Partition, replica: Replica, *_: object) -> bool:
+    return replica.broker_id in self.isr.committed
+
+
+@mutant(Isr, "propose")
+def isr_changes_without_the_controller(self: Isr, trigger: Any, proposed: frozenset[int]) -> Isr:
+    return Isr(self.state, proposed)
+
+
+def consumers_read_up_to_the_log_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fetching, "bound", lambda partition, measure: partition.log.log_end_offset)
+
+
+MUTANTS["consumers_read_up_to_the_log_end"] = consumers_read_up_to_the_log_end

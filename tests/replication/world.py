@@ -386,7 +386,13 @@ class World:
                     self.controller.reassign(key, (*replicas[1:], fault.broker))
 
     def may_lose(self, node: Node) -> bool:
-        """Whether someone else has what was acknowledged: Kafka promises no more."""
+        """Whether someone else has what was acknowledged: Kafka promises no more.
+
+        A second one only when the controller knows of the first: until then the others may be
+        fenced, and leave an ISR that it takes for sound.
+        """
+        if self.unclean:
+            return False
         for state in self.controller.partitions.values():
             safe = set(state.registration.isr) | state.elr
             if node.id in safe and not safe - {node.id} - self.unclean:
