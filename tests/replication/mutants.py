@@ -1,7 +1,7 @@
-"""Mutants: replication with one rule removed. Each is found by a seed.
+"""Mutants: replication with one rule removed. Each is found by a seed (test_mutants.py).
 
-Law: a mutant changes one method and keeps everything else; the seed beside it is the first of the
-first thousands that fails with it, and passes without it.
+Law: a mutant changes one rule and keeps everything else. Rules that others cover (a fetch of an
+older leader epoch is also found by its diverging epoch) have tests in test_leader.py instead.
 """
 
 # ruff: noqa: ARG001, ARG005 - a mutant has the signature of what it replaces
