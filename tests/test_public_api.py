@@ -24,6 +24,7 @@ EXPORTS: Final = (
     "kafkawire.records",
     "kafkawire.log",
     "kafkawire.broker",
+    "kafkawire.replication",
     "kafkawire.client.consumer",
     "kafkawire.client.producer",
     "kafkawire.net.admin",
