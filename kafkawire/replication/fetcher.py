@@ -70,6 +70,8 @@ class ReplicaFetcher:
         self._states: dict[TopicPartition, FetchState] = {}
         self._sent: dict[TopicPartition, Sent] = {}
         self._in_flight = False
+        self._idle_until: float | None = None
+        """When something is due, while nothing changes; so that others' events cost nothing."""
 
     @property
     def is_idle(self) -> bool:
@@ -78,13 +80,19 @@ class ReplicaFetcher:
 
     def add(self, partition: Partition) -> None:
         """Fetch a partition from now on."""
+        self.wake()
         self._states[partition.key] = FetchState(partition)
         self._sent.pop(partition.key, None)
 
     def remove(self, key: TopicPartition) -> None:
         """Stop fetching a partition."""
+        self.wake()
         self._states.pop(key, None)
         self._sent.pop(key, None)
+
+    def wake(self) -> None:
+        """Look at all partitions again: something changed."""
+        self._idle_until = None
 
     # -- requests
 
@@ -92,6 +100,9 @@ class ReplicaFetcher:
         """Return when there is something to send."""
         if self._in_flight:
             return None
+        return self._due(now) if self._idle_until is None else self._idle_until
+
+    def _due(self, now: float) -> float | None:
         due: list[float] = []
         for key, each in self._states.items():
             if each.partition.state is not State.FENCED:
@@ -100,7 +111,7 @@ class ReplicaFetcher:
 
     def request(self, now: float) -> tuple[int, Message] | None:
         """Build the next request with its version, if something is due."""
-        if self._in_flight:
+        if self._in_flight or (self._idle_until is not None and now < self._idle_until):
             return None
         for each in self._states.values():
             if each.partition.state is State.DELAYED and each.delayed_until <= now:
@@ -109,6 +120,8 @@ class ReplicaFetcher:
         self._sent.clear()
         made = self._lookup() or self._fetch(now)
         self._in_flight = made is not None
+        due = None if self._in_flight else self._due(now)
+        self._idle_until = due if due is None or due > now else None
         return made
 
     def _lookup(self) -> tuple[int, Message] | None:
@@ -186,6 +199,7 @@ class ReplicaFetcher:
     def handle(self, body: Message | None, now: float) -> None:
         """Handle the response of the request in flight; None if there is none."""
         self._in_flight = False
+        self.wake()
         if isinstance(body, FetchResponse) and not body.error_code:
             for topic in body.responses:
                 for data in topic.partitions:

@@ -156,6 +156,8 @@ class ReplicaManager:
                 self._fetches.throttled = event.leader_replicas
                 self._quota.quota.rate = event.follower_rate
                 self._quota.partitions = event.follower_partitions
+                for fetcher in self._fetchers.values():
+                    fetcher.wake()
 
     def _request(self, event: RequestReceived, now: float) -> None:
         match event.body:

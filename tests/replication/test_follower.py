@@ -28,6 +28,7 @@ from kafkawire.replication import (
     ResponseReceived,
     ThrottleChanged,
 )
+from kafkawire.replication.fetcher import ReplicaFetcher
 
 from .clients import batch
 from .scene import ID, KEY, Scene
@@ -194,3 +195,24 @@ def test_a_partition_without_leader_waits() -> None:
     assert scene.partition.state is ReplicaState.NO_LEADER
     respond(scene, records=stored(b"a"), high_watermark=1)
     assert scene.log.log_end_offset == 0
+
+
+def test_a_fetcher_that_waits_looks_at_its_partitions_once() -> None:
+    """Not at each event of others, such as a Produce."""
+    scene = follower()
+    respond(scene, error_code=E.NOT_LEADER_OR_FOLLOWER)
+    (fetcher,) = scene.machine._fetchers.values()
+    looked = 0
+
+    def due(now: float) -> float | None:
+        nonlocal looked
+        looked += 1
+        return ReplicaFetcher._due(fetcher, now)
+
+    fetcher._due = due  # type: ignore[method-assign]
+    for _ in range(10):
+        scene.fetch(-1, 0)
+        scene.machine.next_deadline()
+    assert looked == 0
+    scene.advance(1.1)
+    assert len(scene.sent) == 2

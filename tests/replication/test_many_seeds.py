@@ -11,7 +11,7 @@ from .simulating import check
 BLOCK = 10
 
 
-@pytest.mark.parametrize("first", range(0, 60, BLOCK))
+@pytest.mark.parametrize("first", range(0, 100, BLOCK))
 def test_promises_are_kept(first: int) -> None:
     """Each block of seeds is one test, so that workers share them; soaking has further ones."""
     found = seeds(BLOCK)
