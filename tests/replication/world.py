@@ -409,9 +409,11 @@ class World:
         for key, log in node.logs.items():
             end = log.log_end_offset
             kept = self.rng.randint(log.flushed_offset, end) if lossy else end
-            for offset, value in values(log, min(kept, end), end).items():
-                self.checker.lost[node.id, key, offset] = value
+            before = values(log, log.flushed_offset, end)
             log.crash(kept, node.checkpoint.get(key, 0))
+            for offset, value in before.items():
+                if offset >= log.log_end_offset:
+                    self.checker.lost[node.id, key, offset] = value
         if lossy:
             node.was_clean = False
             self.unclean.add(node.id)
