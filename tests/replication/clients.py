@@ -82,7 +82,7 @@ class Cluster(World):
         for consumer in consumers:
             for key in self.keys:
                 end = max(log.log_end_offset for log in self.logs(key).values())
-                if consumer.positions[key] < self.seen[key] or consumer.positions[key] < end - 40:
+                if consumer.positions[key] < end - 40:  # the last fetches may be on their way
                     raise Violation(f"no progress: consumer at {consumer.positions[key]} of {end}")
 
     def logs(self, key: TopicPartition) -> dict[int, MemoryLog]:
