@@ -50,7 +50,7 @@ quick: $(READY)
 # all releases of Kafka, from jars that Maven fetches once, merged and compared with ours
 SOAK ?= 50
 soak: $(READY)
-	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m fuzz $(TESTS)
+	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m "fuzz or simulation" $(TESTS)
 	$(BIN)/python -m tests.sanitizers
 	$(BIN)/python -m tests.real.timeline
 

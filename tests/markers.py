@@ -115,6 +115,8 @@ SLOW: Final = (
     "records/test_round_trip.py",
     "records/test_rows.py::test_damaged_records",
     "records/test_rows.py::test_drawn_records",
+    "replication/test_mutants.py",
+    "replication/test_simulation.py",
     "reference/test_explain.py::test_frames_are_explained_whole",
     "spark/splitting",
     "sql/test_needs.py",
@@ -153,6 +155,7 @@ they start one after the other.
 SIMULATION: Final = (
     "controller/test_simulation_seeds.py",
     "raft/test_simulation_seeds.py",
+    "replication/test_many_seeds.py",
     "storage/test_simulation_seeds.py",
 )
 """Files of tests that run a simulation for hundreds of seeds."""

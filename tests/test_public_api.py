@@ -24,7 +24,6 @@ EXPORTS: Final = (
     "kafkawire.records",
     "kafkawire.log",
     "kafkawire.broker",
-    "kafkawire.controller",
     "kafkawire.client.consumer",
     "kafkawire.client.producer",
     "kafkawire.net.admin",

@@ -1,0 +1,86 @@
+"""Replication: leaders and followers of partitions as machines without I/O.
+
+Law: a record is acknowledged to acks=all when every in-sync replica has it; a leader that is
+elected from these has every acknowledged record.
+
+    ReplicaManager.handle(event, now) -> effects    next_deadline()    advance(now)
+"""
+
+from .config import ReplicationConfig
+from .effects import (
+    CONTROLLER,
+    AppendCompleted,
+    AppendResult,
+    CheckpointHighWatermarks,
+    Effect,
+    IsrChanged,
+    ReplicaChanged,
+    Respond,
+    SendRequest,
+)
+from .events import (
+    AppendRequested,
+    Event,
+    MetadataPublished,
+    Registered,
+    RequestReceived,
+    ResponseReceived,
+    ThrottleChanged,
+)
+from .log.memory_log import MemoryLog
+from .log.replica_log import (
+    AbortedTransaction,
+    AppendRejected,
+    EpochEndOffset,
+    LogAppendInfo,
+    ReplicaLog,
+    TimestampOffset,
+)
+from .metadata import (
+    NO_LEADER,
+    BrokerRegistration,
+    MetadataDelta,
+    PartitionRegistration,
+    TopicPartition,
+)
+from .partition import Partition
+from .replica_manager import ReplicaManager
+from .states import ISR_TRANSITIONS, REPLICA_TRANSITIONS, IsrState, ReplicaState
+
+__all__ = [
+    "CONTROLLER",
+    "ISR_TRANSITIONS",
+    "NO_LEADER",
+    "REPLICA_TRANSITIONS",
+    "AbortedTransaction",
+    "AppendCompleted",
+    "AppendRejected",
+    "AppendRequested",
+    "AppendResult",
+    "BrokerRegistration",
+    "CheckpointHighWatermarks",
+    "Effect",
+    "EpochEndOffset",
+    "Event",
+    "IsrChanged",
+    "IsrState",
+    "LogAppendInfo",
+    "MemoryLog",
+    "MetadataDelta",
+    "MetadataPublished",
+    "Partition",
+    "PartitionRegistration",
+    "Registered",
+    "ReplicaChanged",
+    "ReplicaLog",
+    "ReplicaManager",
+    "ReplicaState",
+    "ReplicationConfig",
+    "RequestReceived",
+    "Respond",
+    "ResponseReceived",
+    "SendRequest",
+    "ThrottleChanged",
+    "TimestampOffset",
+    "TopicPartition",
+]

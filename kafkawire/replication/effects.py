@@ -1,0 +1,76 @@
+"""The effects that a replica manager returns to its caller.
+
+Law: effects are carried out in order.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ..primitives import Message
+from ..protocol import ErrorCode
+from .metadata import TopicPartition
+from .states import IsrState, ReplicaState
+
+CONTROLLER: Final = -1
+"""The destination of AlterPartition: the active controller, whoever that is."""
+
+
+class SendRequest(NamedTuple):
+    """Send a request to a broker, or to the controller; then raise `ResponseReceived`."""
+
+    token: int
+    destination: int
+    version: int
+    body: Message
+
+
+class Respond(NamedTuple):
+    """Respond to a request. body: None for a Produce with acks=0."""
+
+    token: int
+    body: Message | None
+
+
+class AppendResult(NamedTuple):
+    """The result of an append to one partition; the offset is -1 after an error."""
+
+    error: ErrorCode
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    message: str | None = None
+
+
+class AppendCompleted(NamedTuple):
+    """The results of an `AppendRequested`, in the order of its entries."""
+
+    token: int
+    results: tuple[AppendResult, ...]
+
+
+class ReplicaChanged(NamedTuple):
+    """The state of a replica of this broker changed."""
+
+    key: TopicPartition
+    state: ReplicaState
+    leader_epoch: int
+
+
+class IsrChanged(NamedTuple):
+    """The ISR changed, or a change of it was proposed."""
+
+    key: TopicPartition
+    state: IsrState
+    isr: frozenset[int]
+
+
+class CheckpointHighWatermarks(NamedTuple):
+    """Persist high watermarks: what a log has as its own after a restart."""
+
+    offsets: dict[TopicPartition, int]
+
+
+Effect = (
+    SendRequest | Respond | AppendCompleted | ReplicaChanged | IsrChanged | CheckpointHighWatermarks
+)

@@ -1,0 +1,67 @@
+"""The events of a replica manager.
+
+Law: events are values; the time is passed beside them (`handle(event, now)`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..primitives import Message
+from .metadata import MetadataDelta, TopicPartition
+
+
+class Registered(NamedTuple):
+    """The controller registered this broker, as an incarnation of this epoch."""
+
+    broker_epoch: int
+
+
+class MetadataPublished(NamedTuple):
+    """The metadata log has changes."""
+
+    delta: MetadataDelta
+
+
+class RequestReceived(NamedTuple):
+    """Another broker or a client sent a request. token: chosen by the caller, never reused."""
+
+    token: int
+    version: int
+    body: Message
+
+
+class ResponseReceived(NamedTuple):
+    """A `SendRequest` has its response; None if the connection failed or the time was over."""
+
+    token: int
+    body: Message | None
+
+
+class AppendRequested(NamedTuple):
+    """The broker itself appends batches, such as a coordinator's. timeout: in seconds."""
+
+    token: int
+    acks: int
+    timeout: float
+    entries: tuple[tuple[TopicPartition, bytes], ...]
+
+
+class ThrottleChanged(NamedTuple):
+    """The throttled rates, bytes per second, and replicas; None for no limit."""
+
+    leader_rate: float | None = None
+    follower_rate: float | None = None
+    leader_replicas: frozenset[tuple[TopicPartition, int]] = frozenset()
+    """Partitions with the follower that is throttled here, their leader."""
+    follower_partitions: frozenset[TopicPartition] = frozenset()
+
+
+Event = (
+    Registered
+    | MetadataPublished
+    | RequestReceived
+    | ResponseReceived
+    | AppendRequested
+    | ThrottleChanged
+)

@@ -1,0 +1,258 @@
+"""Handles Fetch of followers and consumers, at once or when enough bytes are there.
+
+Law: followers read up to the log end, consumers up to the high watermark or the last stable offset,
+from the leader or, with a rack, from a follower (KIP-392). Epochs are compared before offsets.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ..messages.fetch_request import FetchPartition, FetchRequest
+from ..messages.fetch_response import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from ..protocol import ErrorCode
+from .effects import Respond
+from .fetch_params import MEASURES, FetchParams, bound, params_of
+from .metadata import TopicPartition
+from .partition import Partition
+from .purgatory import Purgatory
+from .replica_selector import preferred_read_replica
+from .replicas import LAST_STABLE, Replicas
+from .throttling import ReplicationQuota
+
+E = ErrorCode
+MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
+
+
+class Target(NamedTuple):
+    """A partition of a Fetch."""
+
+    topic: str
+    topic_id: bytes
+    key: TopicPartition
+    requested: FetchPartition
+
+
+class DelayedFetch(NamedTuple):
+    """A Fetch that waits for bytes."""
+
+    body: FetchRequest
+    params: FetchParams
+    targets: list[Target]
+
+
+class Fetches:
+    """The Fetch requests of a broker."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+        self.config = replicas.broker.config
+        self.quota = ReplicationQuota()
+        self.throttled: frozenset[tuple[TopicPartition, int]] = frozenset()
+        self.purgatory: Purgatory[int] = Purgatory()
+        self._delayed: dict[int, DelayedFetch] = {}
+
+    def handle(self, token: int, version: int, body: FetchRequest, now: float) -> None:
+        """Respond to a Fetch, or delay it."""
+        params = params_of(body, version)
+        targets = [
+            Target(topic.topic, topic.topic_id, self._key(topic.topic, topic.topic_id, each), each)
+            for topic in body.topics
+            for each in topic.partitions
+        ]
+        fetch = DelayedFetch(body, params, targets)
+        response, size, is_urgent = self._read(fetch, now)
+        waits = body.max_wait_ms > 0 and bool(targets) and size < body.min_bytes
+        if not waits or is_urgent:
+            self.replicas.emit(Respond(token, response))
+            return
+        self._delayed[token] = fetch
+        self.purgatory.add(token, now + body.max_wait_ms / 1000)
+        self._recheck(token, now)
+
+    def check(self, partition: Partition, now: float) -> None:
+        """Complete the delayed fetches of a changed partition that have enough now."""
+        for measure in MEASURES:
+            grown = self.replicas.size_read(partition.key, measure)
+            for token in self.purgatory.reached(partition.key, measure, grown):
+                self._recheck(token, now)
+
+    def leadership_changed(self, key: TopicPartition, now: float) -> None:
+        """Complete the delayed fetches of a partition that got another leader or epoch."""
+        for measure in MEASURES:
+            for token in self.purgatory.all_of(key, measure):
+                self._complete(token, now)
+
+    def advance(self, now: float) -> None:
+        """Complete the delayed fetches whose time is over."""
+        for token in self.purgatory.take_expired(now):
+            self._respond(token, now)
+
+    def _recheck(self, token: int, now: float) -> None:
+        """Complete a fetch, or let it wait until one partition has a share of what is missing."""
+        if token not in self.purgatory:
+            return None
+        fetch = self._delayed[token]
+        self.purgatory.unwatch(token)
+        missing = fetch.body.min_bytes
+        for target in fetch.targets:
+            available = self._available(target, fetch.params)
+            if available is None:
+                return self._complete(token, now)
+            missing -= available
+        if missing <= 0:
+            return self._complete(token, now)
+        share = -(-missing // len(fetch.targets))
+        measure = fetch.params.measure
+        for target in fetch.targets:
+            grown = self.replicas.size_read(target.key, measure)
+            self.purgatory.watch(token, target.key, measure, grown + share)
+        return None
+
+    def _available(self, target: Target, params: FetchParams) -> int | None:
+        """Return the bytes for a target; None if it has something else to say."""
+        partition = self.replicas.hosted.get(target.key)
+        requested = target.requested
+        if partition is None or partition.check(requested.current_leader_epoch, params.only_leader):
+            return None
+        end = bound(partition, params.measure)
+        if requested.fetch_offset > partition.log.log_end_offset:
+            return None
+        size = partition.log.size_between(requested.fetch_offset, end)
+        return min(size, max(1, requested.partition_max_bytes))
+
+    def _complete(self, token: int, now: float) -> None:
+        if self.purgatory.remove(token):
+            self._respond(token, now)
+
+    def _respond(self, token: int, now: float) -> None:
+        self.replicas.emit(Respond(token, self._read(self._delayed.pop(token), now)[0]))
+
+    # -- reading
+
+    def _key(self, topic: str, topic_id: bytes, requested: FetchPartition) -> TopicPartition:
+        return self.replicas.key_of(topic, topic_id, requested.partition)
+
+    def _read(self, fetch: DelayedFetch, now: float) -> tuple[FetchResponse, int, bool]:
+        """Return the response, its bytes, and whether it says something that must not wait."""
+        room = min(fetch.body.max_bytes, self.config.fetch_max_bytes)
+        topics: dict[tuple[str, bytes], list[PartitionData]] = {}
+        size, is_urgent = 0, False
+        for target in fetch.targets:
+            data = self._read_target(target, fetch.params, room - size, size == 0, now)
+            size += len(data.records or b"")
+            is_urgent |= self._is_urgent(target, fetch.params, data)
+            topics.setdefault((target.topic, target.topic_id), []).append(data)
+        responses = [
+            FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
+            for (topic, topic_id), partitions in topics.items()
+        ]
+        return FetchResponse(responses=responses), size, is_urgent
+
+    def _is_urgent(self, target: Target, params: FetchParams, data: PartitionData) -> bool:
+        if data.error_code or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0:
+            return True
+        partition = self.replicas.hosted.get(target.key)
+        replica = partition.followers.get(params.replica_id) if partition else None
+        if replica is None or not self.config.rack_aware:
+            return False
+        news = data.high_watermark > replica.last_sent_high_watermark
+        replica.last_sent_high_watermark = data.high_watermark
+        return news
+
+    def _read_target(
+        self, target: Target, params: FetchParams, room: int, first: bool, now: float
+    ) -> PartitionData:
+        """Read one partition, and note what a follower has."""
+        requested = target.requested
+        partition, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
+        data = PartitionData(partition_index=requested.partition, high_watermark=-1, records=b"")
+        if partition is not None:
+            error = partition.check(requested.current_leader_epoch, params.only_leader)
+            if params.is_from_follower and not error:
+                known = params.replica_id in partition.followers
+                error = E.NONE if known else E.UNKNOWN_LEADER_EPOCH
+            if error in MOVED:
+                data.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                )
+        if partition is None or error:
+            data.error_code = error
+            return data
+        self._read_partition(partition, requested, params, data, room, first, now)
+        return data
+
+    def _read_partition(
+        self,
+        partition: Partition,
+        requested: FetchPartition,
+        params: FetchParams,
+        data: PartitionData,
+        room: int,
+        first: bool,
+        now: float,
+    ) -> None:
+        log, offset = partition.log, requested.fetch_offset
+        diverging = self.diverging(partition, requested)
+        if isinstance(diverging, EpochEndOffset) and offset >= log.log_start_offset:
+            data.diverging_epoch = diverging
+        elif diverging is not None or not log.log_start_offset <= offset <= log.log_end_offset:
+            data.error_code = E.OFFSET_OUT_OF_RANGE
+            return
+        elif preferred := preferred_read_replica(partition, params, offset):
+            data.preferred_read_replica = preferred.broker_id
+        elif not self._is_throttled(partition, params, now):
+            limit = min(requested.partition_max_bytes, max(0, room))
+            data.records = log.read(offset, limit, bound(partition, params.measure), first)
+            self._count(partition, params, len(data.records), now)
+        if params.is_from_follower and data.diverging_epoch.epoch < 0:
+            data.error_code = partition.update_follower(
+                params.replica_id, offset, requested.log_start_offset, params.replica_epoch, now
+            )
+            self.replicas.mark(partition.key)
+            if data.error_code:
+                data.records = b""
+                return
+        data.high_watermark, data.log_start_offset = log.high_watermark, log.log_start_offset
+        data.last_stable_offset = log.last_stable_offset
+        if params.measure == LAST_STABLE:
+            data.aborted_transactions = [
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in log.aborted_transactions(offset, log.last_stable_offset)
+            ]
+
+    def diverging(
+        self, partition: Partition, requested: FetchPartition
+    ) -> EpochEndOffset | ErrorCode | None:
+        """Return where the log of a fetcher diverges, None if it does not (KIP-595)."""
+        if requested.last_fetched_epoch < 0:
+            return None
+        end = partition.end_offset_for_epoch(requested.last_fetched_epoch)
+        if end.end_offset < 0 or end.leader_epoch < 0:
+            return E.OFFSET_OUT_OF_RANGE
+        if (
+            end.leader_epoch < requested.last_fetched_epoch
+            or end.end_offset < requested.fetch_offset
+        ):
+            return EpochEndOffset(epoch=end.leader_epoch, end_offset=end.end_offset)
+        return None
+
+    # -- quotas of followers that are not in sync
+
+    def _counts(self, partition: Partition, params: FetchParams) -> bool:
+        return params.is_from_follower and (partition.key, params.replica_id) in self.throttled
+
+    def _is_throttled(self, partition: Partition, params: FetchParams, now: float) -> bool:
+        in_sync = params.replica_id in partition.isr.committed
+        return self._counts(partition, params) and not in_sync and self.quota.is_exceeded(now)
+
+    def _count(self, partition: Partition, params: FetchParams, size: int, now: float) -> None:
+        if self._counts(partition, params):
+            self.quota.record(size, now)

@@ -1,0 +1,115 @@
+"""What replication needs of a partition's log.
+
+Law: offsets only grow, except by `truncate_to`; leader epochs grow with the offsets, so that the
+logs of two replicas agree up to the end of the last epoch that both have (KIP-101).
+
+    log start ─── high watermark ─── last stable offset may be before ─── log end
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ...protocol import ErrorCode
+
+
+class LogAppendInfo(NamedTuple):
+    """What an append did. log_append_time_ms: -1 for CreateTime."""
+
+    first_offset: int
+    last_offset: int
+    log_append_time_ms: int = -1
+
+
+class EpochEndOffset(NamedTuple):
+    """The end offset of a leader epoch; both -1 if unknown."""
+
+    leader_epoch: int = -1
+    end_offset: int = -1
+
+
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction that overlaps a read."""
+
+    producer_id: int
+    first_offset: int
+
+
+class TimestampOffset(NamedTuple):
+    """The first record at or after a timestamp."""
+
+    timestamp: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class AppendRejected(Exception):
+    """A log refuses records: an error code of Produce, and why."""
+
+    error: ErrorCode
+    message: str
+
+
+class ReplicaLog(Protocol):
+    """The log of one replica: `kafkawire.replication.MemoryLog`, or files."""
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset."""
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+
+    @property
+    def high_watermark(self) -> int:
+        """The first offset that is not yet known to be replicated."""
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of an open transaction, at most the high watermark."""
+
+    @property
+    def latest_epoch(self) -> int:
+        """The last leader epoch that has a start offset here; -1 for none."""
+
+    def append_as_leader(self, records: bytes, leader_epoch: int) -> LogAppendInfo:
+        """Validate and append batches with the next offsets. Raises AppendRejected."""
+
+    def append_as_follower(self, records: bytes) -> None:
+        """Append batches as the leader has them; they begin at the log end offset."""
+
+    def read(self, offset: int, max_bytes: int, max_offset: int, at_least_one: bool) -> bytes:
+        """Return whole batches from the one with `offset` on, all before `max_offset`."""
+
+    def size_between(self, start: int, end: int) -> int:
+        """Return the bytes of the batches with offsets from `start` to before `end`."""
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> EpochEndOffset:
+        """Return the end of the largest epoch up to `leader_epoch` (KIP-279)."""
+
+    def assign_epoch_start_offset(self, leader_epoch: int, offset: int) -> None:
+        """Remember where a leader epoch starts."""
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop what is at `offset` and after it, with leader epochs that have no records then.
+
+        An epoch that starts at the log end goes even if no record does: this replica led in it
+        without writing, and the next leader may not know it.
+        """
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the log starts and ends at `offset`."""
+
+    def increment_log_start_offset(self, offset: int) -> None:
+        """Delete records before `offset`, if they are still there."""
+
+    def update_high_watermark(self, offset: int) -> None:
+        """Set the high watermark, between log start and log end."""
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """List the aborted transactions with records between two offsets."""
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """Find the first record at or after a timestamp."""

@@ -1,0 +1,226 @@
+"""Handles ListOffsets, OffsetForLeaderEpoch and DeleteRecords.
+
+Law: a new leader does not say an end offset to consumers before its high watermark reached the
+start of its epoch (KIP-207); records count as deleted when no live replica has them (KIP-107).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..messages.delete_records_request import DeleteRecordsRequest
+from ..messages.delete_records_response import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from ..messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
+from ..messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from ..messages.offset_for_leader_epoch_request import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+)
+from ..messages.offset_for_leader_epoch_response import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from ..protocol import ErrorCode
+from .effects import Respond
+from .fetch_params import READ_COMMITTED, bound
+from .log.replica_log import ReplicaLog
+from .metadata import TopicPartition
+from .partition import Partition
+from .purgatory import Purgatory
+from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replicas
+
+E = ErrorCode
+LATEST: Final = -1
+EARLIEST: Final = -2
+DELETED: Final = "deleted before"
+
+
+class Offsets:
+    """The requests for offsets of a broker."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+
+    def list_offsets(self, token: int, body: ListOffsetsRequest) -> None:
+        """Respond to ListOffsets; a follower sees up to the log end."""
+        stable = LAST_STABLE if body.isolation_level == READ_COMMITTED else HIGH_WATERMARK
+        measure = LOG_END if body.replica_id >= 0 else stable
+        topics = [
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[self._offset(topic.name, each, measure) for each in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+        self.replicas.emit(Respond(token, ListOffsetsResponse(topics=topics)))
+
+    def _offset(
+        self, topic: str, requested: ListOffsetsPartition, measure: str
+    ) -> ListOffsetsPartitionResponse:
+        made = ListOffsetsPartitionResponse(partition_index=requested.partition_index)
+        partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition_index)
+        if partition is not None:
+            error = partition.check(requested.current_leader_epoch, only_leader=True)
+        if partition is None or error:
+            made.error_code = error
+            return made
+        log, end = partition.log, bound(partition, measure)
+        lags = measure != LOG_END and not partition.offsets_are_available
+        if requested.timestamp == LATEST:
+            if lags:
+                made.error_code = E.OFFSET_NOT_AVAILABLE
+                return made
+            made.offset, made.leader_epoch = end, log.latest_epoch
+        elif requested.timestamp == EARLIEST:
+            made.offset = log.log_start_offset
+            made.leader_epoch = self._epoch_at(log, made.offset)
+        elif requested.timestamp < 0:
+            made.error_code = E.UNSUPPORTED_VERSION
+        else:
+            found = log.offset_for_timestamp(requested.timestamp)
+            if found is not None and found.offset < end:
+                made.offset, made.timestamp = found.offset, found.timestamp
+                made.leader_epoch = self._epoch_at(log, made.offset)
+            elif lags:
+                made.error_code = E.OFFSET_NOT_AVAILABLE
+        return made
+
+    def _epoch_at(self, log: ReplicaLog, offset: int) -> int:
+        """Return the leader epoch of an offset: the first whose end is after it."""
+        low, high = -1, log.latest_epoch
+        while low + 1 < high:
+            middle = (low + high) // 2
+            end = log.end_offset_for_epoch(middle)
+            low, high = (low, middle) if end.end_offset > offset else (middle, high)
+        return high
+
+    def for_leader_epoch(self, token: int, body: OffsetForLeaderEpochRequest) -> None:
+        """Respond to OffsetForLeaderEpoch."""
+        topics = [
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[self._end(topic.topic, each) for each in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+        self.replicas.emit(Respond(token, OffsetForLeaderEpochResponse(topics=topics)))
+
+    def _end(self, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
+        partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition)
+        if partition is not None:
+            error = partition.check(requested.current_leader_epoch, only_leader=True)
+        made = EpochEndOffset(partition=requested.partition, error_code=error)
+        if partition is not None and not error:
+            end = partition.end_offset_for_epoch(requested.leader_epoch)
+            made.leader_epoch, made.end_offset = end.leader_epoch, end.end_offset
+        return made
+
+
+@dataclass(slots=True)
+class DelayedDelete:
+    """A DeleteRecords that waits for followers. pending: partition -> the offset asked for."""
+
+    body: DeleteRecordsRequest
+    pending: dict[TopicPartition, int]
+    errors: dict[TopicPartition, ErrorCode]
+
+
+class Deletions:
+    """The DeleteRecords requests of a broker."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+        self.purgatory: Purgatory[int] = Purgatory()
+        self._delayed: dict[int, DelayedDelete] = {}
+
+    def handle(self, token: int, body: DeleteRecordsRequest, now: float) -> None:
+        """Delete records of the leader, and wait until the followers deleted them, too."""
+        delayed = DelayedDelete(body, {}, {})
+        for topic in body.topics:
+            for each in topic.partitions:
+                key = self.replicas.key_of(topic.name, NO_TOPIC_ID, each.partition_index)
+                self._delete(delayed, topic.name, key, each.offset)
+        self._delayed[token] = delayed
+        self.purgatory.add(token, now + body.timeout_ms / 1000)
+        for key, offset in delayed.pending.items():
+            self.purgatory.watch(token, key, DELETED, offset)
+        if not delayed.pending:
+            self._respond(token)
+
+    def _delete(self, delayed: DelayedDelete, topic: str, key: TopicPartition, offset: int) -> None:
+        partition, error = self.replicas.find(topic, NO_TOPIC_ID, key.partition)
+        if partition is not None:
+            error = partition.check(-1, only_leader=True)
+            before = partition.log.high_watermark if offset == LATEST else offset
+            if not error and not 0 <= before <= partition.log.high_watermark:
+                error = E.OFFSET_OUT_OF_RANGE
+            if not error:
+                partition.log.increment_log_start_offset(before)
+                delayed.pending[key] = before
+                self.replicas.mark(key)
+        if error:
+            delayed.errors[key] = error
+
+    def check(self, partition: Partition) -> None:
+        """Complete the deletions that the low watermark of a partition has passed."""
+        if not len(self.purgatory) or not partition.is_leader:
+            return
+        for token in self.purgatory.reached(partition.key, DELETED, partition.low_watermark):
+            self._settle(token, partition.key, E.NONE)
+
+    def leadership_lost(self, key: TopicPartition) -> None:
+        """Complete the deletions of a partition that this broker no longer leads."""
+        for token in self.purgatory.all_of(key, DELETED):
+            self._settle(token, key, E.NOT_LEADER_OR_FOLLOWER)
+
+    def advance(self, now: float) -> None:
+        """Complete the deletions whose time is over."""
+        for token in self.purgatory.take_expired(now):
+            delayed = self._delayed[token]
+            delayed.errors.update(dict.fromkeys(delayed.pending, E.REQUEST_TIMED_OUT))
+            self._respond(token)
+
+    def _settle(self, token: int, key: TopicPartition, error: E) -> None:
+        delayed = self._delayed.get(token)
+        if delayed is None or delayed.pending.pop(key, None) is None:
+            return
+        if error:
+            delayed.errors[key] = error
+        if not delayed.pending:
+            self._respond(token)
+
+    def _respond(self, token: int) -> None:
+        delayed = self._delayed.pop(token)
+        self.purgatory.remove(token)
+        topics = [
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    self._result(
+                        delayed,
+                        self.replicas.key_of(topic.name, NO_TOPIC_ID, each.partition_index),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in delayed.body.topics
+        ]
+        self.replicas.emit(Respond(token, DeleteRecordsResponse(topics=topics)))
+
+    def _result(self, delayed: DelayedDelete, key: TopicPartition) -> DeleteRecordsPartitionResult:
+        error = delayed.errors.get(key, E.NONE)
+        partition = self.replicas.hosted.get(key)
+        low = -1 if error or partition is None else partition.low_watermark
+        return DeleteRecordsPartitionResult(
+            partition_index=key.partition, low_watermark=low, error_code=error
+        )

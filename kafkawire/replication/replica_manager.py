@@ -1,0 +1,254 @@
+"""The replicas of one broker as a machine, as Kafka's ReplicaManager.
+
+Law: events in, effects out; what an event completed is completed before `handle` returns.
+
+    metadata ─▶ leaders, followers ─▶ Fetch ─▶ high watermark ─▶ delayed Produce, Fetch
+                                         └──▶ ISR ─▶ AlterPartition
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..messages.alter_partition_response import AlterPartitionResponse
+from ..messages.delete_records_request import DeleteRecordsRequest
+from ..messages.fetch_request import FetchRequest
+from ..messages.list_offsets_request import ListOffsetsRequest
+from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from ..messages.produce_request import ProduceRequest
+from ..primitives import Message
+from .alter_partition import AlterPartitions
+from .appending import Appends
+from .config import ReplicationConfig
+from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, SendRequest
+from .events import (
+    AppendRequested,
+    Event,
+    MetadataPublished,
+    Registered,
+    RequestReceived,
+    ResponseReceived,
+    ThrottleChanged,
+)
+from .fetcher import FollowerQuota, ReplicaFetcher
+from .fetching import Fetches
+from .log.replica_log import ReplicaLog
+from .metadata import MetadataDelta, PartitionRegistration, TopicPartition
+from .offsets import Deletions, Offsets
+from .partition import Broker, Partition
+from .replicas import Replicas
+from .states import ReplicaState, Trigger
+from .throttling import ReplicationQuota
+
+OpenLog = Callable[[TopicPartition], ReplicaLog]
+
+
+class ReplicaManager:
+    """The replicas of one broker.
+
+    open_log: returns the log of a replica, with its high watermark from the checkpoint.
+    now: when the machine starts.
+    """
+
+    partition_type: type[Partition] = Partition
+
+    def __init__(
+        self, broker_id: int, config: ReplicationConfig, open_log: OpenLog, now: float
+    ) -> None:
+        self.broker = Broker(broker_id, config)
+        self.replicas = Replicas(self.broker)
+        self._open_log = open_log
+        self._fetches = Fetches(self.replicas)
+        self._appends = Appends(self.replicas)
+        self._offsets = Offsets(self.replicas)
+        self._deletions = Deletions(self.replicas)
+        self._alter = AlterPartitions(self.replicas)
+        self._quota = FollowerQuota(ReplicationQuota())
+        self._fetchers: dict[int, ReplicaFetcher] = {}
+        self._followed: dict[TopicPartition, int] = {}
+        self._in_flight: dict[int, int] = {}
+        """Token of a request -> its destination."""
+        self._tokens = 0
+        self._now = now
+        self._shrink_at = now + config.replica_lag_time_max / 2
+        self._checkpoint_at = now + config.high_watermark_checkpoint_interval
+
+    @property
+    def partitions(self) -> dict[TopicPartition, Partition]:
+        """The replicas that are hosted here."""
+        return self.replicas.hosted
+
+    # -- the machine
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Handle an event; return the effects."""
+        self._now = now
+        self._handle(event, now)
+        return self._finish(now)
+
+    def next_deadline(self) -> float:
+        """Return when to call `advance`; there is always a next check of the ISRs."""
+        now = self._now
+        due = [self._fetches.purgatory, self._appends.purgatory, self._deletions.purgatory]
+        times = [self._shrink_at, self._checkpoint_at, self._alter.next_deadline(now)]
+        times += [each.next_deadline() for each in due]
+        times += [each.next_deadline(now) for each in self._fetchers.values()]
+        return min(time for time in times if time is not None)
+
+    def advance(self, now: float) -> list[Effect]:
+        """Do what is due."""
+        self._now = now
+        self._fetches.advance(now)
+        self._appends.advance(now)
+        self._deletions.advance(now)
+        if now >= self._shrink_at:
+            self._shrink_at = now + self.broker.config.replica_lag_time_max / 2
+            for partition in self.partitions.values():
+                partition.maybe_shrink_isr(now)
+                if partition.isr.is_pending:
+                    self.replicas.mark(partition.key)
+        if now >= self._checkpoint_at:
+            self._checkpoint_at = now + self.broker.config.high_watermark_checkpoint_interval
+            offsets = {key: each.log.high_watermark for key, each in self.partitions.items()}
+            self.replicas.emit(CheckpointHighWatermarks(offsets))
+        return self._finish(now)
+
+    def _finish(self, now: float) -> list[Effect]:
+        """Complete what changed, and send what is due."""
+        while (partition := self.replicas.take_changed()) is not None:
+            self._appends.check(partition)
+            self._fetches.check(partition, now)
+            self._deletions.check(partition)
+            self._alter.submit(partition)
+        proposals = self._alter.request(now)
+        if proposals is not None:
+            version = self.broker.config.alter_partition_version
+            self._send(CONTROLLER, version, proposals)
+        for leader, fetcher in list(self._fetchers.items()):
+            request = fetcher.request(now)
+            if request is not None:
+                self._send(leader, *request)
+            elif fetcher.is_idle:
+                del self._fetchers[leader]
+        return self.replicas.take_effects()
+
+    def _send(self, destination: int, version: int, body: Message) -> None:
+        self._tokens += 1
+        self._in_flight[self._tokens] = destination
+        self.replicas.emit(SendRequest(self._tokens, destination, version, body))
+
+    # -- events
+
+    def _handle(self, event: Event, now: float) -> None:
+        match event:
+            case Registered():
+                self.broker.epoch = event.broker_epoch
+            case MetadataPublished():
+                self._apply_delta(event.delta, now)
+            case RequestReceived():
+                self._request(event, now)
+            case ResponseReceived():
+                self._response(event, now)
+            case AppendRequested():
+                self._appends.append(event, now)
+            case ThrottleChanged():
+                self._fetches.quota.rate = event.leader_rate
+                self._fetches.throttled = event.leader_replicas
+                self._quota.quota.rate = event.follower_rate
+                self._quota.partitions = event.follower_partitions
+                for fetcher in self._fetchers.values():
+                    fetcher.wake()
+
+    def _request(self, event: RequestReceived, now: float) -> None:
+        match event.body:
+            case FetchRequest() as body:
+                self._fetches.handle(event.token, event.version, body, now)
+            case ProduceRequest() as body:
+                self._appends.produce(event.token, body, now)
+            case ListOffsetsRequest() as body:
+                self._offsets.list_offsets(event.token, body)
+            case OffsetForLeaderEpochRequest() as body:
+                self._offsets.for_leader_epoch(event.token, body)
+            case DeleteRecordsRequest() as body:
+                self._deletions.handle(event.token, body, now)
+            case other:
+                raise TypeError(f"not a request of replication: {type(other).__name__}")
+
+    def _response(self, event: ResponseReceived, now: float) -> None:
+        destination = self._in_flight.pop(event.token, None)
+        if destination == CONTROLLER:
+            body = event.body if isinstance(event.body, AlterPartitionResponse) else None
+            self._alter.handle(body, now)
+        elif destination in self._fetchers:
+            self._fetchers[destination].handle(event.body, now)
+
+    # -- metadata
+
+    def _apply_delta(self, delta: MetadataDelta, now: float) -> None:
+        self.broker.brokers.update({each.broker_id: each for each in delta.brokers})
+        self.broker.min_insync_replicas.update(delta.min_insync_replicas)
+        for key in delta.deleted:
+            self._stop(key, now)
+            self.replicas.unregister(key)
+        for registration in delta.partitions:
+            self.replicas.register(registration)
+            if self.broker.broker_id in registration.replicas:
+                self._apply(registration, now)
+            else:
+                self._stop(registration.key, now)
+        self._mark_affected(delta)
+
+    def _mark_affected(self, delta: MetadataDelta) -> None:
+        """Mark the partitions whose leader may do more now: brokers and configurations changed."""
+        if not delta.brokers and not delta.min_insync_replicas:
+            return
+        for partition in self.partitions.values():
+            if partition.is_leader:
+                partition.maybe_increment_high_watermark(self._now)
+                self.replicas.mark(partition.key)
+
+    def _apply(self, registration: PartitionRegistration, now: float) -> None:
+        """Become leader or follower of a partition."""
+        key = registration.key
+        partition = self.partitions.get(key)
+        if partition is None:
+            log = self._open_log(key)
+            partition = self.partition_type(key, registration.topic, log, self.broker)
+            self.replicas.host(partition)
+        was_leader = partition.is_leader
+        is_new_epoch = partition.apply(registration, now)
+        self.replicas.mark(key)
+        if was_leader and not partition.is_leader:
+            self._leadership_lost(key)
+        if not is_new_epoch:
+            return
+        self._fetches.leadership_changed(key, now)
+        self._unfollow(key)
+        if partition.state is ReplicaState.FETCHING:
+            self._followed[key] = partition.leader
+            self._fetcher(partition.leader).add(partition)
+
+    def _fetcher(self, leader: int) -> ReplicaFetcher:
+        if leader not in self._fetchers:
+            self._fetchers[leader] = ReplicaFetcher(leader, self.replicas, self._quota)
+        return self._fetchers[leader]
+
+    def _unfollow(self, key: TopicPartition) -> None:
+        leader = self._followed.pop(key, None)
+        if leader is not None and leader in self._fetchers:
+            self._fetchers[leader].remove(key)
+
+    def _leadership_lost(self, key: TopicPartition) -> None:
+        self._appends.leadership_lost(key)
+        self._deletions.leadership_lost(key)
+
+    def _stop(self, key: TopicPartition, now: float) -> None:
+        """Stop a replica that is no longer assigned to this broker; its log stays."""
+        partition = self.partitions.get(key)
+        if partition is None:
+            return
+        self._unfollow(key)
+        self.replicas.remove(key)
+        partition.change(Trigger.REMOVED)
+        self._leadership_lost(key)
+        self._fetches.leadership_changed(key, now)

@@ -1,0 +1,167 @@
+"""The replicas of one broker, by topic id and by topic name, and which of them changed.
+
+Law: whoever changes a partition marks it; the replica manager then completes what waited for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from ..protocol import ErrorCode
+from .effects import Effect, IsrChanged, ReplicaChanged
+from .isr import Isr, committed_isr
+from .log.replica_log import ReplicaLog
+from .metadata import PartitionRegistration, TopicPartition
+from .partition import Broker, Partition
+from .states import ReplicaState
+
+E = ErrorCode
+NO_TOPIC_ID: Final = bytes(16)
+LOG_END: Final = "log end"
+HIGH_WATERMARK: Final = "high watermark"
+LAST_STABLE: Final = "last stable offset"
+
+
+class Lookup(NamedTuple):
+    """A partition, or the error of not having it."""
+
+    partition: Partition | None
+    error: ErrorCode
+
+
+@dataclass(slots=True)
+class Growth:
+    """How far a replica was read up to, by measure, and how many bytes that was in all.
+
+    The bytes only grow, also where the log is truncated or its start is deleted.
+    """
+
+    offsets: dict[str, int]
+    sizes: dict[str, int]
+
+    def update(self, log: ReplicaLog) -> None:
+        """Count the bytes that were added since the last time."""
+        for measure, offset in bounds(log).items():
+            last = self.offsets[measure]
+            if offset > last:
+                self.sizes[measure] += log.size_between(last, offset)
+            self.offsets[measure] = offset
+
+
+def bounds(log: ReplicaLog) -> dict[str, int]:
+    """Return up to where followers and consumers read a log."""
+    return {
+        LOG_END: log.log_end_offset,
+        HIGH_WATERMARK: log.high_watermark,
+        LAST_STABLE: log.last_stable_offset,
+    }
+
+
+class Replicas:
+    """The replicas of a broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.hosted: dict[TopicPartition, Partition] = {}
+        self.effects: list[Effect] = []
+        self._registered: dict[TopicPartition, str] = {}
+        self._ids: dict[str, bytes] = {}
+        self._names: dict[bytes, str] = {}
+        self._counts: Counter[bytes] = Counter()
+        self._changed: dict[TopicPartition, None] = {}
+        self._growth: dict[TopicPartition, Growth] = {}
+        self._reported: dict[TopicPartition, tuple[ReplicaState, int, Isr]] = {}
+
+    def emit(self, effect: Effect) -> None:
+        """Add an effect."""
+        self.effects.append(effect)
+
+    def take_effects(self) -> list[Effect]:
+        """Return the effects, and forget them."""
+        taken, self.effects = self.effects, []
+        return taken
+
+    # -- which there are
+
+    def register(self, registration: PartitionRegistration) -> None:
+        """Remember a partition of the cluster, hosted here or not."""
+        if registration.key not in self._registered:
+            self._counts[registration.key.topic_id] += 1
+        self._registered[registration.key] = registration.topic
+        self._ids[registration.topic] = registration.key.topic_id
+        self._names[registration.key.topic_id] = registration.topic
+
+    def host(self, partition: Partition) -> None:
+        """Add a replica."""
+        self.hosted[partition.key] = partition
+        measures = bounds(partition.log)
+        self._growth[partition.key] = Growth(measures, dict.fromkeys(measures, 0))
+
+    def remove(self, key: TopicPartition) -> None:
+        """Forget a replica."""
+        self.hosted.pop(key, None)
+        self._growth.pop(key, None)
+        self._reported.pop(key, None)
+
+    def unregister(self, key: TopicPartition) -> None:
+        """Forget a partition of the cluster."""
+        topic = self._registered.pop(key, None)
+        if topic is None:
+            return
+        self._counts[key.topic_id] -= 1
+        if not self._counts[key.topic_id]:
+            del self._counts[key.topic_id], self._names[key.topic_id]
+            if self._ids.get(topic) == key.topic_id:
+                del self._ids[topic]
+
+    def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicPartition:
+        """Return the key of a partition by id, or by name if there is no id."""
+        found = topic_id if topic_id != NO_TOPIC_ID else self._ids.get(topic, NO_TOPIC_ID)
+        return TopicPartition(found, index)
+
+    def find(self, topic: str, topic_id: bytes, index: int) -> Lookup:
+        """Find a partition of a request."""
+        key = self.key_of(topic, topic_id, index)
+        partition = self.hosted.get(key)
+        if partition is not None:
+            return Lookup(partition, E.NONE)
+        if key in self._registered:
+            return Lookup(None, E.NOT_LEADER_OR_FOLLOWER)
+        unknown_id = topic_id != NO_TOPIC_ID and topic_id not in self._names
+        return Lookup(None, E.UNKNOWN_TOPIC_ID if unknown_id else E.UNKNOWN_TOPIC_OR_PARTITION)
+
+    # -- which changed
+
+    def mark(self, key: TopicPartition) -> None:
+        """Mark a partition as changed."""
+        self._changed[key] = None
+
+    def take_changed(self) -> Partition | None:
+        """Remove and return a changed partition; report its new state."""
+        while self._changed:
+            key = next(iter(self._changed))
+            del self._changed[key]
+            partition = self.hosted.get(key)
+            if partition is not None:
+                self._growth[key].update(partition.log)
+                self._report(partition)
+                return partition
+        return None
+
+    def size_read(self, key: TopicPartition, measure: str) -> int:
+        """Return how many bytes a measure of a partition has grown by."""
+        growth = self._growth[key]
+        growth.update(self.hosted[key].log)
+        return growth.sizes[measure]
+
+    def _report(self, partition: Partition) -> None:
+        key, isr = partition.key, partition.isr
+        now = partition.state, partition.leader_epoch, isr
+        before = self._reported.get(key, (ReplicaState.STOPPED, -1, committed_isr(frozenset())))
+        self._reported[key] = now
+        if now[:2] != before[:2]:
+            self.emit(ReplicaChanged(key, partition.state, partition.leader_epoch))
+        if isr != before[2] and partition.is_leader:
+            self.emit(IsrChanged(key, isr.state, isr.proposed if isr.is_pending else isr.committed))
