@@ -144,9 +144,11 @@ BUILDS: Final = (
     "packaging/test_explained.py",
     "packaging/test_typing.py",
     "packaging/test_users_builds.py",
+    "real/test_raft.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",
     "spark/watching/test_killed.py",
+    "storage/test_reads_kafka.py",
     "test_benchmarks.py::test_two_commits_are_built_and_measured_in_turns",
 )
 """Files and functions of tests that take ten seconds or more for a build, or for processes that

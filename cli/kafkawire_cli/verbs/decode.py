@@ -153,7 +153,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         if shape or api or records or strict:
             raise typer.BadParameter(
                 "not allowed with --format, --api, --records or --strict",
-                param_hint="--table",
+                param_hint="--table" if table else "--bodies" if bodies is not None else "--output",
             )
         if jobs > 1:
             raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
