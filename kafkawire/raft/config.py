@@ -44,7 +44,7 @@ DEFAULT_TIMEOUTS: Final = Timeouts()
 
 
 class RaftConfig(NamedTuple):
-    """What a replica is told at its start.
+    """The settings of a replica at its start.
 
     node_id: -1 for an observer without an id.
     voters: `controller.quorum.voters`; unused once the log or a snapshot has a VotersRecord.

@@ -1,7 +1,7 @@
 """Follows a leader: fetches its log, truncates what diverges, fetches its snapshots.
 
-Law: records are flushed before the next Fetch, which tells the leader of them. What is committed is
-never truncated.
+Law: records are flushed before the next Fetch, which reports them to the leader. What is
+committed is never truncated.
 """
 
 from __future__ import annotations

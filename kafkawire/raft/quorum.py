@@ -286,7 +286,7 @@ class Quorum:
         self._begin_following(now)
 
     def resign(self, now: float) -> None:
-        """Stop leading this epoch, and tell the others."""
+        """Stop leading this epoch, and notify the others."""
         leadership = self.leadership
         assert leadership is not None
         progress = leadership.progress

@@ -53,7 +53,7 @@ class FetchState:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was asked for a partition."""
+    """What was requested for a partition."""
 
     offset: int
     leader_epoch: int

@@ -128,7 +128,7 @@ class Offsets:
 
 @dataclass(slots=True)
 class DelayedDelete:
-    """A DeleteRecords that waits for followers. pending: partition -> the offset asked for."""
+    """A DeleteRecords that waits for followers. pending: partition -> the requested offset."""
 
     body: DeleteRecordsRequest
     pending: dict[TopicPartition, int]

@@ -1,4 +1,4 @@
-"""A real Kafka's controller and ours, told the same: they write the same records.
+"""A real Kafka's controller and ours get the same requests and write the same records.
 
 Law: ids, epochs, offsets and directories are each one's own; all else of topics, partitions,
 configs and quotas is equal, record by record.

@@ -50,7 +50,7 @@ def lead(harness: Harness) -> None:
 
 
 def trigger(harness: Harness, what: Trigger) -> BrokerState:
-    """Let something happen; return the state that the broker is told, or has."""
+    """Let something happen; return the state that the broker is informed of, or has."""
     if what is T.REGISTERS:
         harness.now += 20.0  # its session is over, its fencing not yet decided
         harness.register(ID, incarnation=2)
@@ -60,17 +60,17 @@ def trigger(harness: Harness, what: Trigger) -> BrokerState:
         harness.advance(20.0)
     elif what is T.LEADERS_MOVED:
         harness.heartbeat(2)
-        return told(harness.heartbeat(ID, want_shut_down=True), harness)
+        return reported(harness.heartbeat(ID, want_shut_down=True), harness)
     else:
         if what is T.WANTS_SHUTDOWN_LEADING:
             lead(harness)
         shut = what in (T.WANTS_SHUTDOWN, T.WANTS_SHUTDOWN_LEADING)
         fence = what is T.WANTS_FENCE
-        return told(harness.heartbeat(ID, want_shut_down=shut, want_fence=fence), harness)
+        return reported(harness.heartbeat(ID, want_shut_down=shut, want_fence=fence), harness)
     return state(harness)
 
 
-def told(response: BrokerHeartbeatResponse, harness: Harness) -> BrokerState:
+def reported(response: BrokerHeartbeatResponse, harness: Harness) -> BrokerState:
     assert response.error_code == 0
     assert response.is_fenced == (state(harness) is S.FENCED)
     return S.SHUTDOWN_NOW if response.should_shut_down else state(harness)

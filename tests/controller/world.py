@@ -166,7 +166,7 @@ class World:
                 stop += 1
             records = [each for each in self.log[start:stop] if each is not None]
             self.fed[node] = stop
-            self.tell(node, Committed(start, records))
+            self.send(node, Committed(start, records))
             start = stop
         self.fed[node] = max(self.fed[node], end)
 
@@ -187,7 +187,7 @@ class World:
         self.epoch += 1
         self.leader = None
         if node in self.led:
-            self.tell(node, Resigned(self.led.pop(node)))
+            self.send(node, Resigned(self.led.pop(node)))
         self.committed = len(self.log)
         self.feed(node, self.committed)
         self.log.append(None)
@@ -196,12 +196,12 @@ class World:
         self.led[node] = self.epoch
         self.fed[node] = self.committed
         self.trace.append(f"elect {node} epoch {self.epoch} at {len(self.log)}")
-        self.tell(node, BecameLeader(self.epoch, len(self.log)))
+        self.send(node, BecameLeader(self.epoch, len(self.log)))
 
     def learn(self, node: int) -> None:
         """Let a former leader know that it is."""
         if node != self.leader and node in self.led:
-            self.tell(node, Resigned(self.led.pop(node)))
+            self.send(node, Resigned(self.led.pop(node)))
         if node != self.leader:
             self.feed(node, self.committed)
 
@@ -214,12 +214,12 @@ class World:
         self.controllers[node] = QuorumController(self.config, Random(node), self.new_uuid)
         records = [each.message for each in snapshot(image)]
         self.fed[node] = image.offset + 1
-        self.tell(node, SnapshotLoaded(image.offset, records))
+        self.send(node, SnapshotLoaded(image.offset, records))
         self.sent = {key: each for key, each in self.sent.items() if each.controller != node}
 
     # -- machine
 
-    def tell(self, node: int, event: Event) -> None:
+    def send(self, node: int, event: Event) -> None:
         self.carry_out(node, self.controllers[node].handle(event, self.now))
 
     def advance(self, seconds: float) -> None:
@@ -261,12 +261,12 @@ class World:
         self.requests += 1
         sent = Sent(body, node, self.epoch, sender)
         self.sent[self.requests] = sent
-        self.tell(node, RequestReceived(self.requests, body, version))
+        self.send(node, RequestReceived(self.requests, body, version))
 
     def request_to(self, node: int, body: Message, version: int) -> None:
         self.requests += 1
         self.sent[self.requests] = Sent(body, node, self.led.get(node, -1))
-        self.tell(node, RequestReceived(self.requests, body, version))
+        self.send(node, RequestReceived(self.requests, body, version))
 
     def _respond(self, sent: Sent, response: Any) -> None:
         self.trace.append(f"respond {response!r}")

@@ -125,7 +125,7 @@ class Person:
         return [each for each in self.effects if isinstance(each, kind)]
 
     def grant(self, *ids: int) -> None:
-        """Grant the vote or pre-vote that the replica has asked these nodes for."""
+        """Grant the vote or pre-vote that the replica requested of these nodes."""
         for id in ids:
             send, request = next(
                 each for each in reversed(self.sent(VoteRequest)) if each[0].node.id == id

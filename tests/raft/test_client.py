@@ -350,8 +350,8 @@ def test_a_snapshot_is_served_in_parts() -> None:
     end = person.log.end
     data = person.client.snapshot(end, [[b"state"]], person.now)
     person.handle(SnapshotTaken(end, data))
-    told = only(person.request(fetch(person, 3, 0, 0), 17)).snapshot_id
-    assert OffsetAndEpoch(told.end_offset, told.epoch) == end
+    found = only(person.request(fetch(person, 3, 0, 0), 17)).snapshot_id
+    assert OffsetAndEpoch(found.end_offset, found.epoch) == end
     parts = b""
     while len(parts) < len(data):
         part = only(person.request(snapshot_request(end, len(parts)), 1))

@@ -29,12 +29,12 @@ def test_a_crash_loses_what_was_not_flushed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "end"),
+    ("requested", "end"),
     [(0, (0, 4)), (1, (0, 4)), (2, (2, 6)), (3, (3, 8)), (4, (-1, -1)), (-1, (-1, -1))],
 )  # fmt: skip
-def test_ends_of_epochs(asked: int, end: tuple[int, int]) -> None:
+def test_ends_of_epochs(requested: int, end: tuple[int, int]) -> None:
     """KIP-279: of the largest epoch up to the requested one."""
-    assert log_of(0, 0, 2, 3).end_offset_for_epoch(asked) == EpochEndOffset(*end)
+    assert log_of(0, 0, 2, 3).end_offset_for_epoch(requested) == EpochEndOffset(*end)
 
 
 def test_epochs_before_the_first() -> None:
