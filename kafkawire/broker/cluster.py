@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ..configs import broker_configs
 from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, Bounds
 from .broker import Broker
-from .configs import Settings, broker_configs
+from .configs import Settings
 from .context import Context, Endpoint
 from .controller.controller import Controller
 from .controller.leadership import broker_started, broker_stopped, leader_moved

@@ -16,6 +16,19 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..primitives import Structure
 
+SIZES: Final = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "float64": 8,
+    "uuid": 16,
+}
+"""The size of each primitive type without a length of its own."""
+
 T = TypeVar("T")
 
 

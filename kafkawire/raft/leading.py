@@ -136,20 +136,20 @@ def is_removed(quorum: Quorum) -> bool:
 
 
 def check_quorum_deadline(quorum: Quorum) -> float:
-    """Return until when the leader has heard enough voters."""
+    """Return when the leader resigns unless a majority of voters fetches before."""
     leadership = quorum.leadership
     assert leadership is not None
     needed = quorum.voters.majority - (1 if quorum.is_voter else 0)
     if needed <= 0:
         return NEVER
-    heard = []
+    fetched = []
     for voter in quorum.voters:
         if voter.key.id != quorum.node_id:
             progress = leadership.find(voter.key)
             last = -1.0 if progress is None else progress.last_fetch
-            heard.append(max(last, leadership.since))
-    heard.sort(reverse=True)
-    return heard[needed - 1] + quorum.timeouts.check_quorum_timeout
+            fetched.append(max(last, leadership.since))
+    fetched.sort(reverse=True)
+    return fetched[needed - 1] + quorum.timeouts.check_quorum_timeout
 
 
 # -- Fetch

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker.configs import BROKER_CONFIGS, ConfigType, Update, broker_configs
 from kafkawire.broker.releases import FEATURES, table
+from kafkawire.configs import BROKER_CONFIGS, ConfigType, Update, broker_configs
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse

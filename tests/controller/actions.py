@@ -145,7 +145,7 @@ class Clients:
             self._heartbeat(broker, rng)
 
     def stale_heartbeat(self, rng: Random) -> None:
-        """Send the heartbeat of an incarnation that is no more."""
+        """Send the heartbeat of an incarnation that has ended."""
         newest = self.world.newest
         broker = self.world.brokers[rng.choice(BROKERS)]
         if newest is None or broker.broker_id not in newest.brokers:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ...configs.topic_names import topic_name_error
-from ...protocol import ErrorCode
-from ..configs import (
+from ...configs import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigKey,
@@ -19,6 +17,8 @@ from ..configs import (
     config_error,
     source_of,
 )
+from ...configs.topic_names import topic_name_error
+from ...protocol import ErrorCode
 from .controller import Controller
 
 E = ErrorCode

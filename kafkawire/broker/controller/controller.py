@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...configs import ResourceType, source_of
 from ...configs.topic_names import topic_name_error
 from ...messages.config_record import ConfigRecord
 from ...messages.partition_change_record import PartitionChangeRecord
@@ -19,7 +20,6 @@ from ...messages.topic_record import TopicRecord
 from ...primitives import Message
 from ...protocol.log_records import encode_log_message
 from ...records import BatchBuilder
-from ..configs import ResourceType, source_of
 from ..context import Context
 from ..effects import Persist
 from ..groups.coordinators import Coordinators

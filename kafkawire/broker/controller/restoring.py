@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from ...configs import ResourceType, source_of
 from ...messages.config_record import ConfigRecord
 from ...messages.partition_change_record import PartitionChangeRecord
 from ...messages.partition_record import PartitionRecord
@@ -24,7 +25,6 @@ from ...primitives import Message
 from ...protocol.log_records import decode_log_record
 from ...protocol.log_types import InternalLog
 from ...records import Batch
-from ..configs import ResourceType, source_of
 from ..effects import Persist, Persisted, Trim
 from ..log.partition_log import Stored
 from ..topics import NO_LEADER, Partition, Topic

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...configs import ConfigKey
 from ...messages.alter_configs_request import AlterableConfig, AlterConfigsRequest
 from ...messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..configs import ConfigKey
 from ..controller.altering import Change, Problem, Values, alter, checked, duplicates
 from ..network.connection import Connection
 from ..request import Request

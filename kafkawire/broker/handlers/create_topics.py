@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from ...configs import TOPIC_CONFIGS, config_error
 from ...configs.topic_names import topic_name_error
 from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from ...messages.create_topics_response import (
@@ -25,7 +26,6 @@ from ...messages.create_topics_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..configs import TOPIC_CONFIGS, config_error
 from ..configs.descriptions import described
 from ..network.connection import Connection
 from ..request import Request, Work

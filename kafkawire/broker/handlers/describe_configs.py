@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType
 from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
@@ -21,7 +22,6 @@ from ...messages.describe_configs_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..configs import TOPIC_CONFIGS, ConfigSource, ResourceType
 from ..configs.descriptions import (
     Described,
     broker_described,

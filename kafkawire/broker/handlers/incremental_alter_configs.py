@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...configs import ConfigKey, ConfigType
 from ...messages.incremental_alter_configs_request import (
     AlterableConfig,
     IncrementalAlterConfigsRequest,
@@ -18,7 +19,6 @@ from ...messages.incremental_alter_configs_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..configs import ConfigKey, ConfigType
 from ..controller.altering import Change, Problem, Values, alter, checked, duplicates
 from ..network.connection import Connection
 from ..request import Request

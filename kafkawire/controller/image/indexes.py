@@ -78,7 +78,7 @@ class PartitionIndexes:
         old: PartitionRegistration | None,
         new: PartitionRegistration | None,
     ) -> None:
-        """Take in a change of a partition; None for one that was not, or is no more."""
+        """Take in a change of a partition; None for one that did not exist, or was removed."""
         self.replicas.update(at, old.replicas if old else (), new.replicas if new else ())
         self.isr.update(at, old.isr if old else (), new.isr if new else ())
         self.elr.update(at, old.elr if old else (), new.elr if new else ())

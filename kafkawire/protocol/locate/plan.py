@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from ...primitives.structure import Structure
-from ..fields import Field, all_fields
+from ..fields import SIZES, Field, all_fields
 from .walk import (
     Plan,
     Read,
@@ -20,20 +20,6 @@ from .walk import (
     read_struct,
     read_text,
 )
-
-SIZES: Final = {
-    "bool": 1,
-    "int8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "float64": 8,
-    "uuid": 16,
-}
-"""The size of each primitive type without a length of its own."""
-
 
 _made: Final[dict[tuple[type[Structure], int], Plan]] = {}
 

@@ -1,8 +1,8 @@
 """A log directory: a disk that is offline after its first error.
 
 Law: an operation that fails (a full disk, an I/O error) takes the directory offline; it and all
-later ones raise KafkaStorageError, so no caller can go on with half of a change. That a file does
-not exist is no failure.
+later ones raise KafkaStorageError, so no caller can go on with half of a change. A file
+that does not exist is not a failure.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafkawire.broker.configs import broker_configs
+from kafkawire.configs import broker_configs
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse

@@ -16,7 +16,7 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from ....primitives import Structure
-from ....protocol.fields import Field, fields_at
+from ....protocol.fields import SIZES, Field, fields_at
 from ...exchanges.topic_ids import topic_name_fields
 from .entities import SPECIAL, Entities, recorder_of
 from .partition_fields import REQUESTS, RESPONSES, PartitionPath
@@ -34,18 +34,6 @@ TEXTS: Final = 8
 BLOBS: Final = 9
 STRUCTS: Final = 10
 INT32_ITEMS: Final = 11
-
-SIZES: Final = {
-    "int8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "bool": 1,
-    "uuid": 16,
-    "float64": 8,
-}
 
 NO_ROLE: Final = 0
 TOPIC: Final = 1

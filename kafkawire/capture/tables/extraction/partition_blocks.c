@@ -23,7 +23,7 @@
 #define SMALLEST_BATCH 14
 #define BATCH_HEADER 61
 #define NO_SESSION 2 /* of `in_session`: null */
-#define HEADERS 3    /* fields of a Fetch that are no partition's */
+#define HEADERS 3    /* fields of a Fetch outside its partitions */
 
 typedef const uint8_t *Bytes;
 

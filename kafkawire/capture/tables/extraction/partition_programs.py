@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ....messages.fetch_request import FetchPartition
 from ....primitives import Structure
-from ....protocol.fields import Field, all_fields, fields_at
+from ....protocol.fields import SIZES, Field, all_fields, fields_at
 from .partition_blocks import COLUMNS, Program
 from .partition_fields import (
     GROUP_ID,
@@ -57,17 +57,6 @@ SESSION: Final = {
 FORGOTTEN: Final = "FetchRequest", "forgotten_topics_data"
 """A Fetch that removes partitions from its session is decoded."""
 
-SIZES: Final = {
-    "int8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "bool": 1,
-    "uuid": 16,
-    "float64": 8,
-}
 INTEGERS: Final = frozenset({"int8", "int16", "int32", "int64"})
 ITEM_KINDS: Final = {"string": STRINGS, "bytes": BLOBS, "records": BLOBS}
 VALUE_KINDS: Final = {"string": STRING, "bytes": BYTES, "records": BYTES}
@@ -199,7 +188,7 @@ def _step(field: Field, message: _Message, path: PartitionPath | None, depth: in
 
 
 def _value(field: Field, message: _Message, path: PartitionPath, depth: int, null: bool) -> Step:
-    """Make the step of a field on the path that is no array."""
+    """Make the step of a field on the path that is not an array."""
     name = field.attribute
     if depth < len(path.attributes):
         is_group = name == GROUP_ID.name
