@@ -66,8 +66,7 @@ class Cluster:
 
     epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: returns 16 unique bytes. draw: returns a
     random number in [0, 1), for faults. passwords: user -> password, where `settings` enables SASL.
-    load_seconds: how long a new coordinator loads its groups (COORDINATOR_LOAD_IN_PROGRESS).
-    bounds: the limits for which `settings` has no key.
+    load_seconds: how long a new coordinator loads. bounds: limits that no key of `settings` has.
     """
 
     def __init__(  # noqa: PLR0913 - options of one constructor, all but one by keyword
