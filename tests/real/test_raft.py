@@ -42,6 +42,7 @@ from .wire import HOST, Wire
 pytestmark = pytest.mark.xdist_group("raft")
 
 SECONDS: Final = 60.0
+REGISTERED: Final = RegisterBrokerRecord.__name__
 LOG: Final = "__cluster_metadata-0/00000000000000000000.log"
 SNAPSHOTS: Final = "metadata.log.max.snapshot.interval.ms=1500\n"
 SLOW: Final = Timeouts(election_timeout=2.0, fetch_timeout=4.0)
@@ -113,30 +114,38 @@ async def observed(controller: Broker, replica: RaftNode) -> None:
     await until(lambda: replica.client.high_watermark > 20 and bool(stored(replica)), "records")
     assert replica.client.is_observer
     assert [key.id for key in replica.client.voters.keys] == [NODE_ID]
-    loaded = [each for each in replica.effects if isinstance(each, LoadSnapshot)]
-    data = stored(replica)
-    if loaded:
-        snapshot = replica.log.snapshot(loaded[-1].snapshot_id)
-        assert snapshot is not None
-        id: OffsetAndEpoch = loaded[-1].snapshot_id
-        file = controller.data / f"__cluster_metadata-0/{id.offset:020}-{id.epoch:010}.checkpoint"
-        assert snapshot == file.read_bytes()
-        decoded(snapshot)
-    file = controller.data / LOG
-    assert data in file.read_bytes()
-    decoded(data)
+    # the broker may register after the first snapshot: then it is in the log behind it
+    await until(lambda: REGISTERED in names(fetched(replica)), "the broker's registration")
+    directory = controller.data / "__cluster_metadata-0"
+    for id in snapshot_ids(replica):
+        file = directory / f"{id.offset:020}-{id.epoch:010}.checkpoint"
+        assert replica.log.snapshot(id) == file.read_bytes()
+    assert stored(replica) in (controller.data / LOG).read_bytes()
 
 
-def decoded(data: bytes) -> None:
-    names = set()
+def snapshot_ids(replica: RaftNode) -> list[OffsetAndEpoch]:
+    """The snapshots that a replica fetched and still has."""
+    loaded = [each.snapshot_id for each in replica.effects if isinstance(each, LoadSnapshot)]
+    return [id for id in loaded if replica.log.snapshot(id) is not None]
+
+
+def fetched(replica: RaftNode) -> bytes:
+    """All that a replica has fetched: snapshots, then its log."""
+    snapshots = [replica.log.snapshot(id) or b"" for id in snapshot_ids(replica)]
+    return b"".join(snapshots) + stored(replica)
+
+
+def names(data: bytes) -> set[str]:
+    """The names of the records of a metadata log or snapshot, each of which can be decoded."""
+    found = set()
     for batch in RecordBatches(data):
         for record in batch:
             if not batch.control:
-                found = decode_log_record(InternalLog.METADATA, record.key, record.value).value
-                assert found is not None
-                assert found.message is not None, found
-                names.add(found.name)
-    assert RegisterBrokerRecord.__name__ in names or "NoOpRecord" in names
+                row = decode_log_record(InternalLog.METADATA, record.key, record.value).value
+                assert row is not None
+                assert row.message is not None, row
+                found.add(row.name)
+    return found
 
 
 async def joined(controller: Broker, replicas: list[RaftNode]) -> None:
