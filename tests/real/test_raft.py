@@ -160,7 +160,7 @@ async def joined(controller: Broker, replicas: list[RaftNode]) -> None:
             listeners=[Listener(name=listener.name, host=listener.host, port=listener.port)],
         )
         await until(lambda r=replica: r.client.high_watermark > 20, "caught up")  # type: ignore[misc]
-        response = await asyncio.to_thread(asked, controller.controller_port, request)
+        response = await asyncio.to_thread(sent, controller.controller_port, request)
         assert response.error_code == ErrorCode.NONE, response
         await until(lambda r=replica: not r.client.is_observer, "a voter")  # type: ignore[misc]
     ids = [NODE_ID, *(replica.config.node_id for replica in replicas)]
@@ -169,7 +169,7 @@ async def joined(controller: Broker, replicas: list[RaftNode]) -> None:
     assert quorum.leader_id == NODE_ID
 
 
-def asked(port: int, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
+def sent(port: int, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     with Wire(port) as wire:
         return wire.ask(request, 1, AddRaftVoterResponse)
 
