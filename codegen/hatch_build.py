@@ -79,6 +79,10 @@ CAPTURE: Final = (
     "tables/extraction/partition_fields",
     "tables/extraction/record_batches",
     "tables/records",
+    "tables/tasks/making",
+    "tables/tasks/pairing",
+    "tables/tasks/sessions",
+    "tables/tasks/splitting",
 )
 """Modules of `kafkawire.capture` that handle every packet or message, except those that use numpy.
 """
@@ -137,6 +141,10 @@ RARE: Final = (
             "frames/serialised",
             "tables/columns",
             "tables/passes",
+            "tables/tasks/making",
+            "tables/tasks/pairing",
+            "tables/tasks/sessions",
+            "tables/tasks/splitting",
             "tcp/connection_table",
             "tables/context",
             "tables/exchanges",

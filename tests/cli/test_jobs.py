@@ -121,12 +121,6 @@ def test_one_process_is_used_if_output_cannot_be_shared() -> None:
     assert run(PCAPS[0], "--jobs", "2").stdout == run(PCAPS[0]).stdout  # into a buffer of its own
 
 
-def test_jobs_is_refused_with_tables() -> None:
-    refused = run(PCAPS[0], "--table", "exchanges", "--jobs", "2")
-    assert refused.exit_code == 2
-    assert "not allowed with --table" in refused.stderr
-
-
 @pytest.mark.parametrize("name", ["kcat-kf", "mixed-a"])
 def test_rotated_files_are_one_capture(name: str) -> None:
     folder = shared("captures/variants")

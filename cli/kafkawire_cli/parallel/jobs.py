@@ -7,6 +7,7 @@ so memory does not grow with the captures.
     a few           this process reads and pairs --work items--> workers decode and print, and so
                     does this process while the queues are full
     many files      each file is decoded by one worker
+    tables          see `table_jobs`
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ from ..render.messages import Printed, Shape, View
 from ..render.table_style import Style
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kafkawire.capture.filters import Filter
     from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.frames.serialised import SerialisedFrames
     from kafkawire.capture.jsonl.rows import Lines
+    from kafkawire.capture.multifile import Traffic
+
+    from ..render.tables import Reading, Rendering
 
 BATCH_ROWS: Final = 512
 """Rows printed at a time."""
@@ -89,7 +95,7 @@ class Batch(NamedTuple):
 def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
     """Decode captures in `jobs` processes."""
     if jobs > 1:
-        from .ordered_output import can_fork
+        from .forked import can_fork
     if jobs == 1 or not can_fork():
         for file in files:
             yield from _decode_file(file, options, _show_progress())
@@ -129,6 +135,31 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
                     previous_ns = batch.last_ns
     except CaptureError as error:
         yield Printed(b"", True, InputError(str(error)))
+
+
+def table_batches(
+    jobs: int, traffic: Traffic, reading: Reading, rendering: Rendering
+) -> Iterator[tuple[str, pa.RecordBatch | str]]:
+    """Read tables in several processes; those of a stream in one.
+
+    Of a stream, only the topic names seen so far are known when a batch is made: in tasks, they
+    would be others.
+    """
+    if jobs > 1 and traffic.repeatable:
+        from .forked import can_fork
+
+        if can_fork():
+            from .table_jobs import read_tables
+
+            yield from read_tables(traffic, reading, rendering, jobs)
+            return
+    from kafkawire.capture.tables.context import Context
+    from kafkawire.capture.tables.multiple import read_together
+
+    context = Context(traffic, reading.secrets)
+    for name, batch in read_together(context, reading.tables, reading.size):
+        for made in rendering.render(name, batch, traffic.first_ns):
+            yield name, made
 
 
 def _renumbered(located: LocatedItem) -> LocatedItem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from ..input.names import (
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
 from ..input.sources import known, refuse
-from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
+from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one, table_batches
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
 
@@ -150,15 +151,11 @@ def decode(  # noqa: PLR0913 - options of the verb
     if bodies is not None and package is not None:
         raise typer.BadParameter("not allowed with --registry", param_hint="--bodies")
     if table or bodies is not None or to is not None:
-        if shape or api or records or strict:
-            raise typer.BadParameter(
-                "not allowed with --format, --api, --records or --strict",
-                param_hint="--table",
-            )
-        if jobs > 1:
-            raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
         message = _bodies(table, bodies)
-        _write_tables(given, table or [], message, to, Wanted(brokers, where), view)
+        _refuse_with_table(
+            {"--format": shape, "--api": api, "--records": records, "--strict": strict}
+        )
+        _write_tables(given, table or [], message, to, Wanted(brokers, where), view, jobs)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
@@ -257,6 +254,13 @@ def _bodies(names: list[str] | None, bodies: str | None) -> str | None:
     return captured_message(bodies)
 
 
+def _refuse_with_table(options: dict[str, object]) -> None:
+    """Refuse options that have no effect on tables, by the names that the user typed."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise typer.BadParameter("not allowed with --table", param_hint=", ".join(given))
+
+
 def _write_tables(
     given: list[str],
     names: list[str],
@@ -264,13 +268,15 @@ def _write_tables(
     to: Path | None,
     wanted: Wanted,
     view: View,
+    jobs: int,
 ) -> None:
     """Write tables of the captures, read as one capture."""
     from ..render import tables
 
     with pipes.stop_at_closed_pipe():
         try:
-            refused = tables.write(given, names, message, to, wanted, view)
+            read = partial(table_batches, jobs)
+            refused = tables.write(given, names, message, to, wanted, view, read)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

@@ -59,24 +59,27 @@ class ExpandedFetch(NamedTuple):
     complete: bool
 
 
-State = TypeVar("State")
+Value = TypeVar("Value")
+
+State: TypeAlias = tuple[dict[Key, Value], bool]
+"""The partitions of a session, with a value of each, and whether they are complete."""
 
 
-class Sessions(Generic[State]):
-    """The fetch sessions of a capture; State: what is stored of each partition."""
+class Sessions(Generic[Value]):
+    """The fetch sessions of a capture; Value: what is stored of each partition."""
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[int, int], tuple[dict[Key, State], bool]] = {}
+        self._sessions: dict[tuple[int, int], State[Value]] = {}
 
     def apply(
         self,
         connection: int,
         id: int,
         epoch: int,
-        listed: dict[Key, State],
+        listed: dict[Key, Value],
         forgotten: set[Key],
         response: tuple[int, int] | None,
-    ) -> tuple[dict[Key, State], bool]:
+    ) -> State[Value]:
         """Apply a Fetch to its session; return all requested partitions.
 
         Also returns whether they are complete. The result must not be modified; it is the same
@@ -100,12 +103,22 @@ class Sessions(Generic[State]):
             self._remember(connection, id, response, requested, complete)
         return requested, complete
 
+    def get(self, connection: int, id: int) -> State[Value] | None:
+        """Return a session; None if it is unknown."""
+        return self._sessions.get((connection, id))
+
+    def replace(self, connection: int, id: int, state: State[Value] | None) -> None:
+        """Replace a session; None: it is unknown."""
+        self._sessions.pop((connection, id), None)
+        if state is not None:
+            self._sessions[connection, id] = state
+
     def _remember(
         self,
         connection: int,
         id: int,
         response: tuple[int, int] | None,
-        requested: dict[Key, State],
+        requested: dict[Key, Value],
         complete: bool,
     ) -> None:
         """Store the session named by the response; without a response, by the request."""
@@ -120,11 +133,11 @@ class Sessions(Generic[State]):
 
 
 class FetchSessions:
-    """The fetch sessions of all connections of a capture."""
+    """The fetch sessions of all connections of a capture. sessions: their partitions."""
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
-        self._sessions: Sessions[RequestedPartition] = Sessions()
+        self.sessions: Sessions[RequestedPartition] = Sessions()
 
     def expand(self, exchange: Exchange) -> ExpandedFetch | None:
         """Return all partitions that a Fetch requests; call it once for each exchange, in order.
@@ -139,7 +152,7 @@ class FetchSessions:
             return None
         response = exchange.response.message if exchange.response is not None else None
         listed = listed_by(request, self._names)
-        requested, complete = self._sessions.apply(
+        requested, complete = self.sessions.apply(
             exchange.connection,
             request.session_id,
             request.session_epoch,

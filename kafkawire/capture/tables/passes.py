@@ -14,10 +14,12 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from ..exchanges.exchanges import NO_HEADER, Ended
+from ..exchanges.fetch_sessions import Sessions, State
+from ..exchanges.topic_ids import Topic
 from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
-from .arrow.exchange_columns import ExchangeColumns
+from .arrow.exchange_columns import ExchangeColumns, PendingRequests
 from .arrow.record_columns import RecordColumns
 from .arrow.record_fields import Fields
 from .context import Context
@@ -26,6 +28,9 @@ from .records import DIRECTION
 
 EXCHANGES = "exchanges"
 RECORDS = "records"
+
+ListedPartition = tuple[Topic, int]
+"""A partition of a fetch session."""
 
 
 class Columnar:
@@ -55,16 +60,69 @@ class Columnar:
 
     def add(self, located: LocatedItem, row: Row | None) -> None:
         """Handle a message; row: its row, if it is already decoded."""
-        message = self._extract(located, row)
-        if message is None:
-            return
+        message = self.extract(located, row, True)
         exchanges = self._exchanges
-        if exchanges is not None and located.connection is not None:
+        if message is not None and exchanges is not None and located.connection is not None:
             exchanges.handle(
                 located.connection, located.client or "", located.broker or "", message
             )
-        if message.facts.fields and self._records is not None:
+
+    def extract(
+        self, located: LocatedItem, row: Row | None, has_records: bool
+    ) -> ExtractedMessage | None:
+        """Extract a message that is paired elsewhere; has_records: add its records."""
+        message = self._extract(located, row)
+        if message is None or not has_records or self._records is None:
+            return message
+        if message.facts.fields:
             self._add_fields(located, message, self._records.fields)
+        return message
+
+    def add_exchange(
+        self,
+        connection: int,
+        client: str,
+        broker: str,
+        request: ExtractedMessage | None,
+        response: ExtractedMessage | None,
+    ) -> None:
+        """Add an exchange that was paired elsewhere."""
+        if self._exchanges is not None:
+            self._exchanges.add(PendingRequests(connection, client, broker), request, response)
+
+    def replayed(
+        self,
+        connection: int,
+        id: int,
+        requests: list[LocatedItem],
+        before: State[ListedPartition] | None,
+    ) -> State[ListedPartition] | None:
+        """Return what some requests make of a fetch session. before: what it was, if known."""
+        sessions: Sessions[ListedPartition] = Sessions()
+        sessions.replace(connection, id, before)
+        for request in requests:
+            message = self._extract(request, None)
+            sent = None if message is None else message.facts.session
+            if sent is not None:
+                response = 0, id
+                sessions.apply(
+                    connection, sent.id, sent.epoch, sent.listed, sent.forgotten, response
+                )
+        return sessions.get(connection, id)
+
+    def restore(self, connection: int, id: int, state: State[ListedPartition] | None) -> None:
+        """Replace a fetch session."""
+        if self._exchanges is not None:
+            self._exchanges.sessions.replace(connection, id, state)
+
+    def session(self, connection: int, id: int) -> State[ListedPartition] | None:
+        """Return a fetch session."""
+        return None if self._exchanges is None else self._exchanges.sessions.get(connection, id)
+
+    def restart(self) -> None:
+        """Forget the fetch sessions, before exchanges of another part of the capture."""
+        if self._exchanges is not None:
+            self._exchanges.sessions = Sessions()
 
     def _extract(self, located: LocatedItem, row: Row | None) -> ExtractedMessage | None:
         item = located.item

@@ -1,0 +1,197 @@
+"""Makes the rows of tasks, in any process.
+
+Law: the rows of all tasks, in their order, are those of one process that reads the capture.
+
+    Task --> items --.--> Columnar: exchanges, records
+             pairs --'--> rows of messages, partitions, problems; properties of connections
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from ...exchanges.exchanges import Ended, Exchange
+from ...exchanges.fetch_sessions import FetchSessions, RequestedPartition, State
+from ...exchanges.restoring import replayed
+from ...rows import Located, Row
+from .. import messages, partitions, problems
+from ..columns import batches
+from ..connections import ConnectionStats
+from ..context import Context
+from ..extraction.messages import ExtractedMessage
+from ..passes import EXCHANGES, RECORDS, Columnar, ListedPartition
+from .task import MISSING, UNKNOWN, Restored, SessionId, Task, Use, store
+
+Values = tuple[Any, ...]
+
+MESSAGE_ROWS: Final = {"messages": messages.rows_of, "problems": problems.rows_of}
+"""Tables with rows of single messages."""
+
+COLUMNS: Final = {
+    "messages": messages.COLUMNS,
+    "problems": problems.COLUMNS,
+    "partitions": partitions.COLUMNS,
+}
+
+COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
+PARTITIONS: Final = "partitions"
+CONNECTIONS: Final = "connections"
+CHECKED_MESSAGES: Final = 64
+"""Messages, or exchanges, after which batches may be made."""
+
+
+Value = TypeVar("Value")
+
+
+Counted = tuple[int, ConnectionStats, Ended | None]
+"""A connection, what some of its messages show, and its end if it has closed after them."""
+
+
+class Made(NamedTuple):
+    """What is made of a task: record batches with their tables, and rows counted by connection."""
+
+    batches: list[tuple[str, pa.RecordBatch]]
+    connections: list[Counted]
+
+
+class Maker:
+    """Makes tables of the tasks of a capture. size: rows of a batch at most."""
+
+    def __init__(self, context: Context, tables: Sequence[str], size: int) -> None:
+        self._context = context
+        self._size = size
+        self._tables = frozenset(tables)
+        self._columnar = Columnar(context, self._tables & COLUMNAR, size)
+        self._of_messages = {name: MESSAGE_ROWS[name] for name in tables if name in MESSAGE_ROWS}
+        self._sessions: dict[SessionId, _Session] = {}
+        self._needs_rows = bool(self._tables - COLUMNAR)
+
+    def learn(self, names: list[tuple[bytes, str]]) -> None:
+        """Learn topic names that messages before the end of the next task state."""
+        for id, name in names:
+            self._context.names.add(name, id)
+
+    def make(self, task: Task) -> Made:
+        """Make the rows of a task."""
+        columnar = self._columnar
+        columnar.restart()
+        work = _Work(task)
+        found: list[tuple[str, pa.RecordBatch]] = []
+        for at in range(len(task.items)):
+            self._message(work, at)
+            if at % CHECKED_MESSAGES == 0:
+                found += columnar.batches()
+        work.end_connections(len(task.items))
+        for _ in self._exchanges(work):
+            found += columnar.batches()
+        found += columnar.batches(last=True)
+        for name, rows in work.rows.items():
+            made = batches(COLUMNS[name], rows, self._size, self._context.name_topics)
+            found += [(name, batch) for batch in made]
+        return Made(found, work.connections)
+
+    def _message(self, work: _Work, at: int) -> None:
+        """Make the rows of a message."""
+        located = work.task.items[at]
+        in_order = work.task.uses[at] == Use.MESSAGE
+        item = self._context.decode(located) if self._needs_rows else None
+        work.decoded.append(None if item is None else item.row)
+        if self._tables & COLUMNAR:
+            row = None if item is None else item.row
+            work.extracted.append(self._columnar.extract(located, row, in_order))
+        if item is None or not in_order:
+            return
+        for name, rows_of in self._of_messages.items():
+            work.rows[name] += rows_of(item, self._context)
+        if CONNECTIONS in self._tables:
+            work.end_connections(at)
+            work.count(item)
+
+    def _exchanges(self, work: _Work) -> Iterator[None]:
+        """Make the rows of the exchanges; yield now and then."""
+        restored = deque(work.task.restored)
+        sessions = FetchSessions(self._context.names)
+        for at in range(len(work.task.pairs) // 3):
+            while restored and restored[0].pair == at:
+                self._restore(restored.popleft(), sessions)
+            request, response, ends = work.task.pairs[at * 3 : at * 3 + 3]
+            connection, client, broker = work.task.ends[ends]
+            if EXCHANGES in self._tables:
+                sent, received = _at(work.extracted, request), _at(work.extracted, response)
+                self._columnar.add_exchange(connection, client, broker, sent, received)
+            if PARTITIONS in self._tables:
+                rows = _at(work.decoded, request), _at(work.decoded, response)
+                exchange = Exchange(connection, client, broker, rows[0], rows[1])
+                work.rows[PARTITIONS] += partitions.rows_of(exchange, sessions, self._context)
+            if at % CHECKED_MESSAGES == 0:
+                yield
+        self._keep(work.task, sessions)
+
+    def _restore(self, restored: Restored, sessions: FetchSessions) -> None:
+        """Restore a fetch session, before the exchange that needs it."""
+        connection, id = restored.id
+        requests = restored.requests
+        known = NO_SESSION if restored.base == UNKNOWN else self._sessions[restored.id]
+        if EXCHANGES in self._tables:
+            state = self._columnar.replayed(connection, id, requests, known.for_exchanges)
+            self._columnar.restore(connection, id, state)
+        if PARTITIONS in self._tables:
+            rows = [self._context.decode(each).row for each in requests]
+            ends, before = (connection, "", ""), known.for_partitions
+            made = replayed(ends, rows, id, self._context.names, before)
+            sessions.sessions.replace(connection, id, made)
+
+    def _keep(self, task: Task, sessions: FetchSessions) -> None:
+        """Keep the fetch sessions at the end of a task."""
+        for id, _ in task.left:
+            for_exchanges = self._columnar.session(id[0], id[1])
+            for_partitions = sessions.sessions.get(id[0], id[1])
+            store(self._sessions, id, _Session(for_exchanges, for_partitions))
+
+
+class _Session(NamedTuple):
+    """A fetch session as each table needs it; None where it is unknown."""
+
+    for_exchanges: State[ListedPartition] | None
+    for_partitions: State[RequestedPartition] | None
+
+
+NO_SESSION: Final = _Session(None, None)
+
+
+class _Work:
+    """What is made of a task so far: messages by index, rows by table, connections."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.decoded: list[Row | None] = []
+        self.extracted: list[ExtractedMessage | None] = []
+        self.rows: dict[str, list[Values]] = {name: [] for name in COLUMNS}
+        self.connections: list[Counted] = []
+        self._open: dict[int, ConnectionStats] = {}
+        self._ended = deque(task.ended)
+
+    def count(self, item: Located) -> None:
+        """Count a message of a connection."""
+        if item.connection is None:
+            return
+        stats = self._open.get(item.connection)
+        if stats is None:
+            stats = self._open[item.connection] = ConnectionStats()
+            self.connections.append((item.connection, stats, None))
+        stats.handle(item.row)
+
+    def end_connections(self, at: int) -> None:
+        """Note the connections that closed before a message."""
+        while self._ended and self._ended[0][0] <= at:
+            ended = self._ended.popleft()[1]
+            self._open.pop(ended.connection, None)
+            self.connections.append((ended.connection, ConnectionStats(), ended))
+
+
+def _at(values: list[Value | None], index: int) -> Value | None:
+    return None if index == MISSING else values[index]
