@@ -19,8 +19,9 @@ PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
 
 COMMAND: Final = """
 import sys
-from kafkawire_cli.parallel import jobs, ordered_output; from kafkawire_cli import main
-jobs.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
+from kafkawire_cli.parallel import jobs, ordered_output, row_batches
+from kafkawire_cli import main
+row_batches.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
 submit = ordered_output.OrderedOutput.submit
 submitted = []
 ordered_output.OrderedOutput.submit = (

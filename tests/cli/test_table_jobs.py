@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -107,11 +108,32 @@ def rows(file: Path) -> pa.Table:
         return opened.read_all()
 
 
-@pytest.mark.parametrize("options", [(), ("--redact",), ("--show-secrets",)])
-def test_rows_on_standard_output(options: tuple[str, ...]) -> None:
-    given = (str(CAPTURES / "kcat-kf.pcap"), "--table", "messages", *options)
+KEPT: Final = ("--table", "messages")
+TLS: Final = FIXTURES / "tls" / "kp-tls13-aes128.pcap"
+
+
+@pytest.mark.parametrize(
+    ("capture", "options"),
+    [
+        (CAPTURES / "kcat-kf.pcap", KEPT),
+        (CAPTURES / "kcat-kf.pcap", (*KEPT, "--redact")),
+        (CAPTURES / "kcat-kf.pcap", (*KEPT, "--show-secrets")),
+        (CAPTURES / "kcat-kf.pcap", (*KEPT, "--filter", "api == Metadata and time > +0.1s")),
+        (CAPTURES / "kcat-kf.pcap", (*KEPT, "--bodies", "FetchResponse")),
+        (CAPTURES / "kcat-kf.pcap", (*KEPT, "--bodies", "FetchRequest", "--filter", "size < 90")),
+        (CAPTURES / "kcat-kf--z.pcap.gz", KEPT),
+        (CAPTURES / "kcat-kf--ng.pcapng", KEPT),
+        (CAPTURES / "kjs-all.pcap", ("--table", "problems")),
+        (CAPTURES / "fg-max-v0.11.0.pcap", ("--table", "connections", "--filter", "packet > 1")),
+        (TLS, (*KEPT, "--keylog", str(TLS.with_suffix(".keys")))),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else " ".join(value),
+)
+def test_rows_on_standard_output(capture: Path, options: tuple[str, ...]) -> None:
+    given = (str(capture), *options)
     one, several = run(*given), run(*given, "-j", "2")
     assert several.stdout == one.stdout != ""
+    assert several.stderr == one.stderr
     assert several.submitted > 2
 
 
@@ -193,12 +215,54 @@ def test_a_closed_pipe_and_a_full_disk() -> None:
     assert made.stderr == b"kafkawire decode: output: No space left on device\n"
 
 
+INTERRUPTING: Final = """
+import os, signal
+from kafkawire.capture.frames import serialised
+from kafkawire_cli.input import interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
+opened, read = [], interrupts._Blocks.__iter__
+def interrupting(blocks):
+    opened.append(blocks)
+    for block in read(blocks):
+        if len(opened) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        yield block
+interrupts._Blocks.__iter__ = interrupting
+"""
+"""Interrupts the command while it reads the third file."""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("form", [["--table", "messages"], ["--rotated", "-f", "jsonl"], []])
+def test_an_interrupt_ends_the_captures(form: list[str], jobs: str) -> None:
+    given = [*PCAPS, *form, *(("-j", jobs) if "--rotated" not in form else ())]
+    whole = run(*given).stdout.splitlines()
+    code = INTERRUPTING + COMMAND.replace("IN_WORKER", "pass")
+    made = subprocess.run(
+        [sys.executable, "-c", code, "decode", *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    rows = made.stdout.splitlines()
+    assert made.returncode == 130
+    assert 10 < len(rows) < len(whole)
+    assert set(rows) < set(whole)
+    assert "Traceback" not in made.stderr
+    if "--table" in form:
+        assert "interrupted after " in made.stderr
+
+
 @pytest.mark.timeout(100)
-def test_an_interrupt_ends_all_processes() -> None:
+def test_a_second_interrupt_ends_all_processes() -> None:
     arguments = [CAPTURE, "--table", "messages", "-j", "2"]
     sleeps = "print('started', file=sys.stderr, flush=True); time.sleep(100)"
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    interruptible = command(*arguments, in_worker=sleeps)
+    interruptible[2] = code + interruptible[2]
     with subprocess.Popen(
-        command(*arguments, in_worker=sleeps),
+        interruptible,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -207,18 +271,9 @@ def test_an_interrupt_ends_all_processes() -> None:
         assert process.stderr is not None
         assert process.stdout is not None
         assert process.stderr.readline() == "started\n"
-        os.killpg(process.pid, signal.SIGINT)
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.5)
         process.stdout.read()  # the end comes when the last process that could write has exited
-        assert process.wait() == run_interrupted_alone()
+        assert process.wait() == 130
         assert "Traceback" not in process.stderr.read()
-
-
-def run_interrupted_alone() -> int:
-    """Return the exit code of an interrupted command of one process."""
-    code = "import os, signal, sys; from kafkawire_cli import main\n" + (
-        "from kafkawire_cli.render import tables\n"
-        "tables.write = lambda *each: os.kill(os.getpid(), signal.SIGINT)\n"
-        "main.main()"
-    )
-    arguments = [sys.executable, "-c", code, "decode", CAPTURE, "--table", "messages"]
-    return subprocess.run(arguments, capture_output=True, check=False, timeout=60).returncode

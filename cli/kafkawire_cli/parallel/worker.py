@@ -8,11 +8,11 @@ from __future__ import annotations
 import select
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from multiprocessing.connection import Connection
-from tempfile import SpooledTemporaryFile
-from typing import Final, NamedTuple, TypeVar
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, NamedTuple, TypeVar
 
 from .. import pipes
 from ..input.inputs import InputError
@@ -105,12 +105,36 @@ def _run_next(
 
 
 class _BufferedRun:
-    """Output of a run whose turn has not come, and the results of its tasks."""
+    """Output of a run whose turn has not come, and the results of its tasks.
+
+    The first BUFFERED_BYTES stay in memory, in the pieces they came in; the rest is in a file.
+    """
 
     def __init__(self, run: int) -> None:
         self.run = run
-        self.text = SpooledTemporaryFile(BUFFERED_BYTES)  # noqa: SIM115  # closed once written
         self.done: list[TaskDone] = []
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._file: BinaryIO | None = None
+
+    def add(self, text: bytes | memoryview) -> None:
+        """Add output, which is copied."""
+        self._size += len(text)
+        if self._file is None and self._size > BUFFERED_BYTES:
+            self._file = TemporaryFile()  # noqa: SIM115  # closed once written
+        if self._file is None:
+            self._pieces.append(bytes(text))
+        else:
+            self._file.write(text)
+
+    def take(self) -> Iterator[bytes]:
+        """Return the output."""
+        yield from self._pieces
+        if self._file is not None:
+            with self._file as file:
+                file.seek(0)
+                while text := file.read(CHUNK):
+                    yield text
 
 
 class _WorkerOutput:
@@ -137,7 +161,7 @@ class _WorkerOutput:
         if run <= self._turn:
             pipes.write(text)
         else:
-            self._buffer(run).text.write(text)
+            self._buffer(run).add(text)
 
     def finish(self, run: int, done: TaskDone) -> None:
         """Report the result of a task as soon as its output is written."""
@@ -160,10 +184,8 @@ class _WorkerOutput:
         self._turn = message
         while self._buffered and self._buffered[0].run <= message:
             buffered = self._buffered.popleft()
-            buffered.text.seek(0)
-            while text := buffered.text.read(CHUNK):
+            for text in buffered.take():
                 pipes.write(text)
             sys.stdout.flush()
-            buffered.text.close()
             for done in buffered.done:
                 self._connection.send(done)

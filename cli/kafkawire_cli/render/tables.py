@@ -84,6 +84,17 @@ class Reading(NamedTuple):
     secrets: bool
 
 
+class Written(NamedTuple):
+    """How writing ended.
+
+    refused: the number of files skipped because they are not captures. interrupted: the number of
+    packets read before an interrupt; None if there was none.
+    """
+
+    refused: int
+    interrupted: int | None
+
+
 Read = Callable[["Traffic", Reading, Rendering], Iterator[tuple[str, "pa.RecordBatch | str"]]]
 """Reads tables of captures, and yields what is written, with the name of the table."""
 
@@ -96,18 +107,19 @@ def write(
     wanted: Wanted,
     view: View,
     read: Read,
-) -> int:
+) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
     message: as in Rendering.
 
-    Without `to` as JSON lines to standard output. Return the number of files skipped because they
-    are not captures. InputError if there are no captures; usage errors for unknown tables and file
-    extensions, and for a filter by what a table lacks.
+    Without `to` as JSON lines to standard output. An interrupt ends the captures: the tables have
+    the rows until then. InputError if there are no captures; usage errors for unknown tables and
+    file extensions, and for a filter by what a table lacks.
     """
     import_arrow()
     from kafkawire.capture import tables
-    from kafkawire.capture.multifile import Traffic
+
+    from ..input.interrupts import InterruptibleTraffic, interrupts
 
     brokers = wanted.brokers
     check_tables(names, brokers.package)
@@ -126,9 +138,10 @@ def write(
     with (
         progress(sources, drawn=drawn) as watch,
         captures.readable(given, to),
+        interrupts() as noted,
         ExitStack() as opened,
     ):
-        traffic = Traffic(
+        traffic = InterruptibleTraffic(
             sources,
             brokers.ports,
             brokers=brokers.addresses,
@@ -136,12 +149,13 @@ def write(
             keylog=brokers.keylog,
             package=brokers.package,
         )
+        traffic.noted = noted
         found = read(traffic, Reading(list(files), size, view.secrets), rendering)
         to_files = {name: _opened(rendering.schema(name), file) for name, file in files.items()}
         writers = {name: opened.enter_context(writer) for name, writer in to_files.items()}
         for name, made in found:
             writers[name](made)
-    return refused
+    return Written(refused, watch.packets if noted.requested else None)
 
 
 class _NoPandas(MetaPathFinder):

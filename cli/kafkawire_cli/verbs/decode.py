@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkawire.display import plural
+
 from .. import pipes
 from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
@@ -23,8 +25,9 @@ from ..input.names import (
 )
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
-from ..input.sources import known, refuse
-from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one, table_batches
+from ..input.sources import INTERRUPTED, known, refuse
+from ..parallel.jobs import decoded, decoded_as_one, table_batches
+from ..parallel.row_batches import DecodeOptions
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
 
@@ -167,7 +170,10 @@ def decode(  # noqa: PLR0913 - options of the verb
         DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
-        messages.print(jobs, rotated=rotated)
+        try:
+            messages.print(jobs, rotated=rotated)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
     if messages.unreadable:
         raise typer.Exit(2)
     if strict and not messages.clean:
@@ -276,11 +282,17 @@ def _write_tables(
     with pipes.stop_at_closed_pipe():
         try:
             read = partial(table_batches, jobs)
-            refused = tables.write(given, names, message, to, wanted, view, read)
+            written = tables.write(given, names, message, to, wanted, view, read)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None
-    if refused:
+        except KeyboardInterrupt:  # the second one
+            raise typer.Exit(INTERRUPTED) from None
+    if written.interrupted is not None:
+        note = f"interrupted after {plural(written.interrupted, 'packet')}"
+        typer.echo(f"kafkawire: {note}: the tables cover these", err=True)
+        raise typer.Exit(INTERRUPTED)
+    if written.refused:
         raise typer.Exit(2)
 
 
