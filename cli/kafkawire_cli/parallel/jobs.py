@@ -50,23 +50,25 @@ MAX_SHARED_JOBS: Final = 3
 """Processes that one reader can keep busy: reading is up to half of the work."""
 
 
+UNDIVIDED: Final = frozenset({"exchanges", "group_events"})
+"""Tables that one process makes as fast as several: dividing the work takes as long as it."""
+
+
 def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
     """Decode captures in `jobs` processes.
 
-    An interrupt ends the captures, except where each file is decoded by one worker; raises
-    KeyboardInterrupt when the rows until then have been yielded.
+    An interrupt ends the captures; raises KeyboardInterrupt when the rows until then have been
+    yielded.
     """
-    if jobs > 1:
-        from .forked import can_fork
-
-        if can_fork():
-            if MAX_SHARED_JOBS < jobs <= len(files):
-                yield from _file_per_task(files, options, jobs)
-            else:
-                with _until_interrupt() as noted:
-                    yield from _batch_per_task(files, options, jobs, noted)
-            return
     with _until_interrupt() as noted:
+        if jobs > 1:
+            from .forked import can_fork
+
+            if can_fork():
+                is_file = MAX_SHARED_JOBS < jobs <= len(files)
+                tasks = _file_per_task if is_file else _batch_per_task
+                yield from tasks(files, options, jobs, noted)
+                return
         for file in files:
             yield from _decode_file(file, options, noted, show_progress())
 
@@ -94,12 +96,13 @@ def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
 def table_batches(
     jobs: int, traffic: Traffic, reading: Reading, rendering: Rendering
 ) -> Iterator[tuple[str, pa.RecordBatch | str]]:
-    """Read tables in several processes; those of a stream in one.
+    """Read tables in several processes; those of a stream, and UNDIVIDED ones, in one.
 
     Of a stream, only the topic names seen so far are known when a batch is made: in tasks, they
     would be others.
     """
-    if jobs > 1 and traffic.repeatable:
+    is_undivided = rendering.is_light and UNDIVIDED.issuperset(reading.tables)
+    if jobs > 1 and traffic.repeatable and not is_undivided:
         from .forked import can_fork
 
         if can_fork():
@@ -117,7 +120,7 @@ def table_batches(
 
 
 def _decode_file(
-    file: Path, options: DecodeOptions, noted: Interrupts | None = None, drawn: bool = False
+    file: Path, options: DecodeOptions, noted: Interrupts, drawn: bool = False
 ) -> Iterator[Printed]:
     """Decode a capture."""
     try:
@@ -127,13 +130,18 @@ def _decode_file(
         yield Printed(b"", True, error)
 
 
-def _file_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
+def _file_per_task(
+    files: Sequence[Path], options: DecodeOptions, jobs: int, noted: Interrupts
+) -> Iterator[Printed]:
     """Decode each capture in one worker."""
     from .ordered_output import OrderedOutput
 
-    output = OrderedOutput[Path](jobs, partial(_decode_file, options=options), FILES_AHEAD)
+    run_task = partial(_decode_file, options=options, noted=noted)
+    output = OrderedOutput[Path](jobs, run_task, FILES_AHEAD)
     try:
         for file in files:
+            if noted.requested:
+                break
             while not output.submit(partial(Path, file)):
                 yield from output.wait()
         yield from output.drain()

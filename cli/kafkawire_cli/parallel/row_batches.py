@@ -74,10 +74,10 @@ class Batch(NamedTuple):
 
 
 def _traffic(
-    files: Sequence[Path], options: DecodeOptions, noted: Interrupts | None, watch: Watch
+    files: Sequence[Path], options: DecodeOptions, noted: Interrupts, watch: Watch
 ) -> Traffic:
     """Make a reader of captures, which an interrupt ends."""
-    from ..input.interrupts import InterruptibleTraffic, Interrupts
+    from ..input.interrupts import InterruptibleTraffic
 
     brokers = options.brokers
     traffic = InterruptibleTraffic(
@@ -88,12 +88,12 @@ def _traffic(
         keylog=brokers.keylog,
         package=brokers.package,
     )
-    traffic.noted = noted or Interrupts()
+    traffic.noted = noted
     return traffic
 
 
 def read_batches(
-    file: Path, options: DecodeOptions, noted: Interrupts | None, drawn: bool
+    file: Path, options: DecodeOptions, noted: Interrupts, drawn: bool
 ) -> Iterator[Batch]:
     """Read a capture in batches of rows that match the filter."""
     from kafkawire.capture.selection.reading import item_batches

@@ -54,6 +54,11 @@ class Rendering(NamedTuple):
     message: str | None
     package: str | None
 
+    @property
+    def is_light(self) -> bool:
+        """Whether batches are written as they are."""
+        return self.where is None and not self.redact and not any(self.texts.values())
+
     def schema(self, name: str) -> pa.Schema:
         """Return the schema of a table."""
         return schema_of(name, self.message)

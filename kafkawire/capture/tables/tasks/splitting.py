@@ -27,8 +27,8 @@ from .pairing import Ends, Pair, Pairing, Place, api_key_of, is_request, length
 from .sessions import SessionStates
 from .task import MISSING, UNKNOWN, Restored, Task, Use
 
-TASK_ITEMS: Final = 4096
-TASK_BYTES: Final = 1 << 22
+TASK_ITEMS: Final = 2048
+TASK_BYTES: Final = 1 << 21
 """Messages of a task, and bytes of them, after which it is full."""
 
 OF_EXCHANGES: Final = frozenset({"exchanges", "partitions"})
