@@ -44,7 +44,7 @@ HERE: Final = -1
 
 TASK_ITEMS: Final = splitting.TASK_ITEMS
 TASK_BYTES: Final = splitting.TASK_BYTES
-TASKS_AHEAD: Final = 3
+TASKS_AHEAD: Final = 5
 """Tasks queued per worker; while all queues are full, this process makes tasks itself."""
 
 
@@ -61,9 +61,12 @@ class _WorkItem(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What is made of a task: text, or batches in Arrow's IPC format, pickled out of band."""
+    """What is made of a task.
 
-    written: list[tuple[str, str | pa.Buffer]]
+    written: by table. From a worker, batches come in Arrow's IPC format, pickled out of band.
+    """
+
+    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer]]
     connections: list[Counted]
 
 
@@ -138,10 +141,10 @@ class _Reader:
 
     def _written(self, result: _Result) -> Iterator[tuple[str, pa.RecordBatch | str]]:
         for name, written in result.written:
-            if isinstance(written, str):
-                yield name, written
-            else:
+            if isinstance(written, pa.Buffer):
                 yield name, pa.ipc.read_record_batch(written, self._schemas[name])
+            else:
+                yield name, written
         self._merger.add(result.connections)
         yield from self._rendered(self._merger.batches())
 
@@ -160,12 +163,19 @@ def _run(maker: Maker, rendering: Rendering, item: _WorkItem) -> _Result:
     """Make a task in a worker."""
     maker.learn(item.task.names)
     made = maker.make(deserialise(item.task, bytes(item.frames)))
-    return _result(made, rendering, item.first_ns)
+    result = _result(made, rendering, item.first_ns)
+    return result._replace(
+        written=[
+            (name, each if isinstance(each, str) else each.serialize())
+            for name, each in result.written
+        ]
+    )
 
 
 def _result(made: Made, rendering: Rendering, first_ns: int | None) -> _Result:
-    written: list[tuple[str, str | pa.Buffer]] = []
-    for name, batch in made.batches:
-        for each in rendering.render(name, batch, first_ns):
-            written.append((name, each if isinstance(each, str) else each.serialize()))
+    written = [
+        (name, each)
+        for name, batch in made.batches
+        for each in rendering.render(name, batch, first_ns)
+    ]
     return _Result(written, made.connections)

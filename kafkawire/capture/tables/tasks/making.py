@@ -9,7 +9,7 @@ Law: the rows of all tasks, in their order, are those of one process that reads 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -81,13 +81,15 @@ class Maker:
         columnar.restart()
         work = _Work(task)
         found: list[tuple[str, pa.RecordBatch]] = []
+        exchanges = _Exchanges(task, FetchSessions(self._context.names))
         for at in range(len(task.items)):
             self._message(work, at)
+            while exchanges.is_next_complete(at):
+                self._exchange(work, exchanges)
             if at % CHECKED_MESSAGES == 0:
                 found += columnar.batches()
         work.end_connections(len(task.items))
-        for _ in self._exchanges(work):
-            found += columnar.batches()
+        self._keep(task, exchanges.sessions)
         found += columnar.batches(last=True)
         for name, rows in work.rows.items():
             made = batches(COLUMNS[name], rows, self._size, self._context.name_topics)
@@ -111,25 +113,19 @@ class Maker:
             work.end_connections(at)
             work.count(item)
 
-    def _exchanges(self, work: _Work) -> Iterator[None]:
-        """Make the rows of the exchanges; yield now and then."""
-        restored = deque(work.task.restored)
-        sessions = FetchSessions(self._context.names)
-        for at in range(len(work.task.pairs) // 3):
-            while restored and restored[0].pair == at:
-                self._restore(restored.popleft(), sessions)
-            request, response, ends = work.task.pairs[at * 3 : at * 3 + 3]
-            connection, client, broker = work.task.ends[ends]
-            if EXCHANGES in self._tables:
-                sent, received = _at(work.extracted, request), _at(work.extracted, response)
-                self._columnar.add_exchange(connection, client, broker, sent, received)
-            if PARTITIONS in self._tables:
-                rows = _at(work.decoded, request), _at(work.decoded, response)
-                exchange = Exchange(connection, client, broker, rows[0], rows[1])
-                work.rows[PARTITIONS] += partitions.rows_of(exchange, sessions, self._context)
-            if at % CHECKED_MESSAGES == 0:
-                yield
-        self._keep(work.task, sessions)
+    def _exchange(self, work: _Work, exchanges: _Exchanges) -> None:
+        """Make the rows of the next exchange, and drop its messages."""
+        while exchanges.restored and exchanges.restored[0].pair == exchanges.next:
+            self._restore(exchanges.restored.popleft(), exchanges.sessions)
+        request, response, ends = exchanges.take()
+        connection, client, broker = work.task.ends[ends]
+        if EXCHANGES in self._tables:
+            sent, received = _taken(work.extracted, request), _taken(work.extracted, response)
+            self._columnar.add_exchange(connection, client, broker, sent, received)
+        if PARTITIONS in self._tables:
+            rows = _taken(work.decoded, request), _taken(work.decoded, response)
+            exchange = Exchange(connection, client, broker, rows[0], rows[1])
+            work.rows[PARTITIONS] += partitions.rows_of(exchange, exchanges.sessions, self._context)
 
     def _restore(self, restored: Restored, sessions: FetchSessions) -> None:
         """Restore a fetch session, before the exchange that needs it."""
@@ -193,5 +189,34 @@ class _Work:
             self.connections.append((ended.connection, ConnectionStats(), ended))
 
 
-def _at(values: list[Value | None], index: int) -> Value | None:
-    return None if index == MISSING else values[index]
+class _Exchanges:
+    """The exchanges of a task that are not handled yet.
+
+    next: the number of the first of them. restored: the fetch sessions that they need.
+    """
+
+    def __init__(self, task: Task, sessions: FetchSessions) -> None:
+        self.sessions = sessions
+        self.next = 0
+        self.restored = deque(task.restored)
+        self._pairs = task.pairs
+
+    def is_next_complete(self, at: int) -> bool:
+        """Return whether the messages up to an index have both of the next exchange."""
+        pairs, start = self._pairs, self.next * 3
+        return start < len(pairs) and pairs[start] <= at and pairs[start + 1] <= at
+
+    def take(self) -> tuple[int, int, int]:
+        """Take the next exchange: the indexes of request, response and ends."""
+        pairs, start = self._pairs, self.next * 3
+        self.next += 1
+        return pairs[start], pairs[start + 1], pairs[start + 2]
+
+
+def _taken(values: list[Value | None], index: int) -> Value | None:
+    """Remove a value, which no other exchange needs."""
+    if index == MISSING:
+        return None
+    value = values[index]
+    values[index] = None
+    return value
