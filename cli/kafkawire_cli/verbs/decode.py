@@ -17,11 +17,11 @@ from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import (
     api_key,
-    captured_message,
     complete_api,
     complete_captured,
     complete_table,
     direction_of,
+    message_of_bodies,
 )
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
@@ -154,7 +154,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     if bodies is not None and package is not None:
         raise typer.BadParameter("not allowed with --registry", param_hint="--bodies")
     if table or bodies is not None or to is not None:
-        message = _bodies(table, bodies)
+        message = message_of_bodies(table, bodies)
         _refuse_with_table(
             {"--format": shape, "--api": api, "--records": records, "--strict": strict}
         )
@@ -246,18 +246,6 @@ class Messages:
     def _refuse(self, error: InputError) -> None:
         refuse("decode", error)
         self.unreadable = True
-
-
-def _bodies(names: list[str] | None, bodies: str | None) -> str | None:
-    """Find the message whose bodies are columns; a usage error without a table for it."""
-    if not names:
-        option = "--output" if bodies is None else "--bodies"
-        raise typer.BadParameter("only allowed with --table", param_hint=option)
-    if bodies is None:
-        return None
-    if "messages" not in names:
-        raise typer.BadParameter("only allowed with --table messages", param_hint="--bodies")
-    return captured_message(bodies)
 
 
 def _refuse_with_table(options: dict[str, object]) -> None:
