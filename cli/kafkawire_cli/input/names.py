@@ -202,15 +202,3 @@ def complete_release(incomplete: str) -> list[str]:
 
 def _beginning(incomplete: str, known: Iterable[str]) -> list[str]:
     return sorted({name for name in known if name.startswith(incomplete)})
-
-
-def message_of_bodies(names: list[str] | None, bodies: str | None) -> str | None:
-    """Find the message whose bodies are columns; a usage error without a table for it."""
-    if not names:
-        option = "--output" if bodies is None else "--bodies"
-        raise typer.BadParameter("only allowed with --table", param_hint=option)
-    if bodies is None:
-        return None
-    if "messages" not in names:
-        raise typer.BadParameter("only allowed with --table messages", param_hint="--bodies")
-    return captured_message(bodies)

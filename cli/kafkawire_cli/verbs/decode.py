@@ -21,13 +21,13 @@ from ..input.names import (
     complete_captured,
     complete_table,
     direction_of,
-    message_of_bodies,
 )
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
 from ..parallel.jobs import decoded, decoded_as_one, table_batches
 from ..parallel.row_batches import DecodeOptions
+from ..render.bodies import message_of_bodies
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
 
