@@ -246,8 +246,6 @@ interrupts._Blocks.__iter__ = interrupting
     [
         ["--table", "messages"],
         ["--table", "messages", "-j", "2"],
-        ["--rotated", "-f", "jsonl"],
-        [],
         ["-j", "2"],
         ["-j", "5"],
     ],

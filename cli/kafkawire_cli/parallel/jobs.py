@@ -24,7 +24,7 @@ from ..render.messages import Printed
 from .row_batches import (
     Batch,
     DecodeOptions,
-    decode_rotated,
+    decode_file,
     read_batches,
     render,
     render_views,
@@ -70,7 +70,7 @@ def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterato
                 yield from tasks(files, options, jobs, noted)
                 return
         for file in files:
-            yield from _decode_file(file, options, noted, show_progress())
+            yield from decode_file(file, options, noted, show_progress())
 
 
 @contextmanager
@@ -82,15 +82,6 @@ def _until_interrupt() -> Iterator[Interrupts]:
         yield noted
         if noted.requested:
             raise KeyboardInterrupt
-
-
-def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
-    """Decode files as one capture (`--rotated`), in the order of their first packets.
-
-    Interrupts are as for `decoded`.
-    """
-    with _until_interrupt() as noted:
-        yield from decode_rotated(files, options, noted)
 
 
 def table_batches(
@@ -119,24 +110,13 @@ def table_batches(
             yield name, made
 
 
-def _decode_file(
-    file: Path, options: DecodeOptions, noted: Interrupts, drawn: bool = False
-) -> Iterator[Printed]:
-    """Decode a capture."""
-    try:
-        for batch in read_batches(file, options, noted, drawn):
-            yield from render_views(str(file), batch, options)
-    except InputError as error:
-        yield Printed(b"", True, error)
-
-
 def _file_per_task(
     files: Sequence[Path], options: DecodeOptions, jobs: int, noted: Interrupts
 ) -> Iterator[Printed]:
     """Decode each capture in one worker."""
     from .ordered_output import OrderedOutput
 
-    run_task = partial(_decode_file, options=options, noted=noted)
+    run_task = partial(decode_file, options=options, noted=noted)
     output = OrderedOutput[Path](jobs, run_task, FILES_AHEAD)
     try:
         for file in files:

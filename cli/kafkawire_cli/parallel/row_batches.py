@@ -74,13 +74,13 @@ class Batch(NamedTuple):
 
 
 def _traffic(
-    files: Sequence[Path], options: DecodeOptions, noted: Interrupts, watch: Watch
+    files: Sequence[Path], options: DecodeOptions, noted: Interrupts | None, watch: Watch
 ) -> Traffic:
-    """Make a reader of captures, which an interrupt ends."""
-    from ..input.interrupts import InterruptibleTraffic
+    """Make a reader of captures, which a noted interrupt ends."""
+    from kafkawire.capture.multifile import Traffic
 
     brokers = options.brokers
-    traffic = InterruptibleTraffic(
+    traffic = Traffic(
         files,
         brokers.ports,
         brokers=brokers.addresses,
@@ -88,12 +88,15 @@ def _traffic(
         keylog=brokers.keylog,
         package=brokers.package,
     )
-    traffic.noted = noted
-    return traffic
+    if noted is None:
+        return traffic
+    from ..input.interrupts import InterruptibleTraffic
+
+    return InterruptibleTraffic.of(traffic, noted)
 
 
 def read_batches(
-    file: Path, options: DecodeOptions, noted: Interrupts, drawn: bool
+    file: Path, options: DecodeOptions, noted: Interrupts | None, drawn: bool
 ) -> Iterator[Batch]:
     """Read a capture in batches of rows that match the filter."""
     from kafkawire.capture.selection.reading import item_batches
@@ -114,9 +117,7 @@ def read_batches(
         raise InputError(f"{file}: {error}") from None
 
 
-def decode_rotated(
-    files: Sequence[Path], options: DecodeOptions, noted: Interrupts
-) -> Iterator[Printed]:
+def decode_rotated(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
     """Decode files as one capture, in the order of their first packets."""
     from kafkawire.capture.multifile import file_and_packet
     from kafkawire.capture.selection.reading import item_batches
@@ -127,7 +128,7 @@ def decode_rotated(
 
     try:
         with progress(files, drawn=show_progress()) as watch:
-            traffic = _traffic(files, options, noted, watch)
+            traffic = _traffic(files, options, None, watch)
             previous_ns = 0
             for items in item_batches(traffic, options.where):
                 for file, some in groupby(items, file_of):
@@ -194,3 +195,20 @@ def _lines(name: str, view: View) -> Lines:
 def show_progress() -> bool:
     """Return whether a progress bar may be shown."""
     return not sys.stdout.isatty()  # on a terminal the bar would appear among the rows
+
+
+def decode_file(
+    file: Path, options: DecodeOptions, noted: Interrupts | None, drawn: bool = False
+) -> Iterator[Printed]:
+    """Decode a capture."""
+    try:
+        for batch in read_batches(file, options, noted, drawn):
+            yield from render_views(str(file), batch, options)
+    except InputError as error:
+        yield Printed(b"", True, error)
+
+
+def decode_files(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
+    """Decode captures, one after the other."""
+    for file in files:
+        yield from decode_file(file, options, None, show_progress())

@@ -25,8 +25,8 @@ from ..input.names import (
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
-from ..parallel.jobs import decoded, decoded_as_one, table_batches
-from ..parallel.row_batches import DecodeOptions
+from ..parallel.jobs import decoded, table_batches
+from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ..render.bodies import message_of_bodies
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
@@ -222,7 +222,8 @@ class Messages:
 
     def _print_captures(self, files: list[Path], jobs: int, *, rotated: bool) -> None:
         options = self._options
-        rows = decoded_as_one(files, options) if rotated else decoded(files, options, jobs)
+        one = decode_rotated if rotated else decode_files
+        rows = decoded(files, options, jobs) if jobs > 1 else one(files, options)
         for printed in rows:
             self.clean = self.clean and printed.clean
             pipes.write(printed.text)
