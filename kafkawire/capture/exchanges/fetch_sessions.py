@@ -113,7 +113,7 @@ class Sessions(Generic[Partitions]):
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop((connection, id), None)
-            requested, complete = listed, True
+            requested, complete = self._merge(self._empty, listed, set()), True
         else:
             requested, complete = self._sessions.pop((connection, id), (self._empty, False))
             if listed or forgotten:

@@ -16,14 +16,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 import pyarrow as pa
 
 from ...exchanges.exchanges import Ended
+from ...exchanges.fetch_sessions import State
 from ...rows import Located
 from .. import messages, problems
 from ..arrow.exchange_heads import ExtractedExchange
 from ..columns import batches
 from ..connections import ConnectionStats
 from ..context import Context
+from ..extraction.blocks import Block
 from ..extraction.messages import ExtractedMessage
-from ..passes import COLUMNAR, NO_SESSION, Columnar, SessionState
+from ..passes import COLUMNAR, Columnar
 from .task import MISSING, UNKNOWN, Restored, SessionId, Task, Use, store
 
 Values = tuple[Any, ...]
@@ -64,7 +66,7 @@ class Maker:
         self._tables = frozenset(tables)
         self._columnar = Columnar(context, self._tables & COLUMNAR, size)
         self._of_messages = {name: MESSAGE_ROWS[name] for name in tables if name in MESSAGE_ROWS}
-        self._sessions: dict[SessionId, SessionState] = {}
+        self._sessions: dict[SessionId, State[Block] | None] = {}
         self._needs_rows = bool(self._tables - COLUMNAR)
 
     def learn(self, names: list[tuple[bytes, str]]) -> None:
@@ -121,7 +123,7 @@ class Maker:
 
     def _restore(self, restored: Restored) -> None:
         """Restore a fetch session, before the exchange that needs it."""
-        before = NO_SESSION if restored.base == UNKNOWN else self._sessions[restored.id]
+        before = None if restored.base == UNKNOWN else self._sessions[restored.id]
         connection, id = restored.id
         self._columnar.restore(connection, id, restored.requests, before)
 
