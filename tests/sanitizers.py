@@ -43,7 +43,7 @@ TESTS: Final = (
     "tests/records/test_rows.py",
     "tests/capture/test_quick_text.py",
     "tests/capture/test_column_values.py",
-    "tests/capture/test_partition_blocks.py",
+    "tests/capture/test_blocks.py",
 )
 """Those that give C modules what is malformed, or compare them with their twins in Python."""
 

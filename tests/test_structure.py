@@ -23,7 +23,6 @@ LONG_MODULES: Final = {
     "codegen/hatch_build.py": "the build hook: hatchling loads one file",
     "kafkawire/capture/exchanges/conversation.py": "one state machine over both directions",
     "kafkawire/capture/jsonl/rows.py": "one native class with its caches, hot",
-    "kafkawire/capture/tables/extraction/body_reader.py": "one native class, one hot loop",
     "kafkawire/capture/tcp/flow.py": "one state machine, reassembly of a direction, hot",
     "kafkawire/client/consumer/consumer.py": "the one place that routes between all components",
     "kafkawire/client/consumer/fetch/fetcher.py": "one machine, requests and responses of Fetch",
@@ -41,7 +40,6 @@ LONG_FUNCTIONS: Final = {
     "kafkawire/broker/cluster.py::__init__": "composition: a line per part",
     "kafkawire/broker/request_handler.py::_request": "one request from bytes to outcome",
     "kafkawire/capture/frames/decoding.py::_response": "hot path, one response",
-    "kafkawire/capture/tables/extraction/body_reader.py::struct": "hot loop over field kinds",
     "kafkawire/capture/tables/extraction/messages.py::extract": "a line per column, hot",
     "kafkawire/records/builder.py::__init__": "declares the attributes of a native class",
 }

@@ -13,28 +13,20 @@ import pytest
 
 from kafkawire.capture import tables
 from kafkawire.capture.exchanges.exchanges import Ended
-from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
+from kafkawire.capture.frames.decoding import RawFrame
 from kafkawire.capture.multifile import Traffic
-from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.columns import batches
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.extraction.body_facts import BodyFacts, body_facts_of
-from kafkawire.capture.tables.extraction.body_reader import Reader
-from kafkawire.capture.tables.extraction.entities import SPECIAL
-from kafkawire.capture.tables.extraction.messages import MessageFormat
+from kafkawire.capture.tables.extraction.blocks import FIELDS
+from kafkawire.capture.tables.extraction.body_facts import body_facts_of
 from kafkawire.capture.tables.extraction.record_batches import (
     CorruptRecords,
     RecordsField,
     batches_in,
 )
-from kafkawire.errors import DecodeError
-from kafkawire.messages import REGISTRY
-from kafkawire.primitives import MessageInfo
 from tests.conftest import SHARED, missing
-from tests.vectors import by_message
 
 from . import truth
 
@@ -125,142 +117,6 @@ def test_an_unknown_table() -> None:
         tables.read_tables(FILES[0], ["exchanges", "offsets"])
 
 
-# -- facts of bodies, against those of decoded messages
-
-API_SIDES = [
-    (info, is_request)
-    for key in range(100)
-    for info, is_request in ((REGISTRY.request(key), True), (REGISTRY.response(key), False))
-    if info is not None
-]
-
-
-def formats(info: MessageInfo, is_request: bool) -> Iterator[tuple[MessageFormat, dict[str, Any]]]:
-    for row in by_message("messages").get(info.name, []):
-        asked = InFlightRequest(info.api_key or 0, row["version"], 1, None, 1, 1)
-        yield MessageFormat(asked, is_request), row
-
-
-def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> Row | None:
-    try:
-        message = REGISTRY.load(info.name).decode(data, version)
-    except DecodeError:
-        return None
-    direction = "request" if is_request else "response"
-    name = info.name.removesuffix("Request").removesuffix("Response")
-    return Row(
-        1, 1, direction, len(data), Status.OK, "", info.api_key, name, version, 1, None, version,
-        message,
-    )  # fmt: skip
-
-
-def comparable(facts: BodyFacts, is_request: bool) -> list[Any]:
-    session = facts.session
-    return [
-        facts.status,
-        {topic.key for topic in facts.topics},
-        list(dict.fromkeys(topic.name or topic.id_text for topic in facts.topics)),
-        facts.groups,
-        facts.transactional_ids,
-        facts.error_codes,
-        facts.throttle_time_ms,
-        [(topic.key, numbers) for topic, numbers in facts.partitions] if is_request else None,
-        [(one.topic.key, one.partition, one.data) for one in facts.fields],
-        session and (session.id, session.error_code),
-        session and is_request and (session.epoch, list(session.listed), session.forgotten),
-    ]
-
-
-def extracted(
-    format: MessageFormat, names: TopicNames, data: bytes, is_request: bool
-) -> BodyFacts | None:
-    """Extract facts, a second time where nulls have to be allowed first."""
-    layout = format.layout
-    assert layout is not None
-    for _ in range(2):
-        reader = Reader(names, True)
-        facts = reader.read(layout, data, 0, 1 << 20, is_request, format.is_fetch)
-        if facts is not None:
-            return facts
-        for step in reader.unproven_nulls:
-            step.allows_null = True
-    return None
-
-
-def test_facts_of_vectors_are_those_of_their_messages() -> None:
-    taken = count = 0
-    for info, is_request in API_SIDES:
-        for format, row in formats(info, is_request):
-            count += 1
-            data = bytes.fromhex(row["hex"])
-            opened = decoded(info, is_request, row["version"], data)
-            if format.layout is None or opened is None:
-                continue
-            names, other = TopicNames(), TopicNames()
-            facts = extracted(format, names, data, is_request)
-            if facts is not None:
-                taken += 1
-                other.learn(opened.message, row["version"])  # type: ignore[arg-type]
-                assert comparable(facts, is_request) == comparable(
-                    body_facts_of(opened, other, True), is_request
-                ), row
-                assert known(names) == known(other)
-    assert taken > count // 3
-
-
-def known(names: TopicNames) -> dict[bytes, str | None]:
-    return {id: topic.name for id, topic in names._by_id.items() if topic.name}
-
-
-def test_no_facts_of_a_body_that_the_decoder_refuses() -> None:
-    refused = 0
-    for info, is_request in API_SIDES:
-        for format, row in list(formats(info, is_request))[::25]:
-            data = bytes.fromhex(row["hex"])
-            if format.layout is None or len(data) > 300:
-                continue
-            for cut in (*range(len(data)), len(data) + 1):
-                bad = (data + b"\0")[:cut]
-                if decoded(info, is_request, row["version"], bad) is None:
-                    refused += 1
-                    names = TopicNames()
-                    reader = Reader(names, True)
-                    assert (
-                        reader.read(format.layout, bad, 0, 1 << 20, is_request, format.is_fetch)
-                        is None
-                    )
-                    assert known(names) == {}, (row, cut)
-    assert refused > 500
-
-
-def test_most_apis_are_read_without_decoding() -> None:
-    """Others have a struct outside an array, or a field whose meaning depends on another."""
-    left = {
-        info.name
-        for info, is_request in API_SIDES
-        for format, row in formats(info, is_request)
-        if format.layout is None
-        and (info.api_key, "request" if is_request else "response") not in SPECIAL
-    }
-    assert left <= {
-        "ConsumerGroupDescribeResponse",
-        "ConsumerGroupHeartbeatResponse",
-        "DescribeTopicPartitionsRequest",
-        "DescribeTopicPartitionsResponse",
-        "FetchSnapshotRequest",
-        "FetchSnapshotResponse",
-        "ShareAcknowledgeResponse",
-        "ShareFetchResponse",
-        "ShareGroupDescribeResponse",
-        "ShareGroupHeartbeatResponse",
-        "StreamsGroupDescribeResponse",
-        "StreamsGroupHeartbeatRequest",
-        "StreamsGroupHeartbeatResponse",
-        "StreamsGroupTopologyDescriptionUpdateRequest",
-        "UpdateRaftVoterRequest",
-    }
-
-
 # -- records of many fields at once
 
 
@@ -270,7 +126,7 @@ def fields_of(path: Path) -> list[RecordsField]:
     for item in context.traffic.raw_frames():
         if not isinstance(item, Ended) and isinstance(item.item, RawFrame):
             row = item.item.decode()
-            found += body_facts_of(row, context.names, True).fields
+            found += body_facts_of(row, context.names, FIELDS).fields
     return found
 
 

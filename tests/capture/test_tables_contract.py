@@ -15,10 +15,11 @@ from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables import TABLES
 from kafkawire.capture.tables.documentation import markdown
+from kafkawire.capture.tables.extraction import blocks
+from kafkawire.capture.tables.extraction.blocks import ENTITIES, Reader
 from kafkawire.capture.tables.extraction.body_facts import body_facts_of
-from kafkawire.capture.tables.extraction.body_reader import Reader
+from kafkawire.capture.tables.extraction.decoded_partitions import count_records
 from kafkawire.capture.tables.extraction.entities import Entities, recorder_of
-from kafkawire.capture.tables.extraction.layouts import layout_of
 from kafkawire.capture.tables.extraction.partition_fields import (
     REQUEST_FIELDS,
     REQUESTS,
@@ -27,6 +28,8 @@ from kafkawire.capture.tables.extraction.partition_fields import (
     PartitionPath,
     partition_references,
 )
+from kafkawire.capture.tables.extraction.programs import program_of
+from kafkawire.capture.tables.extraction.record_batches import RecordsField
 from kafkawire.messages import REGISTRY
 from kafkawire.protocol import ApiKey
 from kafkawire.protocol.fields import Field, all_fields
@@ -213,7 +216,7 @@ def test_all_readers_find_the_same_entities(case: str) -> None:
         body_version=version, message=message,
     )  # fmt: skip
     names = TopicNames()
-    notes = body_facts_of(row, names, False)
+    notes = body_facts_of(row, names, ENTITIES)
     assert [topic.name for topic in notes.topics] == topics
     assert (notes.groups, notes.transactional_ids) == (groups, transactions)
     said = facts(message, version, info.api_key, info.type)
@@ -223,13 +226,17 @@ def test_all_readers_find_the_same_entities(case: str) -> None:
         *(("transactional_id", one) for one in transactions),
     )
     is_request = info.type == "request"
-    layout = layout_of(type(message), info.api_key, is_request, version, info.is_flexible(version))
-    if layout is not None:
-        data = message.encode(version)
-        found = Reader(names, False).read(layout, data, 0, 1000, is_request, False)
-        assert found is not None
-        assert [topic.name for topic in found.topics] == topics
-        assert (found.groups, found.transactional_ids) == (groups, transactions)
+    flexible = info.is_flexible(version)
+    program = program_of(type(message), info.api_key, is_request, version, flexible)
+    if program is None:
+        return
+    reader = Reader(names.topic, names.add, count_records, RecordsField)
+    block = reader.read(program, message.encode(version), 0, 1000, ENTITIES)
+    assert (block is None) == str(blocks.__file__).endswith(".py")
+    if block is not None:
+        assert block.entities is not None
+        assert [topic.name for topic in block.entities[0]] == topics
+        assert block.entities[1:3] == (groups, transactions)
 
 
 def test_a_field_has_the_entity_type_of_its_schema() -> None:

@@ -9,10 +9,7 @@
 
    Nothing is read outside of the given bytes, and nothing is nested deeper than MAX_DEPTH. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
-#include <string.h>
+#include "../wire.h"
 
 #define MAX_DEPTH 60
 #define MAX_KEYS 64   /* of a JSON object in a value */
@@ -20,11 +17,8 @@
 #define PATH_ROOM 256
 #define PIECE 4096 /* bytes of a text for which room is reserved at a time */
 
-typedef const uint8_t *Bytes;
-
 enum { INT8 = 1, INT16, UINT16, INT32, UINT32, INT64, BOOL, STRING, BYTES, UUID, FLOAT64, RECORDS, STRUCT, ERROR_CODE };
 enum { NO_ROLE = -1, ROLE_RECORDS, ROLE_TOPIC, ROLE_TOPIC_ID, ROLE_PARTITION, ROLE_WITHIN };
-enum { FAILED = -1, DECLINED = 0, WRITTEN = 1 }; /* an exception is set | left to Python | written */
 
 static char hexes[] = "0123456789abcdef";
 static char pairs[200];           /* "000102..99" */
@@ -34,22 +28,6 @@ static uint8_t is_plain[256]; /* bytes that need no escape in a JSON string */
 
 /* -- programs */
 
-struct Program;
-
-typedef struct {
-    PyObject *lead, *name; /* text before the value; the attribute, as paths name it */
-    struct Program *inner;
-    int8_t kind, is_array, role, may_be_null;
-} Step;
-
-typedef struct Program {
-    PyObject_VAR_HEAD
-    int is_flexible;
-    Step steps[];
-} Program;
-
-static PyTypeObject ProgramType;
-
 /* Program(flexible: bool, steps: tuple[tuple[lead, attribute, kind, array, role, inner | None], ...]) */
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
@@ -58,11 +36,9 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
     if (!PyArg_ParseTuple(args, "pO!", &is_flexible, &PyTuple_Type, &steps))
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(steps);
-    Program *self = (Program *)type->tp_alloc(type, count);
+    Program *self = new_program(type, count, is_flexible);
     if (!self)
         return NULL;
-    memset(self->steps, 0, (size_t)count * sizeof(Step));
-    self->is_flexible = is_flexible;
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *lead, *name, *inner;
         int kind, is_array, role;
@@ -76,7 +52,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
             PyErr_Format(PyExc_ValueError, "invalid kind %d", kind);
             goto failed;
         }
-        self->steps[i] = (Step){.lead = Py_NewRef(lead), .name = Py_NewRef(name), .kind = (int8_t)kind, .is_array = (int8_t)is_array, .role = (int8_t)role};
+        self->steps[i] = (Step){.lead = Py_NewRef(lead), .name = Py_NewRef(name), .op = (int8_t)kind, .is_array = (int8_t)is_array, .role = (int8_t)role};
         if (inner != Py_None)
             self->steps[i].inner = (Program *)Py_NewRef(inner);
     }
@@ -86,25 +62,7 @@ failed:
     return NULL;
 }
 
-static void program_dealloc(Program *self)
-{
-    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
-        Py_XDECREF(self->steps[i].lead);
-        Py_XDECREF(self->steps[i].name);
-        Py_XDECREF((PyObject *)self->steps[i].inner);
-    }
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyTypeObject ProgramType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.jsonl.writer.Program",
-    .tp_basicsize = sizeof(Program),
-    .tp_itemsize = sizeof(Step),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The fields of a struct in wire order.",
-    .tp_new = program_new,
-    .tp_dealloc = (destructor)program_dealloc,
-};
+PROGRAM_TYPE("kafkawire.capture.jsonl.writer", program_new);
 
 /* -- the buffer */
 
@@ -138,19 +96,13 @@ static int more_room(Text *to, Py_ssize_t size)
     }
     to->start = start;
     to->room = room;
-    return WRITTEN;
+    return DONE;
 }
 
 #define ROOM(to, wanted) \
     do { \
         if ((to)->room - (to)->size < (Py_ssize_t)(wanted) && more_room(to, wanted) < 0) \
             return FAILED; \
-    } while (0)
-#define TRY(call) \
-    do { \
-        int got = call; \
-        if (got != WRITTEN) \
-            return got; \
     } while (0)
 
 /* The caller of these has reserved the room. */
@@ -292,7 +244,7 @@ static int put_string(Text *to, Bytes p, Py_ssize_t size)
     }
     ROOM(to, 1);
     put_one(to, '"');
-    return WRITTEN;
+    return DONE;
 }
 
 static int put_base64(Text *to, Bytes p, Py_ssize_t size)
@@ -315,7 +267,7 @@ static int put_base64(Text *to, Bytes p, Py_ssize_t size)
     }
     *out++ = '"';
     to->size = out - to->start;
-    return WRITTEN;
+    return DONE;
 }
 
 static void uuid_text(Bytes p, char text[22])
@@ -336,9 +288,7 @@ static void uuid_text(Bytes p, char text[22])
 
 typedef struct {
     Text *to;
-    Bytes at, end;
-    int64_t elements;
-    int is_flexible;
+    Cursor in;
     Program *program;
     PyObject *places; /* list[tuple[path, topic | None, partition | None, data]], or NULL */
     char path[PATH_ROOM];
@@ -353,50 +303,20 @@ typedef struct {
     int has_partition;
 } Whose;
 
-static inline int64_t big_endian(Bytes p, int size)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < size; i++)
-        value = value << 8 | p[i];
-    return size < 8 && p[0] & 0x80 ? (int64_t)value - ((int64_t)1 << 8 * size) : (int64_t)value;
-}
-
-/* Read the length of a string (`size` 2) or of anything else (4): -1 for null. */
-static inline int length(Body *body, int size, int64_t *found)
-{
-    if (!body->is_flexible) {
-        if (body->end - body->at < size)
-            return DECLINED;
-        *found = big_endian(body->at, size);
-        body->at += size;
-        return *found < -1 ? DECLINED : WRITTEN;
-    }
-    uint64_t value = 0;
-    for (int shift = 0; shift < 35 && body->at < body->end; shift += 7) {
-        uint8_t byte = *body->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *found = (int64_t)value - 1;
-            return value > 0x80000000u || (size == 2 && *found > INT16_MAX) ? DECLINED : WRITTEN;
-        }
-    }
-    return DECLINED;
-}
-
 /* step: NULL for an element of an array, which cannot be null. */
 static int put_null(Body *body, Step *step)
 {
     Text *to = body->to;
     if (!step)
         return DECLINED;
-    if (!step->may_be_null) {
+    if (!step->is_nullable) {
         if (to->doubted == MAX_DOUBTS)
             return DECLINED;
         to->doubts[to->doubted++] = step;
     }
     ROOM(to, 4);
     PUT(to, "null");
-    return WRITTEN;
+    return DONE;
 }
 
 static int put_float(Text *to, double value)
@@ -407,8 +327,8 @@ static int put_float(Text *to, double value)
     if (!text)
         return FAILED;
     Py_ssize_t size = (Py_ssize_t)strlen(text);
-    int made = to->room - to->size < size ? more_room(to, size) : WRITTEN;
-    if (made == WRITTEN)
+    int made = to->room - to->size < size ? more_room(to, size) : DONE;
+    if (made == DONE)
         put(to, text, size);
     PyMem_Free(text);
     return made;
@@ -418,22 +338,20 @@ static int put_scalar(Body *body, int kind)
 {
     static const uint8_t sizes[] = {[INT8] = 1, [INT16] = 2, [UINT16] = 2, [INT32] = 4, [UINT32] = 4, [INT64] = 8, [BOOL] = 1, [UUID] = 16, [FLOAT64] = 8, [ERROR_CODE] = 2};
     Text *to = body->to;
-    Bytes p = body->at;
+    Bytes p = body->in.at;
     int size = sizes[kind];
-    if (body->end - p < size)
-        return DECLINED;
-    body->at += size;
+    TRY(skip(&body->in, size));
     ROOM(to, 26);
     switch (kind) {
     case BOOL:
         put(to, *p ? "true" : "false", *p ? 4 : 5);
-        return WRITTEN;
+        return DONE;
     case UUID:
         put_one(to, '"');
         uuid_text(p, to->start + to->size);
         to->size += 22;
         put_one(to, '"');
-        return WRITTEN;
+        return DONE;
     case FLOAT64: {
         int64_t bits = big_endian(p, 8);
         double value;
@@ -444,29 +362,27 @@ static int put_scalar(Body *body, int kind)
         if (p[0] || p[1])
             return DECLINED;
         put_one(to, '0');
-        return WRITTEN;
+        return DONE;
     case UINT16:
         put_number(to, big_endian(p, 2) & 0xffff);
-        return WRITTEN;
+        return DONE;
     case UINT32:
         put_number(to, big_endian(p, 4) & 0xffffffff);
-        return WRITTEN;
+        return DONE;
     default:
         put_number(to, big_endian(p, size));
-        return WRITTEN;
+        return DONE;
     }
 }
 
 /* Put a string or bytes; `found` and `size` say where they are, size -1 for null. */
 static int put_sized(Body *body, int kind, Step *step, Bytes *found, int64_t *size)
 {
-    TRY(length(body, kind == STRING ? 2 : 4, size));
+    TRY(length(&body->in, kind == STRING ? 2 : 4, size));
     if (*size < 0)
         return put_null(body, step);
-    if (*size > body->end - body->at)
-        return DECLINED;
-    *found = body->at;
-    body->at += *size;
+    *found = body->in.at;
+    TRY(skip(&body->in, *size));
     return kind == STRING ? put_string(body->to, *found, *size) : put_base64(body->to, *found, *size);
 }
 
@@ -487,7 +403,7 @@ static int note_place(Body *body, int path, Step *step, const Whose *whose, Byte
     PyObject *place = !topic || !partition ? NULL : Py_BuildValue("NOOy#", PyUnicode_FromFormat("%s%s", body->path, PyBytes_AS_STRING(step->name)), topic, partition, data, size);
     Py_XDECREF(topic);
     Py_XDECREF(partition);
-    int made = place && PyList_Append(body->places, place) == 0 ? WRITTEN : FAILED;
+    int made = place && PyList_Append(body->places, place) == 0 ? DONE : FAILED;
     Py_XDECREF(place);
     return made;
 }
@@ -505,32 +421,32 @@ static int are_metadata(const Whose *whose)
 /* Put a field with records, or with their topic or partition. */
 static int put_with_role(Body *body, int path, Step *step, Whose *whose)
 {
-    Bytes data = body->at;
+    Bytes data = body->in.at;
     int64_t size;
     switch (step->role) {
     case ROLE_RECORDS:
         if (are_metadata(whose))
             return DECLINED;
         TRY(put_sized(body, RECORDS, step, &data, &size));
-        return size < 0 ? WRITTEN : note_place(body, path, step, whose, data, size);
+        return size < 0 ? DONE : note_place(body, path, step, whose, data, size);
     case ROLE_TOPIC:
         TRY(put_sized(body, STRING, step, &data, &size));
         if (size >= 0) {
             whose->topic = data;
             whose->topic_size = size;
         }
-        return WRITTEN;
+        return DONE;
     case ROLE_TOPIC_ID:
         TRY(put_scalar(body, UUID));
         uuid_text(data, body->uuid);
         whose->topic = (Bytes)body->uuid;
         whose->topic_size = 22;
-        return WRITTEN;
+        return DONE;
     case ROLE_PARTITION:
-        TRY(put_scalar(body, step->kind));
-        whose->partition = big_endian(data, (int)(body->at - data));
+        TRY(put_scalar(body, step->op));
+        whose->partition = big_endian(data, (int)(body->in.at - data));
         whose->has_partition = 1;
-        return WRITTEN;
+        return DONE;
     default:
         return DECLINED;
     }
@@ -542,12 +458,10 @@ static int put_array(Body *body, int path, Step *step, const Whose *whose, int d
 {
     Text *to = body->to;
     int64_t count;
-    TRY(length(body, 4, &count));
+    TRY(length(&body->in, 4, &count));
     if (count < 0)
         return put_null(body, step);
-    body->elements -= count + 1; /* an array is an object, as a struct is (Limits) */
-    if (count > body->end - body->at || body->elements < 0)
-        return DECLINED;
+    TRY(take_elements(&body->in, count));
     ROOM(to, 1);
     put_one(to, '[');
     for (int64_t at = 0; at < count; at++) {
@@ -555,7 +469,7 @@ static int put_array(Body *body, int path, Step *step, const Whose *whose, int d
         if (at)
             put_one(to, ',');
         if (!step->inner) {
-            TRY(put_value(body, step->kind, NULL));
+            TRY(put_value(body, step->op, NULL));
             continue;
         }
         int inner = path;
@@ -568,7 +482,7 @@ static int put_array(Body *body, int path, Step *step, const Whose *whose, int d
     }
     ROOM(to, 1);
     put_one(to, ']');
-    return WRITTEN;
+    return DONE;
 }
 
 static int put_struct(Body *body, Program *program, int path, Whose whose, int depth)
@@ -590,16 +504,11 @@ static int put_struct(Body *body, Program *program, int path, Whose whose, int d
         else if (step->role != NO_ROLE)
             TRY(put_with_role(body, path, step, &whose));
         else
-            TRY(put_value(body, step->kind, step));
+            TRY(put_value(body, step->op, step));
     }
     ROOM(to, 1);
     put_one(to, '}');
-    if (!body->is_flexible)
-        return WRITTEN;
-    if (body->at == body->end || *body->at)
-        return DECLINED;
-    body->at++;
-    return WRITTEN;
+    return no_tags(&body->in);
 }
 
 /* -- JSON in values */
@@ -628,7 +537,7 @@ static int hex_unit(Bytes p, uint32_t *found)
             return DECLINED;
     }
     *found = unit;
-    return WRITTEN;
+    return DONE;
 }
 
 /* Put a string behind its opening quote. */
@@ -651,7 +560,7 @@ static int json_string(Json *json)
         if (c == '"') {
             json->at = p + 1;
             put_one(to, '"');
-            return WRITTEN;
+            return DONE;
         }
         if (c == '\\') {
             if (json->end - p < 2 || (p[1] == 'u' && json->end - p < 6))
@@ -724,7 +633,7 @@ static int json_number(Json *json)
             put_one(to, '0');
         else
             put(to, start, size);
-        return WRITTEN;
+        return DONE;
     }
     Bytes fraction = whole + wholes + 1;
     /* so few digits are those that Python finds again */
@@ -732,7 +641,7 @@ static int json_number(Json *json)
         (*whole != '0' || fractions < 4 || memcmp(fraction, "0000", 4))) {
         ROOM(to, size);
         put(to, start, size);
-        return WRITTEN;
+        return DONE;
     }
     char text[64];
     if (size >= (Py_ssize_t)sizeof text)
@@ -770,7 +679,7 @@ static int json_object(Json *json, int depth)
     if (json->at < json->end && *json->at == '}') {
         json->at++;
         put_one(to, '}');
-        return WRITTEN;
+        return DONE;
     }
     for (;;) {
         if (json->at == json->end || *json->at != '"' || count == MAX_KEYS)
@@ -798,7 +707,7 @@ static int json_object(Json *json, int depth)
             return DECLINED;
         put_one(to, (char)c);
         if (c == '}')
-            return WRITTEN;
+            return DONE;
         skip_blanks(json);
     }
 }
@@ -812,7 +721,7 @@ static int json_array(Json *json, int depth)
     if (json->at < json->end && *json->at == ']') {
         json->at++;
         put_one(to, ']');
-        return WRITTEN;
+        return DONE;
     }
     for (;;) {
         TRY(json_value(json, depth));
@@ -825,7 +734,7 @@ static int json_array(Json *json, int depth)
             return DECLINED;
         put_one(to, (char)c);
         if (c == ']')
-            return WRITTEN;
+            return DONE;
         skip_blanks(json);
     }
 }
@@ -854,7 +763,7 @@ static int json_value(Json *json, int depth)
                 ROOM(json->to, size);
                 put(json->to, words[i], size);
                 json->at += size;
-                return WRITTEN;
+                return DONE;
             }
         }
         return DECLINED;
@@ -870,13 +779,13 @@ static int put_given(Text *to, PyObject *text)
 {
     if (!text)
         return FAILED;
-    int made = WRITTEN;
+    int made = DONE;
     if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text)) {
         PyErr_SetString(PyExc_TypeError, "expected ASCII text");
         made = FAILED;
     } else if (to->room - to->size < PyUnicode_GET_LENGTH(text))
         made = more_room(to, PyUnicode_GET_LENGTH(text));
-    if (made == WRITTEN)
+    if (made == DONE)
         put(to, PyUnicode_1BYTE_DATA(text), PyUnicode_GET_LENGTH(text));
     Py_DECREF(text);
     return made;
@@ -902,7 +811,7 @@ static int put_hex(Text *to, Bytes p, Py_ssize_t size)
     }
     to->size += 2 * size;
     PUT(to, "\"}");
-    return WRITTEN;
+    return DONE;
 }
 
 /* Whether bytes are readable UTF-8: printable, or of several lines. */
@@ -930,10 +839,10 @@ static int put_bytes(Text *to, Bytes data, Py_ssize_t size)
         PUT(to, "{\"json\":");
         int made = json_value(&json, 0);
         skip_blanks(&json);
-        if (made == WRITTEN && json.at == json.end) {
+        if (made == DONE && json.at == json.end) {
             ROOM(to, 1);
             put_one(to, '}');
-            return WRITTEN;
+            return DONE;
         }
         if (made == FAILED)
             return FAILED;
@@ -947,7 +856,7 @@ static int put_bytes(Text *to, Bytes data, Py_ssize_t size)
     TRY(put_string(to, data, size));
     ROOM(to, 1);
     put_one(to, '}');
-    return WRITTEN;
+    return DONE;
 }
 
 /* -- records */
@@ -983,7 +892,7 @@ static int put_field(Text *to, Bytes *at, Bytes stop)
         return put_bytes(to, p, size);
     ROOM(to, 4);
     PUT(to, "null");
-    return WRITTEN;
+    return DONE;
 }
 
 static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
@@ -1010,7 +919,7 @@ static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
     }
     ROOM(to, 1);
     put_one(to, ']');
-    return WRITTEN;
+    return DONE;
 }
 
 typedef struct {
@@ -1047,7 +956,7 @@ static int put_record(Text *to, const Shared *shared, Bytes p, Bytes stop)
         PUT(to, ",\"control\":true}");
     else
         put_one(to, '}');
-    return WRITTEN;
+    return DONE;
 }
 
 static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64_t count, int is_first)
@@ -1063,7 +972,7 @@ static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64
         TRY(put_record(to, shared, p, p + size));
         p += size;
     }
-    return p == end ? WRITTEN : DECLINED;
+    return p == end ? DONE : DECLINED;
 }
 
 /* -- fields of records */
@@ -1078,14 +987,14 @@ static int batch_end(Bytes p, Bytes end, Bytes *found)
 {
     *found = NULL;
     if (end - p < OVERHEAD)
-        return WRITTEN;
+        return DONE;
     int64_t size = big_endian(p + LENGTH_AT, 4);
     if (size < SMALLEST)
         return DECLINED;
     if (end - p < MAGIC_AT + 1 || size > end - p - OVERHEAD)
-        return WRITTEN;
+        return DONE;
     *found = p + OVERHEAD + size;
-    return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? WRITTEN : DECLINED;
+    return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? DONE : DECLINED;
 }
 
 static int put_counts(Text *to, Bytes p, Bytes end)
@@ -1126,7 +1035,7 @@ static int put_counts(Text *to, Bytes p, Bytes end)
         PUT(to, ",\"cut_tail\":");
         put_number(to, end - p);
     }
-    return WRITTEN;
+    return DONE;
 }
 
 /* The cost of the batches of a field so far: decompressed bytes, and records. */
@@ -1155,12 +1064,12 @@ static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
     Py_ssize_t from, until;
     int made = DECLINED;
     if (found != Py_None) {
-        made = PyArg_ParseTuple(found, "Snn", &bytes, &from, &until) ? WRITTEN : FAILED;
-        if (made == WRITTEN && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
+        made = PyArg_ParseTuple(found, "Snn", &bytes, &from, &until) ? DONE : FAILED;
+        if (made == DONE && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
             made = DECLINED;
-        if (made == WRITTEN)
+        if (made == DONE)
             made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), !cost->records);
-        if (made == WRITTEN) {
+        if (made == DONE) {
             cost->opened += bytes == data ? 0 : PyBytes_GET_SIZE(bytes);
             cost->records += big_endian(p + COUNT_AT, 4);
         }
@@ -1210,7 +1119,7 @@ static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *
         put_one(to, ']');
     }
     put_one(to, '}');
-    return WRITTEN;
+    return DONE;
 }
 
 /* Put the result of `field_text(path, topic | None, partition | None, data)`. */
@@ -1236,7 +1145,7 @@ static int put_places(Text *to, PyObject *places)
     }
     ROOM(to, 1);
     put_one(to, ']');
-    return WRITTEN;
+    return DONE;
 }
 
 /* -- rows */
@@ -1315,18 +1224,15 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     Program *program = (Program *)args[PROGRAM];
     Bytes data = (Bytes)PyBytes_AS_STRING(args[FRAME]);
     body->to = to;
-    body->at = data + at;
-    body->end = data + whole;
-    body->elements = elements;
-    body->is_flexible = program->is_flexible;
+    body->in = (Cursor){data + at, data + whole, elements, program->is_flexible};
     TRY(put_struct(body, program, 0, (Whose){.topic_size = -1}, 0));
-    if (body->at != body->end || to->doubted)
+    if (body->in.at != body->in.end || to->doubted)
         return DECLINED;
     if (body->places)
         TRY(put_places(to, body->places));
     ROOM(to, 2);
     PUT(to, "}\n");
-    return WRITTEN;
+    return DONE;
 }
 
 /* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
@@ -1340,9 +1246,9 @@ static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
     Py_XSETREF(self->owner, Py_NewRef(args[PROGRAM]));
     int made = put_row(self, args, &body);
     Py_XDECREF(body.places);
-    if (made != WRITTEN)
+    if (made != DONE)
         self->size = before;
-    return made == FAILED ? NULL : PyBool_FromLong(made == WRITTEN);
+    return made == FAILED ? NULL : PyBool_FromLong(made == DONE);
 }
 
 /* body(data, at, program, elements) -> bool: only the body */
@@ -1354,24 +1260,24 @@ static PyObject *text_body(Text *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "SnO!L", &data, &at, &ProgramType, &program, &elements))
         return NULL;
     Bytes start = (Bytes)PyBytes_AS_STRING(data);
-    Body body = {.to = self, .at = start + at, .end = start + PyBytes_GET_SIZE(data), .elements = elements, .is_flexible = ((Program *)program)->is_flexible};
+    Body body = {.to = self, .in = {start + at, start + PyBytes_GET_SIZE(data), elements, ((Program *)program)->is_flexible}};
     Py_ssize_t before = self->size;
     self->doubted = 0;
     Py_XSETREF(self->owner, Py_NewRef(program));
     int made = at < 0 || at > PyBytes_GET_SIZE(data) ? DECLINED : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
-    if (made == WRITTEN && (body.at != body.end || self->doubted))
+    if (made == DONE && (body.in.at != body.in.end || self->doubted))
         made = DECLINED;
     Py_XDECREF(body.places);
-    if (made != WRITTEN)
+    if (made != DONE)
         self->size = before;
-    return made == FAILED ? NULL : PyBool_FromLong(made == WRITTEN);
+    return made == FAILED ? NULL : PyBool_FromLong(made == DONE);
 }
 
 /* allow() -> bool: accept the nulls because of which the last row was declined; whether there were any */
 static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
 {
     for (int i = 0; i < self->doubted; i++)
-        self->doubts[i]->may_be_null = 1;
+        self->doubts[i]->is_nullable = 1;
     int had = self->doubted;
     self->doubted = 0;
     return PyBool_FromLong(had);

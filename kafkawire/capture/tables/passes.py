@@ -15,16 +15,20 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from ..exchanges.exchanges import NO_HEADER, Ended
+from ..exchanges.fetch_sessions import State
 from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
+from .arrow.exchange_heads import ExtractedExchange
 from .arrow.pairs import Pairs
 from .arrow.partition_arrays import partition_batch
 from .arrow.partition_columns import PartitionColumns
 from .arrow.record_columns import RecordColumns
 from .arrow.record_fields import Fields
 from .context import Context
+from .extraction.blocks import Block
+from .extraction.body_facts import Session
 from .extraction.messages import ExtractedMessage, Extractor
 from .records import DIRECTION
 
@@ -71,14 +75,52 @@ class Columnar:
 
     def add(self, located: LocatedItem, row: Row | None) -> None:
         """Handle a message; row: its row, if it is already decoded."""
-        message = self._extract(located, row)
-        if message is None:
-            return
+        message = self.extract(located, row, True)
         pairs = self._pairs
-        if pairs is not None and located.connection is not None:
+        if message is not None and pairs is not None and located.connection is not None:
             pairs.handle(located.connection, located.client or "", located.broker or "", message)
-        if message.facts.fields and self._records is not None:
+
+    def extract(
+        self, located: LocatedItem, row: Row | None, has_records: bool
+    ) -> ExtractedMessage | None:
+        """Extract a message that is paired elsewhere; has_records: add its records."""
+        message = self._extract(located, row)
+        if message is None or not has_records or self._records is None:
+            return message
+        if message.facts.fields:
             self._add_fields(located, message, self._records.fields)
+        return message
+
+    def add_exchange(self, exchange: ExtractedExchange) -> None:
+        """Add an exchange that was paired elsewhere."""
+        if self._pairs is not None:
+            self._pairs.add_exchange(exchange)
+
+    # -- fetch sessions, where exchanges were paired elsewhere
+
+    def restart(self) -> None:
+        """Forget the fetch sessions, before exchanges of another part of the capture."""
+        if self._pairs is not None:
+            self._pairs.forget_sessions()
+
+    def session(self, connection: int, id: int) -> State[Block] | None:
+        """Return a fetch session; None if it is unknown."""
+        return None if self._pairs is None else self._pairs.sessions.get(connection, id)
+
+    def restore(
+        self, connection: int, id: int, requests: list[LocatedItem], before: State[Block] | None
+    ) -> None:
+        """Replace a fetch session by what some requests make of it. before: what it was."""
+        pairs = self._pairs
+        if pairs is None:
+            return
+        pairs.sessions.replace(connection, id, before)
+        opened = Session(id, 0, 0)
+        for request in requests:
+            message = self._extract(request, None)
+            sent = None if message is None else message.facts.session
+            if sent is not None:
+                pairs.apply(connection, sent, opened)
 
     def _extract(self, located: LocatedItem, row: Row | None) -> ExtractedMessage | None:
         item = located.item

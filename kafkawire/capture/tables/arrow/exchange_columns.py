@@ -8,26 +8,34 @@ every capture).
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from librt.strings import BytesWriter
 
-from ...exchanges.fetch_sessions import MAX_SESSIONS, Key, Sessions, merged
+from ...exchanges.fetch_sessions import MAX_SESSIONS
 from ...exchanges.topic_ids import Topic
 from ...multifile import PacketPositions
-from ..extraction.body_facts import NO_GROUPS, NONE, Groups, Session
+from ..extraction.blocks import Block
+from ..extraction.body_facts import NONE
 from ..extraction.messages import NO_FACTS, ExtractedMessage
 from .buffers import Lists, Numbers
 from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
+
+Groups = list[tuple[Topic, list[int]]]
+"""Partitions by topic."""
+
+NO_GROUPS: Final[Groups] = []
+"""Never changed."""
 
 
 @final
 class SessionPartitions:
     """Partitions and topics of a fetch session, until it changes."""
 
-    def __init__(self, wanted: object, topics: list[Topic], groups: Groups) -> None:
-        self.wanted: object = wanted
-        self.topics: list[Topic] = topics
+    def __init__(self, requested: Block) -> None:
+        groups = requested.by_topic()
+        self.requested: Block = requested
+        self.topics: list[Topic] = [topic for topic, _ in groups if topic.name or topic.id]
         self.groups: Groups = groups
 
 
@@ -60,7 +68,6 @@ class ExchangeColumns:
 
     def __init__(self, traffic: PacketPositions) -> None:
         self.files: FileNames = FileNames(traffic)
-        self.sessions: Sessions[dict[Key, tuple[Topic, int]]] = Sessions({}, merged)
         self.by_session: dict[tuple[int, int], SessionPartitions] = {}
         self.filled: ExchangeValues = ExchangeValues()
 
@@ -72,8 +79,11 @@ class ExchangeColumns:
 
     # -- rows
 
-    def add(self, exchange: ExtractedExchange) -> None:
-        """Add an exchange."""
+    def add(self, exchange: ExtractedExchange, requested: Block | None, complete: bool) -> None:
+        """Add an exchange.
+
+        requested: all partitions of a Fetch and its session. complete: whether all are known.
+        """
         filled = self.filled
         request, response = exchange.request, exchange.response
         filled.rows += 1
@@ -89,16 +99,15 @@ class ExchangeColumns:
         filled.throttle_time_ms.put32(throttle)
         filled.group_ids.put_union(sent.groups, received.groups)
         filled.transactional_ids.put_union(sent.transactional_ids, received.transactional_ids)
-        session = sent.session
-        if session is None:
+        if requested is None:
             filled.topics.put_union(sent.topics, received.topics)
-            filled.partitions.put(sent.partitions)
+            block = sent.block
+            filled.partitions.put(NO_GROUPS if block is None else block.by_topic())
             filled.is_fetch.append(0)
             filled.complete.append(0)
             return
-        partitions, complete = self.session_partitions(
-            exchange.connection, session, received.session
-        )
+        assert sent.session is not None
+        partitions = self.session_partitions(exchange.connection, sent.session.id, requested)
         topics = sent.topics
         if received.topics or partitions.topics:
             topics = list(dict.fromkeys(topics + received.topics + partitions.topics))
@@ -136,34 +145,12 @@ class ExchangeColumns:
 
     # -- fetch sessions
 
-    def session_partitions(
-        self, connection: int, sent: Session, received: Session | None
-    ) -> tuple[SessionPartitions, bool]:
-        """Return the partitions of a Fetch and its session, and whether all are known."""
-        wanted, complete = self.sessions.apply(
-            connection,
-            sent.id,
-            sent.epoch,
-            sent.listed,
-            sent.forgotten,
-            None if received is None else (received.error_code, received.id),
-        )
-        partitions = self.by_session.get((connection, sent.id))
-        if partitions is None or partitions.wanted is not wanted:
-            partitions = grouped_by_topic(wanted)
+    def session_partitions(self, connection: int, id: int, requested: Block) -> SessionPartitions:
+        """Return the partitions of a session by topic, and their topics."""
+        partitions = self.by_session.get((connection, id))
+        if partitions is None or partitions.requested is not requested:
+            partitions = SessionPartitions(requested)
             if len(self.by_session) >= MAX_SESSIONS:
                 self.by_session.clear()
-            self.by_session[connection, sent.id] = partitions
-        return partitions, complete
-
-
-def grouped_by_topic(wanted: dict[Key, tuple[Topic, int]]) -> SessionPartitions:
-    """Group partitions by topic."""
-    found: dict[object, tuple[Topic, list[int]]] = {}
-    for (key, number), (topic, _) in wanted.items():
-        group = found.get(key)
-        if group is None:
-            group = found[key] = topic, []
-        group[1].append(number)
-    topics = [topic for topic, _ in found.values() if topic.name or topic.id]
-    return SessionPartitions(wanted, topics, list(found.values()) if found else NO_GROUPS)
+            self.by_session[connection, id] = partitions
+        return partitions

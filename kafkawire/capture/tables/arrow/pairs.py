@@ -2,7 +2,8 @@
 
 Law: requests and responses are paired as in `capture.exchanges`.
 
-    ExtractedMessage --by connection--> ExtractedExchange --> ExchangeColumns, PartitionColumns
+    ExtractedMessage --by connection--> ExtractedExchange --.--> ExchangeColumns
+                              partitions of fetch sessions --'--> PartitionColumns
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import final
 from mypy_extensions import i64
 
 from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES
+from ...exchanges.fetch_sessions import Sessions, State
+from ..extraction.blocks import Block
+from ..extraction.body_facts import NO_PARTITIONS, Session
 from ..extraction.messages import ExtractedMessage
 from .exchange_columns import ExchangeColumns
 from .exchange_heads import ExtractedExchange
@@ -32,13 +36,17 @@ class PendingRequests:
 
 @final
 class Pairs:
-    """Pairs the messages of any number of connections, and adds exchanges to tables."""
+    """Pairs the messages of any number of connections, and adds exchanges to tables.
+
+    sessions: the fetch sessions of the exchanges so far.
+    """
 
     def __init__(
         self, exchanges: ExchangeColumns | None, partitions: PartitionColumns | None
     ) -> None:
         self.exchanges: ExchangeColumns | None = exchanges
         self.partitions: PartitionColumns | None = partitions
+        self.sessions: Sessions[Block] = Sessions(NO_PARTITIONS, Block.merged)
         self.open: dict[int, PendingRequests] = {}
 
     def handle(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
@@ -84,14 +92,39 @@ class Pairs:
         request: ExtractedMessage | None,
         response: ExtractedMessage | None,
     ) -> None:
-        """Add an exchange to the tables."""
-        exchange = ExtractedExchange(
-            pending.connection, pending.client, pending.broker, request, response
+        """Add a request and its response to the tables."""
+        self.add_exchange(
+            ExtractedExchange(pending.connection, pending.client, pending.broker, request, response)
         )
+
+    def add_exchange(self, exchange: ExtractedExchange) -> None:
+        """Add a paired exchange to the tables."""
+        request, response = exchange.request, exchange.response
+        session = None if request is None else request.facts.session
+        requested: Block | None = None
+        complete = False
+        if session is not None:
+            received = None if response is None else response.facts.session
+            requested, complete = self.apply(exchange.connection, session, received)
         if self.exchanges is not None:
-            self.exchanges.add(exchange)
+            self.exchanges.add(exchange, requested, complete)
         if self.partitions is not None:
-            self.partitions.add(exchange)
+            self.partitions.add(exchange, requested)
+
+    def apply(self, connection: int, sent: Session, received: Session | None) -> State[Block]:
+        """Apply a Fetch to its session; return its partitions, and whether all are known."""
+        return self.sessions.apply(
+            connection,
+            sent.id,
+            sent.epoch,
+            sent.listed,
+            sent.forgotten,
+            None if received is None else (received.error_code, received.id),
+        )
+
+    def forget_sessions(self) -> None:
+        """Forget all fetch sessions."""
+        self.sessions = Sessions(NO_PARTITIONS, Block.merged)
 
     def end(self, connection: int) -> None:
         """Handle the end of a connection."""

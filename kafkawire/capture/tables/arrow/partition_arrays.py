@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ....protocol.error_code import ErrorCode
 from ..columns import BOOL, INT32, schema_of
-from ..extraction.partition_blocks import NO_SESSION
-from ..extraction.partition_programs import NAMES
+from ..extraction.blocks import NO_SESSION
+from ..extraction.programs import NAMES
 from ..partitions import COLUMNS
 from .arrays import bitmap, booleans, numbers, repeated_numbers, repeated_texts, texts, times
 from .exchange_arrays import HEAD_NUMBERS, HEAD_TEXTS

@@ -8,17 +8,14 @@ every capture).
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from librt.strings import BytesWriter, write_i64_le
 
-from ...exchanges.fetch_sessions import Sessions
 from ...multifile import PacketPositions
+from ..extraction.blocks import Block, Rows
 from ..extraction.decoded_partitions import session_mask
-from ..extraction.partition_blocks import Block, Rows
 from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
-
-EMPTY: Final = Block()
 
 
 @final
@@ -37,7 +34,6 @@ class PartitionColumns:
 
     def __init__(self, traffic: PacketPositions) -> None:
         self.files: FileNames = FileNames(traffic)
-        self.sessions: Sessions[Block] = Sessions(EMPTY, Block.merged)
         self.masks: dict[int, int] = {}
         self.filled: PartitionValues = PartitionValues()
 
@@ -47,41 +43,22 @@ class PartitionColumns:
         self.filled = PartitionValues()
         return filled
 
-    def add(self, exchange: ExtractedExchange) -> None:
-        """Add the rows of an exchange."""
+    def add(self, exchange: ExtractedExchange, requested: Block | None) -> None:
+        """Add the rows of an exchange. requested: all partitions of a Fetch and its session."""
         request, response = exchange.request, exchange.response
         sent = None if request is None else request.facts.block
         received = None if response is None else response.facts.block
-        session: Block | None = None
+        if sent is None and received is None and requested is None:
+            return
         mask = 0
-        if request is not None and request.facts.session is not None:
-            session = self.requested(exchange, EMPTY if sent is None else sent)
+        if requested is not None and request is not None:
             version = request.api_version
             found = self.masks.get(version)
             if found is None:
                 found = self.masks[version] = session_mask(version)
             mask = found
-        elif sent is None and received is None:
-            return
         filled = self.filled
-        rows = filled.rows.add(sent, received, session, mask)
+        rows = filled.rows.add(sent, received, requested, mask)
         if rows:
             filled.heads.add(exchange, self.files)
             write_i64_le(filled.counts, rows)
-
-    def requested(self, exchange: ExtractedExchange, listed: Block) -> Block:
-        """Return all partitions that a Fetch and its session request."""
-        request, response = exchange.request, exchange.response
-        assert request is not None
-        sent = request.facts.session
-        assert sent is not None
-        received = None if response is None else response.facts.session
-        requested, _ = self.sessions.apply(
-            exchange.connection,
-            sent.id,
-            sent.epoch,
-            EMPTY.merged(listed, set()),
-            sent.forgotten,
-            None if received is None else (received.error_code, received.id),
-        )
-        return requested

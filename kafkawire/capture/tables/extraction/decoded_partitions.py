@@ -14,7 +14,7 @@ from ....primitives import Structure
 from ....protocol.fields import all_fields, fields_at
 from ...exchanges.topic_ids import TopicNames
 from ...rows import Row
-from .partition_blocks import Block
+from .blocks import Block
 from .partition_fields import (
     GROUP_ID,
     REQUEST_FIELDS,
@@ -23,7 +23,7 @@ from .partition_fields import (
     RESPONSES,
     partition_references,
 )
-from .partition_programs import AT, RECORDS_AT
+from .programs import AT, RECORDS_AT
 from .record_batches import RECORDS_MESSAGES, RecordsField, count
 
 

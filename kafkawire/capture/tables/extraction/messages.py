@@ -3,8 +3,8 @@
 Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
 and equal bodies that name no topics are read once.
 
-    RawFrame --Layout, Program--> BodyFacts --.
-        `---decoded--> Row -------------------+--> ExtractedMessage
+    RawFrame --Program--> Block --> BodyFacts --.
+        `-----decoded---> Row ------------------+--> ExtractedMessage
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from ...exchanges.topic_ids import TopicNames, may_name
 from ...files.blocks import NO_TIME
 from ...frames.decoding import InFlightRequest, RawFrame
 from ...rows import Row, Status
+from .blocks import ENTITIES, FIELDS, PARTITION_VALUES, Block, Program, Reader
 from .body_facts import NONE, BodyFacts, Session, body_facts_of
-from .body_reader import Reader
-from .decoded_partitions import HAS_PARTITIONS, block_of, count_records
-from .layouts import Layout, layout_of
-from .partition_blocks import Program
-from .partition_blocks import Reader as BlockReader
-from .partition_programs import partition_program
-from .record_batches import RECORDS_MESSAGES
+from .decoded_partitions import HAS_PARTITIONS, count_records
+from .programs import program_of
+from .record_batches import RECORDS_MESSAGES, RecordsField
 
 OK: Final = Status.OK.value
 LENIENT: Final = Status.LENIENT.value
@@ -86,10 +83,10 @@ class ExtractedMessage:
 class MessageFormat:
     """How the requests or responses of an API at a version are read.
 
-    layout: how bodies are read, None if they are decoded. has_records: whether there may be
-    records, has_partitions: whether there may be some for the table `partitions`, and program: how
-    they are read; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
-    `row_text`. cache: facts by body.
+    program: how bodies are read, None if they are decoded. has_records: whether there may be
+    records, has_partitions: whether there may be some for the table `partitions`; names: whether
+    topic ids may be mapped to names. tagged, simple_if_zero: as in `row_text`. cache: facts by
+    body.
     """
 
     def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
@@ -98,10 +95,9 @@ class MessageFormat:
         known = apis.api(key)
         side = known.request if is_request else known.response
         self.api_name: str | None = known.name
-        self.layout: Layout | None = None
+        self.program: Program | None = None
         self.has_records: bool = (key, "request" if is_request else "response") in RECORDS_MESSAGES
         self.has_partitions: bool = (key, is_request) in HAS_PARTITIONS
-        self.program: Program | None = None
         self.names: bool = side is not None
         self.tagged: bool = False
         self.simple_if_zero: bool = not is_request and key == apis.api_versions
@@ -112,19 +108,33 @@ class MessageFormat:
         cls = side.load()
         flexible = side.info.flexible is not None and version >= side.info.flexible
         self.names = may_name(cls, version)
-        self.layout = layout_of(cls, key, is_request, version, flexible)
-        if self.layout is not None and self.has_partitions:
-            self.program = partition_program(cls, key, is_request, version, flexible)
+        self.program = program_of(cls, key, is_request, version, flexible)
         self.tagged = not is_request and version >= known.tagged_response
+
+
+def facts_of(block: Block, wanted: int, is_request: bool, is_fetch: bool) -> BodyFacts:
+    """Return the facts of a body that was read without the decoder."""
+    facts = BodyFacts(OK)
+    entities = block.entities
+    if entities is not None:
+        facts.topics, facts.groups, facts.transactional_ids = entities[:3]
+        facts.error_codes, facts.throttle_time_ms, facts.fields = entities[3:]
+    if wanted & PARTITION_VALUES:
+        facts.block = block
+    if is_fetch:
+        facts.session = Session(block.session_id, block.session_epoch, block.error_code)
+        if is_request:
+            facts.session.listed = block
+    return facts
 
 
 @final
 class Extractor:
     """Extracts the messages of one capture.
 
-    records, partitions: whether to include records fields, and blocks of partitions. entities:
-    whether topics, groups and all other facts are needed; without them, bodies that have nothing
-    that is needed are not read.
+    records, partitions: whether to include records fields, and all partitions. entities: whether
+    topics, groups, requested partitions and all other facts are needed; without them, bodies that
+    have nothing that is needed are not read.
     """
 
     def __init__(
@@ -140,8 +150,7 @@ class Extractor:
         self.records: bool = records
         self.partitions: bool = partitions
         self.entities: bool = entities
-        self.reader: Reader = Reader(names, records)
-        self.blocks: BlockReader = BlockReader(names.topic, count_records)
+        self.reader: Reader = Reader(names.topic, names.add, count_records, RecordsField)
         self.formats: dict[int, MessageFormat] = {}
 
     def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
@@ -198,29 +207,29 @@ class Extractor:
             facts,
         )
 
+    def wanted_of(self, has_records: bool, has_partitions: bool, is_request: bool) -> int:
+        """Return what is needed of a message (see `blocks`)."""
+        wanted = ENTITIES if self.entities else 0
+        if has_records and self.records:
+            wanted |= FIELDS
+        if has_partitions and (self.partitions or (is_request and self.entities)):
+            wanted |= PARTITION_VALUES
+        return wanted
+
     def frame_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
         """Extract the facts of a frame's body."""
-        has_block = self.partitions and format.has_partitions
-        has_facts = self.entities or format.names or (self.records and format.has_records)
-        if not has_block and not has_facts:
+        wanted = self.wanted_of(format.has_records, format.has_partitions, raw.is_request)
+        if not wanted and not format.names:
             return NO_FACTS
-        self.reader.unproven_nulls = []
-        facts = self.read_facts(format, raw, has_facts, has_block)
-        if facts is None:
-            if row is None:
-                row = raw.decode(self.limits)
-            if row.status is Status.OK:
-                for step in self.reader.unproven_nulls:  # the decoder accepts all these nulls
-                    step.allows_null = True
-            facts = self.row_facts(row)
-        return facts
+        block = self.block_of(format, raw, wanted)
+        if block is None:
+            return self.row_facts(raw.decode(self.limits) if row is None else row)
+        return facts_of(block, wanted, raw.is_request, format.is_fetch)
 
-    def read_facts(
-        self, format: MessageFormat, raw: RawFrame, has_facts: bool, has_block: bool
-    ) -> BodyFacts | None:
-        """Read the facts and the block of a body; None if it is left to the decoder."""
-        layout = format.layout
-        if layout is None:
+    def block_of(self, format: MessageFormat, raw: RawFrame, wanted: int) -> Block | None:
+        """Read a body; None if it is left to the decoder."""
+        program = format.program
+        if program is None:
             return None
         frame = raw.frame
         at = raw.body
@@ -231,39 +240,21 @@ class Extractor:
             if frame[at : at + 1] != b"\0":
                 return None
             at += 1
-        elements = elements_within(self.limits, len(frame))
-        facts: BodyFacts | None = None
-        if has_facts:
-            is_request = raw.is_request
-            facts = self.reader.read(layout, frame, at, elements, is_request, format.is_fetch)
-        else:
-            facts = BodyFacts(OK)
-        if facts is None or not has_block:
-            return facts
-        return self.with_block(facts, format, frame, at, elements)
-
-    def with_block(
-        self, facts: BodyFacts, format: MessageFormat, frame: bytes, at: i64, elements: int
-    ) -> BodyFacts | None:
-        """Read the partitions of a body; None if it is left to the decoder."""
-        program = format.program
-        block = None if program is None else self.blocks.read(program, frame, at, elements)
-        if block is None:
-            return None
-        facts.block = block
-        if format.is_fetch and facts.session is None:
-            facts.session = Session(block.session_id, block.session_epoch, block.error_code)
-        return facts
+        return self.reader.read(
+            program, frame, at, elements_within(self.limits, len(frame)), wanted
+        )
 
     def row_facts(self, row: Row) -> BodyFacts:
         """Extract the facts of a row, and learn the topic names in it."""
         is_guess = row.status is Status.GUESSED  # a guess may be wrong
         if row.message is not None and row.body_version is not None and not is_guess:
             self.names.learn(row.message, row.body_version)
-        facts = body_facts_of(row, self.names, self.records)
-        if self.partitions and (row.api_key, row.direction == "request") in HAS_PARTITIONS:
-            facts.block = block_of(row, self.names)
-        return facts
+        is_request = row.direction == "request"
+        has_records = (row.api_key, row.direction) in RECORDS_MESSAGES
+        has_partitions = (row.api_key, is_request) in HAS_PARTITIONS
+        return body_facts_of(
+            row, self.names, self.wanted_of(has_records, has_partitions, is_request)
+        )
 
     def row(self, row: Row) -> ExtractedMessage:
         """Extract a decoded row."""

@@ -1,10 +1,11 @@
-"""Merges the partitions in messages into rows; the pure Python version of `partition_blocks.c`.
+"""What tables need of one message, and rows of partitions; the pure Python version of `blocks.c`.
 
-Law: both produce the same rows. A body that `partition_blocks.c` reads without the decoder gives
-the block that `decoded_partitions.block_of` makes of the decoded message; this module declines
-every body, so reading in C is only an optimisation.
+Law: both produce the same rows. A body that `blocks.c` reads without the decoder gives the entities
+of `body_facts.body_facts_of`, and the partitions of `decoded_partitions.block_of`; this module
+declines every body, so reading in C is only an optimisation.
 
-    Block: the partitions in one message     Rows: blocks of an exchange --by partition--> rows
+    Block: entities and partitions of one message
+    Rows: blocks of an exchange --by partition--> rows
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from ...exchanges.topic_ids import Topic, TopicKey
+    from .record_batches import RecordsField
 
 COLUMNS: Final = 19
 """Columns of a row from `request_offset` on."""
 
 NO_SESSION: Final = 2
 """Of `in_session`: null."""
+
+ENTITIES: Final = 1
+PARTITION_VALUES: Final = 2
+FIELDS: Final = 4
+"""What a `Reader` takes from a body: entities, partitions with their values, records fields."""
 
 NumberColumn = tuple[bytearray, bytearray | None]
 """values, a bit per value: 0 for null; None if no value is null."""
@@ -32,16 +39,19 @@ Taken: TypeAlias = (
 """topics, groups, partitions: int32, requested, answered, in_session: bytes, columns: None if null
 in all rows."""
 
-Step = tuple[int, int, int, bool, "Program | None"]
-"""How a field is read (see `partition_programs`), its size, its column, whether it may be null, and
-the program of a struct."""
+Step = tuple[int, int, int, bool, "Program | None", int]
+"""How a field is read (see `programs`), its size, its column, whether it may be null, the program
+of a struct, and what it identifies."""
+
+Entities: TypeAlias = "tuple[list[Topic], list[str], list[str], list[int], int, list[RecordsField]]"
+"""topics, groups, transactional ids, error codes, throttling, records fields."""
 
 
 class Program:
     """The fields of a struct at a version, in wire order.
 
     defaults: of columns that a partition has without a field on the wire: the column, its value,
-    and whether it is part of a row.
+    and whether it is part of a row. maps_topic_id: whether it has a topic id and the topic's name.
     """
 
     def __init__(
@@ -49,10 +59,12 @@ class Program:
         is_flexible: bool,
         steps: tuple[Step, ...],
         defaults: tuple[tuple[int, int | None, bool], ...],
+        maps_topic_id: bool,
     ) -> None:
         self.is_flexible = is_flexible
         self.steps = steps
         self.defaults = defaults
+        self.maps_topic_id = maps_topic_id
 
 
 class _Entry:
@@ -90,12 +102,14 @@ def _by_key(entries: list[_Entry]) -> dict[EntryKey, _Entry]:
 
 
 class Block:
-    """The partitions in one message, in wire order; not changed once it is complete.
+    """What tables need of one message; not changed once it is complete.
 
-    group: of the message, for partitions without one of their own. session_id, session_epoch,
-    error_code: of a Fetch whose body was read.
+    Its partitions, in wire order; group: of the message, for partitions without one of their own.
+    Of a body that was read without the decoder also entities, and session_id, session_epoch and
+    error_code of a Fetch.
     """
 
+    entities: Entities | None = None
     session_id = 0
     session_epoch = -1
     error_code = 0
@@ -137,6 +151,13 @@ class Block:
                 entry.present.add(column)
         self._entries.append(entry)
 
+    def by_topic(self) -> list[tuple[Topic, list[int]]]:
+        """Return the partitions by topic, in order of first occurrence; not to be changed."""
+        made: dict[TopicKey, tuple[Topic, list[int]]] = {}
+        for entry in self._entries:
+            made.setdefault(entry.key, (entry.topic, []))[1].append(entry.partition)
+        return list(made.values())
+
     def merged(self, listed: Block, forgotten: set[tuple[TopicKey, int]]) -> Block:
         """Return the partitions of a fetch session after a request that lists and forgets some.
 
@@ -151,20 +172,30 @@ class Block:
 
 
 class Reader:
-    """Reads the partitions in bodies, without the decoder.
+    """Reads what tables need of bodies, without the decoder.
 
-    topic_of: finds a topic by its name and its id. count: the batches and records in a records
-    field; no records for a corrupt one.
+    topic_of: finds a topic by its name and its id. learn: learns the name of an id. count: the
+    batches and records in a records field; no records for a corrupt one. field: the class of
+    records fields.
     """
 
     def __init__(
         self,
         topic_of: Callable[[str | None, bytes | None], Topic],  # noqa: ARG002
+        learn: Callable[[str, bytes], None],  # noqa: ARG002
         count: Callable[[bytes], tuple[int, int | None]],  # noqa: ARG002
+        field: type[RecordsField],  # noqa: ARG002
     ) -> None:
         return
 
-    def read(self, program: Program, data: bytes, at: int, elements: int) -> Block | None:  # noqa: ARG002
+    def read(
+        self,
+        program: Program,  # noqa: ARG002
+        data: bytes,  # noqa: ARG002
+        at: int,  # noqa: ARG002
+        elements: int,  # noqa: ARG002
+        wanted: int,  # noqa: ARG002
+    ) -> Block | None:
         """Read the body at `at` of at most so many elements; None if it declines."""
         return None
 

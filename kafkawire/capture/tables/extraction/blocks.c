@@ -1,16 +1,13 @@
-/* Reads the partitions in messages and merges them into rows of `partitions`: the C version of `partition_blocks.py`.
+/* Reads what tables need of the bodies of messages, and merges partitions into rows: the C version of `blocks.py`.
 
    Law: blocks and rows equal those of the Python version; a body that is not simple is declined, and left to the
    decoder. Nothing is read outside of the given bytes.
 
        Program: the fields of a struct in wire order     Reader: body --Program--> Block
-       Block:   the partitions in one message            Rows:   blocks of an exchange --by partition--> rows */
+       Block:   entities and partitions of one message   Rows:   blocks of an exchange --by partition--> rows */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
+#include "../../wire.h"
 #include <structmember.h>
-#include <string.h>
 
 #if !PY_LITTLE_ENDIAN
 #error "only little-endian machines are supported"
@@ -24,50 +21,40 @@
 #define BATCH_HEADER 61
 #define NO_SESSION 2 /* of `in_session`: null */
 #define HEADERS 3    /* fields of a Fetch outside its partitions */
+#define NO_THROTTLE (-((long long)1 << 40)) /* as `body_facts.NONE` */
 
-typedef const uint8_t *Bytes;
+/* as `programs.py` numbers them: how a field is read, and what it identifies */
+enum { SKIP, STRING, BYTES, ITEMS, STRINGS, BLOBS, STRUCTS, GROUP, NAME, ID, PARTITIONS, NUMBERS, NUMBER, INTEGER, TEXT, RECORDS, HEADER, NO_STRUCTS, SCALAR };
+enum { NO_ROLE, TOPIC, GROUP_ID, TRANSACTIONAL_ID, TOPIC_ID, ERROR_CODE, THROTTLE };
 
-enum { FAILED = -1, DECLINED = 0, DONE = 1 }; /* an exception is set | left to Python | read */
-
-/* as `partition_blocks.py` numbers them */
-enum { SKIP, STRING, BYTES, ITEMS, STRINGS, BLOBS, STRUCTS, GROUP, NAME, ID, PARTITIONS, NUMBERS, NUMBER, INTEGER, TEXT, RECORDS, HEADER, NO_STRUCTS };
-
-#define TRY(call) \
-    do { \
-        int got = call; \
-        if (got != DONE) \
-            return got; \
-    } while (0)
+/* as `blocks.py` has them: what is wanted of a body */
+enum { ENTITIES = 1, PARTITION_VALUES = 2, FIELDS = 4 };
 
 /* -- programs */
-
-struct Program;
-
-typedef struct {
-    struct Program *inner;
-    int32_t size;
-    int8_t op, column, is_nullable;
-} Step;
 
 typedef struct {
     int64_t number;
     int8_t column, is_set, is_null;
 } Default;
 
-typedef struct Program {
-    PyObject_VAR_HEAD
-    int is_flexible, defaulted;
-    Default defaults[COLUMNS];
-    Step steps[];
-} Program;
-
-static PyTypeObject ProgramType;
+/* The columns of a partition that are not on the wire. */
+typedef struct {
+    int count;
+    Default each[COLUMNS];
+} Defaults;
 
 static int read_defaults(Program *self, PyObject *defaults)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(defaults);
+    if (!count)
+        return DONE;
     if (count > COLUMNS) {
         PyErr_SetString(PyExc_ValueError, "too many defaults");
+        return FAILED;
+    }
+    Defaults *made = self->more = PyMem_Calloc(1, sizeof *made);
+    if (!made) {
+        PyErr_NoMemory();
         return FAILED;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -82,67 +69,63 @@ static int read_defaults(Program *self, PyObject *defaults)
         int64_t number = value == Py_None ? 0 : PyLong_AsLongLong(value);
         if (number == -1 && PyErr_Occurred())
             return FAILED;
-        self->defaults[self->defaulted++] = (Default){number, (int8_t)column, (int8_t)is_set, value == Py_None};
+        made->each[made->count++] = (Default){number, (int8_t)column, (int8_t)is_set, value == Py_None};
     }
     return DONE;
 }
 
-/* Program(flexible: bool, steps: tuple[tuple[op, size, column, nullable, inner | None], ...], defaults: tuple[tuple[column, value, is set], ...]) */
+/* Whether a step can be run: the sizes and columns of numbers, the roles of strings and of numbers. */
+static int is_valid(int op, int size, int column, int role)
+{
+    int is_value = op == INTEGER || op == TEXT || op == RECORDS;
+    int is_number = op == INTEGER || op == HEADER || op == SCALAR;
+    int is_text = op == STRING || op == STRINGS || op == GROUP || op == NAME;
+    return op >= SKIP && op <= SCALAR && size >= 0 && role >= NO_ROLE && role <= THROTTLE &&
+           (!is_value || (column >= 0 && column + (op == RECORDS ? 2 : 0) < COLUMNS)) &&
+           (op != HEADER || (column >= 0 && column < HEADERS)) &&
+           (!is_number || size == 1 || size == 2 || size == 4 || size == 8) &&
+           (role == NO_ROLE || (role == TOPIC_ID ? op == ID : role < TOPIC_ID ? is_text : is_number));
+}
+
+static int read_step_of(Step *step, PyObject *given)
+{
+    int op, size, column, is_nullable, role;
+    PyObject *inner;
+    if (!PyArg_ParseTuple(given, "iiipOi", &op, &size, &column, &is_nullable, &inner, &role))
+        return FAILED;
+    int has_inner = op == STRUCTS || op == PARTITIONS;
+    if (has_inner != Py_IS_TYPE(inner, &ProgramType) || !is_valid(op, size, column, role)) {
+        PyErr_Format(PyExc_ValueError, "invalid step %d", op);
+        return FAILED;
+    }
+    *step = (Step){.size = size, .op = (int8_t)op, .column = (int8_t)column, .role = (int8_t)role, .is_nullable = (int8_t)is_nullable};
+    if (has_inner)
+        step->inner = (Program *)Py_NewRef(inner);
+    return DONE;
+}
+
+/* Program(flexible: bool, steps: tuple[tuple[op, size, column, nullable, inner | None, role], ...],
+           defaults: tuple[tuple[column, value, is set], ...], maps_topic_id: bool) */
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    int is_flexible;
+    int is_flexible, maps_topic_id;
     PyObject *steps, *defaults;
-    if (!PyArg_ParseTuple(args, "pO!O!", &is_flexible, &PyTuple_Type, &steps, &PyTuple_Type, &defaults))
+    if (!PyArg_ParseTuple(args, "pO!O!p", &is_flexible, &PyTuple_Type, &steps, &PyTuple_Type, &defaults, &maps_topic_id))
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(steps);
-    Program *self = (Program *)type->tp_alloc(type, count);
+    Program *self = new_program(type, count, is_flexible);
     if (!self)
         return NULL;
-    memset(self->steps, 0, (size_t)count * sizeof(Step));
-    self->is_flexible = is_flexible;
-    self->defaulted = 0;
-    if (read_defaults(self, defaults) < 0)
-        goto failed;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        int op, size, column, is_nullable;
-        PyObject *inner;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "iiipO", &op, &size, &column, &is_nullable, &inner))
-            goto failed;
-        int has_inner = op == STRUCTS || op == PARTITIONS;
-        int is_value = op == INTEGER || op == TEXT || op == RECORDS;
-        if (op < SKIP || op > NO_STRUCTS || size < 0 || has_inner != Py_IS_TYPE(inner, &ProgramType) ||
-            (is_value && (column < 0 || column + (op == RECORDS ? 2 : 0) >= COLUMNS)) ||
-            (op == HEADER && (column < 0 || column >= HEADERS)) ||
-            ((op == INTEGER || op == HEADER) && size != 1 && size != 2 && size != 4 && size != 8)) {
-            PyErr_Format(PyExc_ValueError, "invalid step %d", op);
-            goto failed;
-        }
-        self->steps[i] = (Step){.size = size, .op = (int8_t)op, .column = (int8_t)column, .is_nullable = (int8_t)is_nullable};
-        if (has_inner)
-            self->steps[i].inner = (Program *)Py_NewRef(inner);
-    }
+    self->flag = maps_topic_id;
+    int ok = read_defaults(self, defaults);
+    for (Py_ssize_t i = 0; ok == DONE && i < count; i++)
+        ok = read_step_of(self->steps + i, PyTuple_GET_ITEM(steps, i));
+    if (ok != DONE)
+        Py_CLEAR(self);
     return (PyObject *)self;
-failed:
-    Py_DECREF(self);
-    return NULL;
 }
 
-static void program_dealloc(Program *self)
-{
-    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++)
-        Py_XDECREF((PyObject *)self->steps[i].inner);
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyTypeObject ProgramType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Program",
-    .tp_basicsize = sizeof(Program),
-    .tp_itemsize = sizeof(Step),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The fields of a struct in wire order.",
-    .tp_new = program_new,
-    .tp_dealloc = (destructor)program_dealloc,
-};
+PROGRAM_TYPE("kafkawire.capture.tables.extraction.blocks", program_new);
 
 /* -- entries */
 
@@ -373,10 +356,16 @@ static void found_last(Index *index, uint32_t *slot)
 
 /* -- blocks */
 
+enum { TOPICS, GROUPS, TRANSACTIONAL_IDS, ERROR_CODES, SETS }; /* the sets of entities */
+
 typedef struct {
     PyObject_HEAD
     Entries held;
     PyObject *group; /* of the message, for partitions without one of their own; None for none */
+    PyObject *sets[SETS]; /* dicts whose keys are entities, in order; NULL for none */
+    PyObject *fields;     /* the records fields, a list; NULL for none */
+    PyObject *by_topic;   /* what `by_topic` returns, from its first call on */
+    long long throttle_time_ms;
     long long header[HEADERS]; /* session id, session epoch, error code */
 } Block;
 
@@ -388,6 +377,9 @@ static Block *new_block(void)
     if (made) {
         made->held = (Entries){0};
         made->group = Py_NewRef(Py_None);
+        memset(made->sets, 0, sizeof made->sets);
+        made->fields = made->by_topic = NULL;
+        made->throttle_time_ms = NO_THROTTLE;
         made->header[0] = made->header[2] = 0;
         made->header[1] = -1; /* no session */
     }
@@ -403,6 +395,10 @@ static void block_dealloc(Block *self)
 {
     release_all(&self->held);
     Py_XDECREF(self->group);
+    for (int i = 0; i < SETS; i++)
+        Py_XDECREF(self->sets[i]);
+    Py_XDECREF(self->fields);
+    Py_XDECREF(self->by_topic);
     PyObject_Free(self);
 }
 
@@ -544,8 +540,70 @@ static PyObject *block_merged(Block *self, PyObject *args)
     return (PyObject *)made;
 }
 
+/* Add a partition to the list of its topic; lists: the list of each key. last: that of the entry before. */
+static int add_by_topic(PyObject *made, PyObject *lists, const Entry *entry, const Entry *before, PyObject **last)
+{
+    PyObject *number = PyLong_FromLong(entry->partition);
+    int ok = number ? DONE : FAILED;
+    if (ok == DONE && !(before && before->key == entry->key)) {
+        *last = PyDict_GetItemWithError(lists, entry->key);
+        if (!*last && !PyErr_Occurred() && (*last = PyList_New(0))) {
+            PyObject *pair = PyTuple_Pack(2, entry->topic, *last);
+            if (!pair || PyList_Append(made, pair) < 0 || PyDict_SetItem(lists, entry->key, *last) < 0)
+                ok = FAILED;
+            Py_XDECREF(pair);
+            Py_DECREF(*last); /* the dict has it */
+        }
+        if (PyErr_Occurred())
+            ok = FAILED;
+    }
+    if (ok == DONE && PyList_Append(*last, number) < 0)
+        ok = FAILED;
+    Py_XDECREF(number);
+    return ok;
+}
+
+/* by_topic() -> list[tuple[Topic, list[int]]] */
+static PyObject *block_by_topic(Block *self, PyObject *Py_UNUSED(none))
+{
+    if (self->by_topic)
+        return Py_NewRef(self->by_topic);
+    PyObject *made = PyList_New(0), *lists = PyDict_New(), *last = NULL;
+    int ok = made && lists ? DONE : FAILED;
+    for (Py_ssize_t i = 0; ok == DONE && i < self->held.count; i++) {
+        const Entry *entry = self->held.entries + i;
+        ok = add_by_topic(made, lists, entry, i ? entry - 1 : NULL, &last);
+    }
+    Py_XDECREF(lists);
+    if (ok != DONE)
+        Py_CLEAR(made);
+    self->by_topic = Py_XNewRef(made);
+    return made;
+}
+
+/* entities: None, or (topics, groups, transactional ids, error codes, throttle_time_ms, records fields) */
+static PyObject *block_entities(Block *self, void *Py_UNUSED(unused))
+{
+    int has_any = self->fields || self->throttle_time_ms != NO_THROTTLE;
+    for (int i = 0; i < SETS; i++)
+        has_any |= self->sets[i] != NULL;
+    if (!has_any)
+        Py_RETURN_NONE;
+    PyObject *lists[SETS];
+    for (int i = 0; i < SETS; i++)
+        lists[i] = self->sets[i] ? PyDict_Keys(self->sets[i]) : PyList_New(0);
+    PyObject *fields = self->fields ? Py_NewRef(self->fields) : PyList_New(0);
+    return Py_BuildValue("NNNNLN", lists[TOPICS], lists[GROUPS], lists[TRANSACTIONAL_IDS], lists[ERROR_CODES], self->throttle_time_ms, fields);
+}
+
+static PyGetSetDef block_computed[] = {
+    {"entities", (getter)block_entities, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMethodDef block_methods[] = {
     {"add", (PyCFunction)block_add, METH_VARARGS, NULL},
+    {"by_topic", (PyCFunction)block_by_topic, METH_NOARGS, NULL},
     {"merged", (PyCFunction)block_merged, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -561,14 +619,15 @@ static PyMemberDef block_members[] = {
 static PySequenceMethods block_sequence = {.sq_length = (lenfunc)block_len};
 
 static PyTypeObject BlockType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Block",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.blocks.Block",
     .tp_basicsize = sizeof(Block),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The partitions in one message, in wire order.",
+    .tp_doc = "What tables need of one message: its entities, and its partitions in wire order.",
     .tp_new = block_new,
     .tp_dealloc = (destructor)block_dealloc,
     .tp_methods = block_methods,
     .tp_members = block_members,
+    .tp_getset = block_computed,
     .tp_as_sequence = &block_sequence,
 };
 
@@ -577,88 +636,54 @@ static PyTypeObject BlockType = {
 typedef struct {
     PyObject_HEAD
     PyObject *topic_of; /* topic_of(name: str | None, id: bytes | None) -> Topic */
+    PyObject *learn;    /* learn(name: str, id: bytes): learns the name of an id, if it has none */
     PyObject *count;    /* count(data: bytes) -> (batches, records | None) */
+    PyTypeObject *field; /* a tuple of topic, partition, data */
     PyObject *by_name, *by_id; /* topics and their keys */
+    PyObject *learned;  /* the ids whose names were learned here */
 } Reader;
 
+/* named: pairs of a name and an id, to be learned if the whole body can be read; NULL for none */
 typedef struct {
+    Cursor in;
     Reader *reader;
-    Bytes at, end;
-    int64_t elements;
-    int is_flexible;
     Block *to;
+    PyObject *named;
+    int wanted;
 } Body;
 
-/* What is known of the partitions in a struct: its group and topic, or where its name and id are. */
+/* What is known of the partitions in a struct: group, name, id and topic. id_at: where the id is. */
 typedef struct {
-    PyObject *group, *topic, *key;
-    Bytes name, id;
-    int64_t name_size;
+    PyObject *group, *name, *id, *topic, *key;
+    Bytes id_at;
     int is_message;
 } Place;
 
 static void end_place(Place *place)
 {
     Py_XDECREF(place->group);
+    Py_XDECREF(place->name);
+    Py_XDECREF(place->id);
     Py_XDECREF(place->topic);
     Py_XDECREF(place->key);
-}
-
-static inline int64_t big_endian(Bytes p, int size)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < size; i++)
-        value = value << 8 | p[i];
-    return size < 8 && p[0] & 0x80 ? (int64_t)(value - ((uint64_t)1 << 8 * size)) : (int64_t)value;
-}
-
-/* Read the length of a string (`size` 2) or of anything else (4): -1 for null. */
-static int length(Body *body, int size, int64_t *found)
-{
-    if (!body->is_flexible) {
-        if (body->end - body->at < size)
-            return DECLINED;
-        *found = big_endian(body->at, size);
-        body->at += size;
-        return *found < -1 ? DECLINED : DONE;
-    }
-    uint64_t value = 0;
-    for (int shift = 0; shift < 35 && body->at < body->end; shift += 7) {
-        uint8_t byte = *body->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *found = (int64_t)value - 1;
-            return value > 0x80000000u || (size == 2 && *found > INT16_MAX) ? DECLINED : DONE;
-        }
-    }
-    return DECLINED;
-}
-
-static int skip(Body *body, int64_t size)
-{
-    if (size > body->end - body->at)
-        return DECLINED;
-    body->at += size;
-    return DONE;
 }
 
 /* Read a string (`width` 2) or bytes (4); size: -1 for null, which few fields may be. */
 static int sized(Body *body, const Step *step, int width, Bytes *found, int64_t *size)
 {
-    TRY(length(body, width, size));
-    *found = body->at;
+    TRY(length(&body->in, width, size));
+    *found = body->in.at;
     if (*size < 0)
         return step->is_nullable ? DONE : DECLINED;
-    return skip(body, *size);
+    return skip(&body->in, *size);
 }
 
 static int counted(Body *body, const Step *step, int64_t *count)
 {
-    TRY(length(body, 4, count));
+    TRY(length(&body->in, 4, count));
     if (*count < 0)
         return step->is_nullable ? DONE : DECLINED;
-    body->elements -= *count + 1; /* an array is an object, as a struct is (Limits) */
-    return *count > body->end - body->at || body->elements < 0 ? DECLINED : DONE;
+    return take_elements(&body->in, *count);
 }
 
 static int is_ascii(Bytes p, int64_t size)
@@ -708,26 +733,31 @@ static PyObject *known_topic(Reader *reader, PyObject *topics, PyObject *name, P
     return found;
 }
 
-/* Find the topic that a struct names, and put it into the place: two new references. */
-static int find_topic(Body *body, Place *place)
+/* Make the id in a struct an object, unless it is zero. */
+static int find_id(Place *place)
 {
     static const uint8_t zero[16];
+    if (place->id || !place->id_at || !memcmp(place->id_at, zero, 16))
+        return DONE;
+    place->id = PyBytes_FromStringAndSize((const char *)place->id_at, 16);
+    return place->id ? DONE : FAILED;
+}
+
+/* Find the topic that a struct names, and put it into the place. */
+static int find_topic(Body *body, Place *place)
+{
     Reader *reader = body->reader;
-    int has_id = place->id && memcmp(place->id, zero, 16);
-    PyObject *name, *id, *pair;
-    TRY(text_of(place->name, place->name_size > 0 ? place->name_size : 0, &name));
-    id = has_id ? PyBytes_FromStringAndSize((const char *)place->id, 16) : Py_NewRef(Py_None);
-    if (has_id) {
-        if (!id)
-            pair = NULL;
-        else if (PyUnicode_GET_LENGTH(name))
-            pair = new_topic(reader, name, id);
-        else
-            pair = known_topic(reader, reader->by_id, name, id);
-    } else
-        pair = known_topic(reader, reader->by_name, name, id);
-    Py_DECREF(name);
-    Py_XDECREF(id);
+    PyObject *name = place->name ? place->name : Py_None, *pair;
+    TRY(find_id(place));
+    int is_learned = place->id && place->name ? PySet_Contains(reader->learned, place->id) : 1;
+    if (is_learned < 0)
+        return FAILED;
+    if (!place->id)
+        pair = known_topic(reader, reader->by_name, name, Py_None);
+    else if (is_learned) /* the name that was learned for the id is the topic's */
+        pair = known_topic(reader, reader->by_id, Py_None, place->id);
+    else
+        pair = new_topic(reader, name, place->id);
     if (!pair)
         return FAILED;
     place->topic = Py_NewRef(PyTuple_GET_ITEM(pair, 0));
@@ -735,6 +765,86 @@ static int find_topic(Body *body, Place *place)
     Py_DECREF(pair);
     return DONE;
 }
+
+/* Note that a struct maps an id to a name. */
+static int note_name(Body *body, Place *place)
+{
+    if (!place->name)
+        return DONE;
+    TRY(find_id(place));
+    if (!place->id)
+        return DONE;
+    int is_learned = PySet_Contains(body->reader->learned, place->id);
+    if (is_learned)
+        return is_learned > 0 ? DONE : FAILED;
+    if (!body->named && !(body->named = PyList_New(0)))
+        return FAILED;
+    PyObject *pair = PyTuple_Pack(2, place->name, place->id);
+    int ok = pair && PyList_Append(body->named, pair) == 0 ? DONE : FAILED;
+    Py_XDECREF(pair);
+    return ok;
+}
+
+/* Learn the names that a body states. */
+static int learn_names(Body *body)
+{
+    Reader *reader = body->reader;
+    for (Py_ssize_t i = 0; body->named && i < PyList_GET_SIZE(body->named); i++) {
+        PyObject *pair = PyList_GET_ITEM(body->named, i), *id = PyTuple_GET_ITEM(pair, 1);
+        PyObject *done = PyObject_CallFunctionObjArgs(reader->learn, PyTuple_GET_ITEM(pair, 0), id, NULL);
+        if (!done || PySet_Add(reader->learned, id) < 0) {
+            Py_XDECREF(done);
+            return FAILED;
+        }
+        Py_DECREF(done);
+    }
+    return DONE;
+}
+
+/* -- entities */
+
+static int add_to_set(Body *body, int set, PyObject *value)
+{
+    PyObject **held = body->to->sets + set;
+    if (!*held && !(*held = PyDict_New()))
+        return FAILED;
+    return PyDict_SetItem(*held, value, Py_None) < 0 ? FAILED : DONE;
+}
+
+/* Add the topic of a name or an id. */
+static int add_topic(Body *body, PyObject *topics, PyObject *name, PyObject *id)
+{
+    PyObject *pair = known_topic(body->reader, topics, name, id);
+    int ok = pair ? add_to_set(body, TOPICS, PyTuple_GET_ITEM(pair, 0)) : FAILED;
+    Py_XDECREF(pair);
+    return ok;
+}
+
+/* Add what a string identifies. */
+static int add_text(Body *body, int role, PyObject *text)
+{
+    if (role == NO_ROLE || !(body->wanted & ENTITIES))
+        return DONE;
+    if (role == TOPIC)
+        return add_topic(body, body->reader->by_name, text, Py_None);
+    return add_to_set(body, role == GROUP_ID ? GROUPS : TRANSACTIONAL_IDS, text);
+}
+
+static int add_number(Body *body, int role, int64_t number)
+{
+    if (role == NO_ROLE || !(body->wanted & ENTITIES))
+        return DONE;
+    if (role == THROTTLE)
+        body->to->throttle_time_ms = number;
+    if (role != ERROR_CODE || !number)
+        return DONE;
+    PyObject *code = PyLong_FromLongLong(number);
+    int ok = code ? add_to_set(body, ERROR_CODES, code) : FAILED;
+    Py_XDECREF(code);
+    return ok;
+}
+
+/* -- partitions */
 
 /* Count batches and records; records: -1 if a batch is corrupt. DECLINED for batches of old formats. */
 static int count_batches(Bytes p, Bytes end, int64_t *batches, int64_t *records)
@@ -772,12 +882,31 @@ static int left_to_python(Reader *reader, Bytes p, int64_t size, int64_t *batche
     return PyErr_Occurred() ? FAILED : DONE;
 }
 
+static int add_field(Body *body, const Entry *entry, Bytes p, int64_t size)
+{
+    PyObject *data = PyBytes_FromStringAndSize((const char *)p, (Py_ssize_t)size);
+    PyObject *values = data ? Py_BuildValue("(OiN)", entry->topic, (int)entry->partition, data) : NULL;
+    PyObject *of = values ? PyTuple_Pack(1, values) : NULL;
+    PyObject *field = of ? PyTuple_Type.tp_new(body->reader->field, of, NULL) : NULL;
+    if (field && !body->to->fields)
+        body->to->fields = PyList_New(0);
+    int ok = field && body->to->fields && PyList_Append(body->to->fields, field) == 0 ? DONE : FAILED;
+    Py_XDECREF(values);
+    Py_XDECREF(of);
+    Py_XDECREF(field);
+    return ok;
+}
+
 static int read_records(Body *body, const Step *step, Entry *entry)
 {
     int column = step->column;
     Bytes data;
     int64_t size, batches = 0, records = 0;
     TRY(sized(body, step, 4, &data, &size));
+    if (size > 0 && body->wanted & FIELDS)
+        TRY(add_field(body, entry, data, size));
+    if (!(body->wanted & PARTITION_VALUES))
+        return DONE;
     if (size > 0) {
         int done = count_batches(data, data + size, &batches, &records);
         if (done == DECLINED)
@@ -797,7 +926,7 @@ static int read_value(Body *body, const Step *step, Entry *entry)
 {
     if (step->op == RECORDS)
         return read_records(body, step, entry);
-    Bytes data = body->at;
+    Bytes data = body->in.at;
     int64_t size = step->size;
     if (step->op == TEXT) {
         TRY(sized(body, step, 2, &data, &size));
@@ -810,13 +939,13 @@ static int read_value(Body *body, const Step *step, Entry *entry)
         set_text(entry, step->column, text);
         return DONE;
     }
-    TRY(skip(body, size));
+    TRY(skip(&body->in, size));
     int64_t number = big_endian(data, (int)size);
     if (step->op == NUMBER)
         entry->partition = (int32_t)number;
     else
         set_number(entry, step->column, number);
-    return DONE;
+    return add_number(body, step->role, number);
 }
 
 static int read_struct(Body *body, const Program *program, Place *place, Entry *entry);
@@ -835,8 +964,19 @@ static int read_structs(Body *body, const Step *step, const Place *around)
     return DONE;
 }
 
+static void set_defaults(Entry *entry, const Defaults *defaults)
+{
+    for (int i = 0; defaults && i < defaults->count; i++) {
+        const Default *each = defaults->each + i;
+        entry->values[each->column].number = each->number;
+        entry->set |= (uint32_t)each->is_set << each->column;
+        entry->valid |= (uint32_t)!each->is_null << each->column;
+    }
+}
+
 static int read_partitions(Body *body, const Step *step, Place *place)
 {
+    static const Step number = {.op = NUMBER, .size = 4};
     int64_t count;
     TRY(counted(body, step, &count));
     if (count <= 0)
@@ -844,78 +984,89 @@ static int read_partitions(Body *body, const Step *step, Place *place)
     if (!place->topic)
         TRY(find_topic(body, place));
     const Program *inner = step->inner;
+    Entries *held = &body->to->held;
     for (; count > 0; count--) {
-        Entry *entry = add_entry(&body->to->held, place->topic, place->key, place->group, 0);
+        Entry *entry = add_entry(held, place->topic, place->key, place->group, 0);
         if (!entry)
             return FAILED;
-        if (!inner) {
-            TRY(read_value(body, &(Step){.op = NUMBER, .size = 4}, entry));
-            continue;
-        }
-        for (int i = 0; i < inner->defaulted; i++) {
-            const Default *each = inner->defaults + i;
-            entry->values[each->column].number = each->number;
-            entry->set |= (uint32_t)each->is_set << each->column;
-            entry->valid |= (uint32_t)!each->is_null << each->column;
-        }
-        TRY(read_struct(body, inner, place, entry));
+        if (inner)
+            set_defaults(entry, inner->more);
+        TRY(inner ? read_struct(body, inner, place, entry) : read_value(body, &number, entry));
+        if (!(body->wanted & PARTITION_VALUES))
+            release(held->entries + --held->count);
     }
     return DONE;
 }
 
-/* Read the group of the partitions that follow. */
-static int read_group(Body *body, const Step *step, Place *place)
+/* Read a string, which must be UTF-8. found: where to put it, if it is needed as an object and not empty. */
+static int read_string(Body *body, const Step *step, PyObject **found)
 {
     Bytes data;
     int64_t size;
     PyObject *text;
     TRY(sized(body, step, 2, &data, &size));
-    if (size <= 0)
+    int is_entity = step->role != NO_ROLE && body->wanted & ENTITIES;
+    if (size <= 0 || (!found && !is_entity && is_ascii(data, size)))
         return DONE;
     TRY(text_of(data, size, &text));
-    if (place->is_message)
-        Py_SETREF(body->to->group, Py_NewRef(text));
-    Py_XSETREF(place->group, text);
-    return DONE;
+    int ok = add_text(body, step->role, text);
+    if (found && ok == DONE)
+        Py_XSETREF(*found, text);
+    else
+        Py_DECREF(text);
+    return ok;
 }
 
-/* Find a string, which must be UTF-8. */
-static int string(Body *body, const Step *step, Bytes *data, int64_t *size)
+/* Read the group of the partitions that follow. */
+static int read_group(Body *body, const Step *step, Place *place)
 {
-    PyObject *text;
-    TRY(sized(body, step, 2, data, size));
-    if (is_ascii(*data, *size))
+    PyObject *group = NULL;
+    TRY(read_string(body, step, &group));
+    if (!group)
         return DONE;
-    TRY(text_of(*data, *size, &text));
-    Py_DECREF(text);
+    if (place->is_message)
+        Py_SETREF(body->to->group, Py_NewRef(group));
+    Py_XSETREF(place->group, group);
     return DONE;
 }
 
-static int skip_sized(Body *body, const Step *step, int width)
+static int read_id(Body *body, const Step *step, Place *place)
+{
+    place->id_at = body->in.at;
+    TRY(skip(&body->in, 16));
+    if (step->role != TOPIC_ID || !(body->wanted & ENTITIES))
+        return DONE;
+    TRY(find_id(place));
+    return place->id ? add_topic(body, body->reader->by_id, Py_None, place->id) : DONE;
+}
+
+static int skip_bytes(Body *body, const Step *step)
 {
     Bytes data;
     int64_t size;
-    return width == 2 ? string(body, step, &data, &size) : sized(body, step, width, &data, &size);
+    return sized(body, step, 4, &data, &size);
 }
 
 static int skip_items(Body *body, const Step *step)
 {
-    static const Step item = {0}; /* not nullable */
+    Step item = {.role = step->role}; /* not nullable */
     int64_t count;
     TRY(counted(body, step, &count));
     if (step->op == ITEMS)
-        return count > 0 ? skip(body, count * step->size) : DONE;
+        return count > 0 ? skip(&body->in, count * step->size) : DONE;
     for (; count > 0; count--)
-        TRY(skip_sized(body, &item, step->op == STRINGS ? 2 : 4));
+        TRY(step->op == STRINGS ? read_string(body, &item, NULL) : skip_bytes(body, &item));
     return DONE;
 }
 
-static int read_header(Body *body, const Step *step)
+static int read_number(Body *body, const Step *step)
 {
-    Bytes data = body->at;
-    TRY(skip(body, step->size));
-    body->to->header[step->column] = big_endian(data, step->size);
-    return DONE;
+    Bytes data = body->in.at;
+    TRY(skip(&body->in, step->size));
+    int64_t number = big_endian(data, step->size);
+    if (step->op == HEADER)
+        body->to->header[step->column] = number;
+    return add_number(body, step->role, number);
 }
 
 static int no_structs(Body *body, const Step *step)
@@ -929,10 +1080,11 @@ static int read_step(Body *body, const Step *step, Place *place, Entry *entry)
 {
     switch (step->op) {
     case SKIP:
-        return skip(body, step->size);
+        return skip(&body->in, step->size);
     case STRING:
+        return read_string(body, step, NULL);
     case BYTES:
-        return skip_sized(body, step, step->op == STRING ? 2 : 4);
+        return skip_bytes(body, step);
     case ITEMS:
     case STRINGS:
     case BLOBS:
@@ -942,15 +1094,15 @@ static int read_step(Body *body, const Step *step, Place *place, Entry *entry)
     case GROUP:
         return read_group(body, step, place);
     case NAME:
-        return string(body, step, &place->name, &place->name_size);
+        return read_string(body, step, &place->name);
     case ID:
-        place->id = body->at;
-        return skip(body, 16);
+        return read_id(body, step, place);
     case PARTITIONS:
     case NUMBERS:
         return read_partitions(body, step, place);
     case HEADER:
-        return read_header(body, step);
+    case SCALAR:
+        return read_number(body, step);
     case NO_STRUCTS:
         return no_structs(body, step);
     default:
@@ -963,54 +1115,69 @@ static int read_struct(Body *body, const Program *program, Place *place, Entry *
 {
     for (Py_ssize_t i = 0; i < Py_SIZE(program); i++)
         TRY(read_step(body, program->steps + i, place, entry));
-    if (!body->is_flexible)
-        return DONE;
-    if (body->at == body->end || *body->at)
-        return DECLINED;
-    body->at++;
-    return DONE;
+    if (program->flag)
+        TRY(note_name(body, place));
+    return no_tags(&body->in);
 }
 
-/* read(program, data: bytes, at: int, elements: int) -> Block | None */
-static PyObject *reader_read(Reader *self, PyObject *const *args, Py_ssize_t given)
+/* Read a body; returns NULL with an exception, or without one if it is declined. */
+static Block *read_body(Reader *self, const Program *program, Cursor in, int wanted)
 {
-    if (given != 4 || !Py_IS_TYPE(args[0], &ProgramType) || !PyBytes_Check(args[1]))
-        return PyErr_Format(PyExc_TypeError, "read() expects a Program, bytes and two numbers");
-    Program *program = (Program *)args[0];
-    Py_ssize_t at = PyLong_AsSsize_t(args[2]);
-    int64_t elements = PyLong_AsLongLong(args[3]);
-    if (PyErr_Occurred())
-        return NULL;
-    if (at < 0 || at > PyBytes_GET_SIZE(args[1]))
-        return PyErr_Format(PyExc_IndexError, "outside of the data");
-    Bytes data = (Bytes)PyBytes_AS_STRING(args[1]);
     Block *made = new_block();
     if (!made)
         return NULL;
-    Body body = {self, data + at, data + PyBytes_GET_SIZE(args[1]), elements, program->is_flexible, made};
+    Body body = {in, self, made, NULL, wanted};
     Place place = {.is_message = 1};
     int done = read_struct(&body, program, &place, NULL);
     end_place(&place);
-    if (done == DONE && body.at == body.end)
-        return (PyObject *)made;
-    Py_DECREF(made);
-    return done == FAILED ? NULL : Py_NewRef(Py_None);
+    if (done == DONE)
+        done = body.in.at == body.in.end ? learn_names(&body) : DECLINED;
+    Py_XDECREF(body.named);
+    if (done != DONE)
+        Py_CLEAR(made);
+    return made;
 }
 
-/* Reader(topic_of, count) */
+/* read(program, data: bytes, at: int, elements: int, wanted: int) -> Block | None */
+static PyObject *reader_read(Reader *self, PyObject *const *args, Py_ssize_t given)
+{
+    if (given != 5 || !Py_IS_TYPE(args[0], &ProgramType) || !PyBytes_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "read() expects a Program, bytes and three numbers");
+    Program *program = (Program *)args[0];
+    Py_ssize_t at = PyLong_AsSsize_t(args[2]), size = PyBytes_GET_SIZE(args[1]);
+    int64_t elements = PyLong_AsLongLong(args[3]);
+    long wanted = PyLong_AsLong(args[4]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (at < 0 || at > size)
+        return PyErr_Format(PyExc_IndexError, "outside of the data");
+    Bytes data = (Bytes)PyBytes_AS_STRING(args[1]);
+    Block *made = read_body(self, program, (Cursor){data + at, data + size, elements, program->is_flexible}, (int)wanted);
+    if (made || PyErr_Occurred())
+        return (PyObject *)made;
+    Py_RETURN_NONE;
+}
+
+/* Reader(topic_of, learn, count, field: a class of tuples) */
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    PyObject *topic_of, *count;
-    if (!PyArg_ParseTuple(args, "OO", &topic_of, &count))
+    PyObject *topic_of, *learn, *count;
+    PyTypeObject *field;
+    if (!PyArg_ParseTuple(args, "OOOO!", &topic_of, &learn, &count, &PyType_Type, &field))
         return NULL;
+    if (!PyType_IsSubtype(field, &PyTuple_Type))
+        return PyErr_Format(PyExc_TypeError, "Reader() expects a class of tuples");
     Reader *self = (Reader *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     self->topic_of = Py_NewRef(topic_of);
+    self->learn = Py_NewRef(learn);
     self->count = Py_NewRef(count);
+    self->field = (PyTypeObject *)Py_NewRef(field);
     self->by_name = PyDict_New();
     self->by_id = PyDict_New();
-    if (!self->by_name || !self->by_id)
+    self->learned = PySet_New(NULL);
+    if (!self->by_name || !self->by_id || !self->learned)
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -1018,18 +1185,24 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
 static int reader_clear(Reader *self)
 {
     Py_CLEAR(self->topic_of);
+    Py_CLEAR(self->learn);
     Py_CLEAR(self->count);
+    Py_CLEAR(self->field);
     Py_CLEAR(self->by_name);
     Py_CLEAR(self->by_id);
+    Py_CLEAR(self->learned);
     return 0;
 }
 
 static int reader_traverse(Reader *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->topic_of);
+    Py_VISIT(self->learn);
     Py_VISIT(self->count);
+    Py_VISIT(self->field);
     Py_VISIT(self->by_name);
     Py_VISIT(self->by_id);
+    Py_VISIT(self->learned);
     return 0;
 }
 
@@ -1046,10 +1219,10 @@ static PyMethodDef reader_methods[] = {
 };
 
 static PyTypeObject ReaderType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Reader",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.blocks.Reader",
     .tp_basicsize = sizeof(Reader),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Reads the partitions in bodies, without the decoder.",
+    .tp_doc = "Reads what tables need of bodies, without the decoder.",
     .tp_new = reader_new,
     .tp_dealloc = (destructor)reader_dealloc,
     .tp_traverse = (traverseproc)reader_traverse,
@@ -1274,7 +1447,7 @@ static PyMethodDef rows_methods[] = {
 static PySequenceMethods rows_sequence = {.sq_length = (lenfunc)rows_len};
 
 static PyTypeObject RowsType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.partition_blocks.Rows",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.blocks.Rows",
     .tp_basicsize = sizeof(Rows),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "Rows of partitions, not returned yet.",
@@ -1290,11 +1463,18 @@ static int fill_module(PyObject *module)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (PyModule_AddType(module, types[i]) < 0)
             return -1;
-    return PyModule_AddIntMacro(module, COLUMNS) < 0 || PyModule_AddIntMacro(module, NO_SESSION) < 0 ? -1 : 0;
+    static const struct {
+        const char *name;
+        int value;
+    } numbers[] = {{"COLUMNS", COLUMNS}, {"NO_SESSION", NO_SESSION}, {"ENTITIES", ENTITIES}, {"PARTITION_VALUES", PARTITION_VALUES}, {"FIELDS", FIELDS}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (PyModule_AddIntConstant(module, numbers[i].name, numbers[i].value) < 0)
+            return -1;
+    return 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill_module}, {0, NULL}};
 
-static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.tables.extraction.partition_blocks", .m_slots = slots};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.tables.extraction.blocks", .m_slots = slots};
 
-PyMODINIT_FUNC PyInit_partition_blocks(void) { return PyModuleDef_Init(&module); }
+PyMODINIT_FUNC PyInit_blocks(void) { return PyModuleDef_Init(&module); }
