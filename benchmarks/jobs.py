@@ -1,14 +1,14 @@
 """Measures the wall-clock time of `decode --jobs` with one process, two and more.
 
-Once on one capture, and once on several.
+Of one capture, and of several; as JSON lines with records, and as three tables (Parquet).
 
     python -m benchmarks.jobs [--traffic calls] [--megabytes 100] [--processes 1 2] [--rounds 3]
 
-Law: all of them print the same bytes to a file; they take turns; a figure is wall-clock seconds,
-start-up included, so it is meaningful only on an idle machine with as many cores. CPU time is shown
-too. Captures and output are in memory if there is a file system for that. A first run does not
-count, and the others overwrite its output: writing pages to a disk, and clearing new ones, takes
-time by turns that no contender answers for.
+Law: all of them write the same bytes, or the same rows of tables; they take turns; a figure is
+wall-clock seconds, start-up included, so it is meaningful only on an idle machine with as many
+cores. CPU time is shown too. Captures and output are in memory if there is a file system for that.
+A first run does not count, and the others overwrite its output: writing pages to a disk, and
+clearing new ones, takes time by turns that no contender answers for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from pyarrow.parquet import ParquetFile
+
 from . import report
 from .measure import Figure, figure
 from .pipeline import TRAFFIC, Run, measured, ours, pieces
@@ -29,6 +31,13 @@ PROCESSES: Final = (1, 2)
 FILES: Final = 4
 """Number of captures of the same total size."""
 
+FORMS: Final = {
+    "JSON lines": ("--format", "jsonl", "--records"),
+    "tables": ("--table", "exchanges", "--table", "records", "--table", "partitions"),
+}
+
+DIGEST_ROWS: Final = 10_000
+
 IN_MEMORY: Final = Path("/dev/shm")
 
 
@@ -36,34 +45,61 @@ def run_size(
     traffic: str, megabytes: int, processes: Sequence[int], rounds: int, folder: Path
 ) -> list[Figure]:
     """Measure captures of a size."""
-    cases: dict[str, list[Path]] = {}
+    figures = []
     for case, number in (("one file", 1), (f"{FILES} files", FILES)):
-        cases[case] = [folder / f"{number}-{at}.pcap" for at in range(number)]
-        for at, file in enumerate(cases[case]):
+        files = [folder / f"{number}-{at}.pcap" for at in range(number)]
+        for at, file in enumerate(files):
             with file.open("wb", buffering=1 << 20) as out:
                 out.writelines(pieces(traffic, megabytes * 10**6 // number, folder, at))
-    figures = []
-    for case, files in cases.items():
-        taken: dict[int, list[Run]] = {number: [] for number in processes}
-        printed = set()
-        out_file = folder / "out"
-        for turn in range(rounds + 1):
-            for number in processes:
-                command = ours(*files, "--format", "jsonl", "--records", "--jobs", str(number))
-                ran = measured(command, out_file, over=True)
-                if turn:
-                    taken[number].append(ran)
-                with out_file.open("rb") as rows:
-                    printed.add(hashlib.file_digest(rows, "blake2b").digest())
-        if len(printed) > 1:
-            raise AssertionError(f"{case}: not all of them printed the same")
-        name = f"{traffic}, {megabytes} MB, {case}"
-        for number, runs in taken.items():
-            contender = f"--jobs {number}"
-            clock, processor = [each.wall for each in runs], [each.cpu for each in runs]
-            figures.append(figure("--jobs, wall-clock", name, contender, "s", clock))
-            figures.append(figure("--jobs, processor", name, contender, "s", processor))
+        for form, options in FORMS.items():
+            name = f"{traffic}, {megabytes} MB, {case}, {form}"
+            figures += _compared(name, files, options, processes, rounds, folder)
     return figures
+
+
+def _compared(
+    name: str,
+    files: Sequence[Path],
+    options: Sequence[str],
+    processes: Sequence[int],
+    rounds: int,
+    folder: Path,
+) -> list[Figure]:
+    """Measure a command with each number of processes."""
+    taken: dict[int, list[Run]] = {number: [] for number in processes}
+    written = set()
+    tables = folder / "tables"
+    to = ["--output", str(tables)] if "--table" in options else []
+    for turn in range(rounds + 1):
+        for number in processes:
+            command = ours(*files, *options, *to, "--jobs", str(number))
+            ran = measured(command, folder / "out", over=True)
+            if turn:
+                taken[number].append(ran)
+            written.add(_tables_digest(tables) if to else _digest(folder / "out"))
+    if len(written) > 1:
+        raise AssertionError(f"{name}: not all of them wrote the same")
+    figures = []
+    for number, runs in taken.items():
+        contender = f"--jobs {number}"
+        clock, processor = [each.wall for each in runs], [each.cpu for each in runs]
+        figures.append(figure("--jobs, wall-clock", name, contender, "s", clock))
+        figures.append(figure("--jobs, processor", name, contender, "s", processor))
+    return figures
+
+
+def _digest(file: Path) -> bytes:
+    with file.open("rb") as rows:
+        return hashlib.file_digest(rows, "blake2b").digest()
+
+
+def _tables_digest(folder: Path) -> bytes:
+    """Return a digest of the rows of all tables, however they are divided into row groups."""
+    digest = hashlib.blake2b()
+    for file in sorted(folder.iterdir()):
+        for batch in ParquetFile(file).iter_batches(DIGEST_ROWS):
+            digest.update(batch.serialize())
+    return digest.digest()
 
 
 def run(

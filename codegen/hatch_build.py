@@ -82,6 +82,10 @@ CAPTURE: Final = (
     "tables/extraction/partition_fields",
     "tables/extraction/record_batches",
     "tables/records",
+    "tables/tasks/making",
+    "tables/tasks/pairing",
+    "tables/tasks/sessions",
+    "tables/tasks/splitting",
 )
 """Modules of `kafkawire.capture` that handle every packet or message, except those that use numpy.
 """
@@ -143,6 +147,10 @@ RARE: Final = (
             "tables/arrow/exchange_heads",
             "tables/arrow/pairs",
             "tables/arrow/partition_columns",
+            "tables/tasks/making",
+            "tables/tasks/pairing",
+            "tables/tasks/sessions",
+            "tables/tasks/splitting",
             "tcp/connection_table",
             "tables/context",
             "tables/exchanges",

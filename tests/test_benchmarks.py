@@ -138,7 +138,7 @@ def test_clients_take_turns_in_all_that_they_do(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.timeout(120)
 def test_processes_that_share_work_print_the_same_when_they_are_measured() -> None:
     figures = run_jobs(1, megabytes=3, traffic=["calls"])
-    assert len(figures) == 8  # two captures, one process and two, clock and processor
+    assert len(figures) == 16  # two captures, two forms, one process and two, clock and processor
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

@@ -19,8 +19,9 @@ PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
 
 COMMAND: Final = """
 import sys
-from kafkawire_cli.parallel import jobs, ordered_output; from kafkawire_cli import main
-jobs.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
+from kafkawire_cli.parallel import jobs, ordered_output, row_batches
+from kafkawire_cli import main
+row_batches.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
 submit = ordered_output.OrderedOutput.submit
 submitted = []
 ordered_output.OrderedOutput.submit = (
@@ -119,12 +120,6 @@ def test_a_closed_pipe_and_a_full_disk(jobs: str) -> None:
 
 def test_one_process_is_used_if_output_cannot_be_shared() -> None:
     assert run(PCAPS[0], "--jobs", "2").stdout == run(PCAPS[0]).stdout  # into a buffer of its own
-
-
-def test_jobs_is_refused_with_tables() -> None:
-    refused = run(PCAPS[0], "--table", "exchanges", "--jobs", "2")
-    assert refused.exit_code == 2
-    assert "not allowed with --table" in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["kcat-kf", "mixed-a"])

@@ -49,13 +49,14 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-def test_the_package_may_be_in_the_current_directory(store: Path) -> None:
+@pytest.mark.parametrize("form", [[], ["--table", "messages"]], ids=["rows", "table"])
+def test_the_package_may_be_in_the_current_directory(store: Path, form: list[str]) -> None:
     program = "import sys; sys.path.remove(''); from kafkawire_cli.main import main; main()"
     command = [sys.executable, "-c", program, "decode", "--registry", "keyvalue.messages"]
     path = os.pathsep.join(one for one in sys.path if one and one != str(store))
     one, many = [
         subprocess.run(
-            [*command, "keyvalue.pcap", *jobs],
+            [*command, "keyvalue.pcap", *form, *jobs],
             cwd=store,
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,

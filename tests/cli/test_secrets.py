@@ -19,7 +19,7 @@ from kafkawire.reference import as_json, explain, explain_frame
 from kafkawire.spark.options import Options
 from kafkawire_cli.input.inputs import Entry
 from kafkawire_cli.input.sources import Known
-from kafkawire_cli.parallel.jobs import DecodeOptions
+from kafkawire_cli.parallel.row_batches import DecodeOptions
 from kafkawire_cli.render.messages import Shape, View
 from tests import fuzzing
 from tests.capture.machine import feed, finish

@@ -185,8 +185,12 @@ REFUSED = [
     (["--table", "offsets"], "unknown table 'offsets'"),
     (["-o", "out.csv"], "only allowed with --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
-    (["--table", "records", "--strict"], "not allowed with --format, --api, --records or --str"),
-    (["--table", "records", "--records"], "not allowed with --format"),
+    (["-o", "out.csv", "--format", "jsonl"], "Invalid value for --output: only allowed with"),
+    (
+        ["--table", "records", "--strict", "-f", "jsonl"],
+        "Invalid value for --format, --strict: not allowed with --table",
+    ),
+    (["--table", "records", "--records"], "for --records: not allowed with --table"),
     (["--table", "records", "--filter", "group == g"], "table records has no group; tables that"),
     (["--table", "exchanges", "--filter", "api=Fetch"], "use =="),
 ]

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
+from mmap import mmap
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -33,21 +34,26 @@ class _WaitEndedError(Exception):
 
 
 class Interrupts:
-    """Whether the user has interrupted the command. at: when, in monotonic seconds."""
+    """Whether the user has interrupted the command. at: when, in monotonic seconds.
+
+    Processes that are forked later see it, too.
+    """
 
     def __init__(self) -> None:
         self.at: float | None = None
         self._waiting = False
+        self._requested = mmap(-1, 1)  # shared memory
 
     @property
     def requested(self) -> bool:
-        return self.at is not None
+        return self._requested[0] != 0
 
     def handle(self, *_: object) -> None:
         """Handle SIGINT: note the first one, and end a read that waits for data."""
         if self.at is not None:
             raise KeyboardInterrupt
         self.at = monotonic()
+        self._requested[0] = 1
         if self._waiting:
             raise _WaitEndedError
 

@@ -12,27 +12,17 @@ fill up before the worker reads it.
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from multiprocessing import get_all_start_methods
 from typing import Generic, TypeVar
 
 from ..render.messages import Printed
 from . import worker as worker_process
-from .worker import Run, SubmittedTask, Worker
+from .shared_memory import pickled
+from .worker import Run, Worker
 
 Task = TypeVar("Task")
-
-
-def can_fork() -> bool:
-    """Return whether workers can be used: processes can fork and share standard output."""
-    try:
-        sys.stdout.fileno()
-    except OSError:  # a replacement without a file descriptor
-        return False
-    return "fork" in get_all_start_methods()
 
 
 class OrderedOutput(Generic[Task]):
@@ -56,27 +46,19 @@ class OrderedOutput(Generic[Task]):
 
         Return False if all queues are full or the task is too large.
         """
-        worker = min(self._workers, key=lambda one: len(one.tasks))
-        if len(worker.tasks) >= self._queue_size:
+        worker = min(self._workers, key=lambda one: len(one.runs))
+        if len(worker.runs) >= self._queue_size:
             return False
-        buffers: list[pickle.PickleBuffer] = []
-        pickled = pickle.dumps(task(), 5, buffer_callback=buffers.append)
-        parts = [memoryview(pickled), *(buffer.raw() for buffer in buffers)]
-        sizes = [len(part) for part in parts]
-        span = worker.allocate(sum(sizes))
-        if span is None:
-            return False
-        worker.copy(span[0], parts)
         last = self._queue[-1] if self._queue else None
-        if isinstance(last, Run) and last.worker is worker:
-            run = last
-        else:
+        is_next = isinstance(last, Run) and last.worker is worker
+        run = last if isinstance(last, Run) and is_next else Run(self._runs + 1, worker)
+        if not worker.submit(run.number, pickled(task())):
+            return False
+        if not is_next:
             self._runs += 1
-            run = Run(self._runs, worker)
             self._queue.append(run)
         run.pending += 1
-        worker.tasks.append((run, span))
-        worker.send(SubmittedTask(run.number, *span, sizes))
+        worker.runs.append(run)
         if last is None:
             _start_turn(run)
         return True
@@ -96,14 +78,14 @@ class OrderedOutput(Generic[Task]):
         """Yield the output whose turn has come, without waiting."""
         for worker in self._workers:
             while worker.poll():
-                yield worker.receive()
+                yield worker.done()
         yield from self._advance()
 
     def wait(self) -> Iterator[Printed]:
         """Wait until the first run in the queue is written, if there is one."""
         first = self._queue[0] if self._queue else None
         while isinstance(first, Run) and first.pending:
-            yield first.worker.receive()
+            yield first.worker.done()
         yield from self._advance()
 
     def drain(self) -> Iterator[Printed]:

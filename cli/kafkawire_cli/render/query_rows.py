@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from kafkawire.display import printable
 
 from .report import Section, print_sections
-from .tables import arrow_writer, cell, parquet_writer, plain
+from .table_formats import arrow_writer, cell, parquet_writer, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

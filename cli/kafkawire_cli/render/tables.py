@@ -1,9 +1,7 @@
 """Writes tables of captures as JSON lines, CSV, Parquet or Arrow (`decode --table`).
 
-Law: the format is that of the file extension, and each table has a file of its own; missing
-directories are created. Nested columns are JSON text in CSV; bytes are base64 and times ISO 8601 in
-UTC in JSON lines and CSV. In CSV, control characters and formulas are escaped; the other formats
-contain text unchanged.
+Law: the format is that of the file extension (`table_formats`), and each table has a file of its
+own; missing directories are created.
 
     -o a.csv            one table
     -o DIR              DIR/exchanges.parquet, DIR/records.parquet, ...
@@ -12,31 +10,28 @@ contain text unchanged.
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
-from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from datetime import datetime
+from contextlib import AbstractContextManager, ExitStack
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
-
-from kafkawire.display import csv_text
 
 from ..input import sources as captures
 from ..input.filters import usage_errors
 from ..input.names import check_tables
-from ..input.packages import registry
 from ..input.progress import progress
 from ..pipes import make_private
 from .bodies import schema_of, with_bodies
+from .table_formats import FORMATS, Text, Write, format_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from kafkawire.capture.filters import Filter
+    from kafkawire.capture.multifile import Traffic
 
     from ..input.entries import Wanted
     from .messages import View
@@ -44,65 +39,128 @@ if TYPE_CHECKING:
 TABLE: Final = "{table}"
 """Placeholder for the name of the table in the name of an output file."""
 
-Write = Callable[["pa.RecordBatch"], None]
+
+class Rendering(NamedTuple):
+    """What is written of the rows of tables.
+
+    texts: what makes the text of a batch, where a table's format has one. where: the filter of the
+    rows. message: the one whose bodies are columns of the table `messages`, which has no other.
+    package: the import name of the messages' package, None for Kafka's.
+    """
+
+    texts: dict[str, Text | None]
+    where: Filter | None
+    redact: bool
+    message: str | None
+    package: str | None
+
+    @property
+    def is_light(self) -> bool:
+        """Whether batches are written as they are."""
+        return self.where is None and not self.redact and not any(self.texts.values())
+
+    def schema(self, name: str) -> pa.Schema:
+        """Return the schema of a table."""
+        return schema_of(name, self.message)
+
+    def render(
+        self, name: str, batch: pa.RecordBatch, first_ns: int | None
+    ) -> list[pa.RecordBatch | str]:
+        """Return what is written of a batch. first_ns: when the first packet was captured."""
+        from kafkawire.capture.tables.filtering import filtered
+        from kafkawire.capture.tables.redaction import redacted
+
+        if self.where is not None:
+            batch = filtered(batch, name, self.where, first_ns)
+            if not len(batch):
+                return []
+        if self.redact:
+            batch = redacted(name, batch, self.package)
+        made = with_bodies(name, self.message, batch)
+        text = self.texts[name]
+        return list(made) if text is None else [text(each) for each in made]
+
+
+class Reading(NamedTuple):
+    """Which tables are read. size: rows of a batch at most; secrets: whether they are shown."""
+
+    tables: list[str]
+    size: int
+    secrets: bool
+
+
+class Written(NamedTuple):
+    """How writing ended.
+
+    refused: the number of files skipped because they are not captures. interrupted: the number of
+    packets read before an interrupt; None if there was none.
+    """
+
+    refused: int
+    interrupted: int | None
+
+
+Read = Callable[["Traffic", Reading, Rendering], Iterator[tuple[str, "pa.RecordBatch | str"]]]
+"""Reads tables of captures, and yields what is written, with the name of the table."""
 
 
 def write(
     given: list[str],
     names: list[str],
     message: str | None,
-    output: Path | None,
+    to: Path | None,
     wanted: Wanted,
     view: View,
-) -> int:
+    read: Read,
+) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
-    message: the one whose bodies are columns of the table `messages`, which has no other.
+    message: as in Rendering.
 
-    Without `output` as JSON lines to standard output. Return the number of files skipped because
-    they are not captures. InputError if there are no captures; usage errors for unknown tables and
+    Without `to` as JSON lines to standard output. An interrupt ends the captures: the tables have
+    the rows until then. InputError if there are no captures; usage errors for unknown tables and
     file extensions, and for a filter by what a table lacks.
     """
     import_arrow()
     from kafkawire.capture import tables
-    from kafkawire.capture.tables.redaction import redacted
 
-    package = wanted.brokers.package
-    check_tables(names, package)
+    from ..input.interrupts import InterruptibleTraffic, interrupts
+
+    brokers = wanted.brokers
+    check_tables(names, brokers.package)
     with usage_errors():
-        tables.checked(wanted.where, names, package)
-    files = _files(list(dict.fromkeys(names)), output)
+        tables.checked(wanted.where, names, brokers.package)
+    files = _files(list(dict.fromkeys(names)), to)
     # show the rows of a live capture at once
-    size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
+    size = 1 if given == ["-"] and to is None else tables.BATCH_ROWS
     sources, refused = captures.sources("decode", given)
-    drawn = output is not None or not sys.stdout.isatty()
+    drawn = to is not None or not sys.stdout.isatty()
     if view.secrets:
         for file in filter(None, files.values()):
             make_private(file)
+    texts = {name: format_of(file).text for name, file in files.items()}
+    rendering = Rendering(texts, wanted.where, view.redact, message, brokers.package)
     with (
         progress(sources, drawn=drawn) as watch,
-        captures.readable(given, output),
+        captures.readable(given, to),
+        interrupts() as noted,
         ExitStack() as opened,
     ):
-        batches = tables.read_tables(
+        traffic = InterruptibleTraffic(
             sources,
-            files,
-            ports=wanted.brokers.ports,
-            brokers=wanted.brokers.addresses,
-            keylog=wanted.brokers.keylog,
-            batch_rows=size,
-            secrets=view.secrets,
+            brokers.ports,
+            brokers=brokers.addresses,
             watch=watch,
-            where=wanted.where,
-            registry=None if package is None else registry(package),
+            keylog=brokers.keylog,
+            package=brokers.package,
         )
-        to = {name: _opened(schema_of(name, message), file) for name, file in files.items()}
-        writers = {name: opened.enter_context(writer) for name, writer in to.items()}
-        for name, batch in batches:
-            shown = redacted(name, batch, package) if view.redact else batch
-            for made in with_bodies(name, message, shown):
-                writers[name](made)
-    return refused
+        traffic.noted = noted
+        found = read(traffic, Reading(list(files), size, view.secrets), rendering)
+        to_files = {name: _opened(rendering.schema(name), file) for name, file in files.items()}
+        writers = {name: opened.enter_context(writer) for name, writer in to_files.items()}
+        for name, made in found:
+            writers[name](made)
+    return Written(refused, watch.packets if noted.requested else None)
 
 
 class _NoPandas(MetaPathFinder):
@@ -134,7 +192,7 @@ def _opened(schema: pa.Schema, file: Path | None) -> AbstractContextManager[Writ
     """Open the output of a table, and make its directory."""
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-    return _format(file)(file, schema)
+    return format_of(file).opened(file, schema)
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
@@ -155,144 +213,5 @@ def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
         )
     else:
         files = {names[0]: output}
-    _format(next(iter(files.values())))
+    format_of(next(iter(files.values())))
     return dict(files)
-
-
-# -- formats
-
-
-@contextmanager
-def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
-    def write(batch: pa.RecordBatch) -> None:
-        for row in batch.to_pylist():
-            out.write(json.dumps(plain(row), separators=(",", ":")) + "\n")
-        out.flush()
-
-    with _text(output) as out:
-        yield write
-
-
-@contextmanager
-def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
-    def write(batch: pa.RecordBatch) -> None:
-        for row in batch.to_pylist():
-            lines.writerow(cell(value) for value in row.values())
-
-    with _text(output) as out:
-        lines = csv.writer(out, lineterminator="\n")
-        lines.writerow(schema.names)
-        yield write
-
-
-GROUP_ROWS: Final = 1 << 15
-GROUP_BYTES: Final = 1 << 24
-"""Maximum rows of a Parquet row group, and bytes after which it is written."""
-
-
-@contextmanager
-def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
-    """Open a Parquet file, and return what writes a batch."""
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
-
-    from kafkawire.capture.tables.parquet import repeating_columns
-
-    buffered: list[pa.RecordBatch] = []
-    rows = size = 0
-
-    def write(batch: pa.RecordBatch) -> None:
-        nonlocal rows, size
-        if rows + len(batch) > GROUP_ROWS or size > GROUP_BYTES:
-            flush()
-        buffered.append(batch)
-        rows += len(batch)
-        size += batch.nbytes
-
-    def flush() -> None:
-        nonlocal rows, size
-        if buffered:
-            out.write_table(pa.Table.from_batches(buffered, schema), row_group_size=GROUP_ROWS)
-        buffered.clear()
-        rows = size = 0
-
-    with ParquetWriter(
-        str(output),
-        schema,
-        compression="zstd",
-        use_dictionary=list(repeating_columns(schema)),
-        write_statistics=[field.name for field in schema if not _is_payload(field.type)],
-    ) as out:
-        yield write
-        flush()
-
-
-def _is_payload(type: pa.DataType) -> bool:
-    """Return whether statistics of a column are useless: bytes and nested types."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
-
-
-@contextmanager
-def arrow_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
-    """Open an Arrow IPC file, and return what writes a batch."""
-    import pyarrow as pa
-
-    # compressing with lz4 is faster than writing the uncompressed pages
-    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-    with pa.ipc.new_file(str(output), schema, options=options) as out:
-        yield out.write_batch
-
-
-FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]]] = {
-    ".jsonl": _jsonl,
-    ".csv": _csv,
-    ".parquet": parquet_writer,
-    ".arrow": arrow_writer,
-}
-"""File extension -> its writer."""
-
-
-def _format(
-    output: Path | None,
-) -> Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]:
-    found = FORMATS.get(".jsonl" if output is None else output.suffix)
-    if found is None:
-        raise typer.BadParameter(
-            f"unknown format {str(output)!r}: expected one of {', '.join(FORMATS)}",
-            param_hint="--output",
-        )
-    return found
-
-
-@contextmanager
-def _text(output: Path | None) -> Iterator[TextIO]:
-    if output is None:
-        yield sys.stdout
-    else:
-        with output.open("w", encoding="utf-8", newline="") as file:
-            yield file
-
-
-def plain(value: Any) -> Any:
-    """Convert a value for JSON."""
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [plain(one) for one in value]
-    if isinstance(value, bytes):
-        return b64encode(value).decode("ascii")
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return value
-
-
-def cell(value: Any) -> Any:
-    """Convert a value for CSV: null is empty, booleans and nested values are JSON."""
-    if isinstance(value, str):
-        return csv_text(value)
-    made = plain(value)
-    if isinstance(made, bool | dict | list):
-        return json.dumps(made, separators=(",", ":"))
-    return made

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kafkawire.display import plural
 
 from .. import pipes
 from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
@@ -14,7 +17,6 @@ from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import Format, InputError
 from ..input.names import (
     api_key,
-    captured_message,
     complete_api,
     complete_captured,
     complete_table,
@@ -22,8 +24,10 @@ from ..input.names import (
 )
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
-from ..input.sources import known, refuse
-from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
+from ..input.sources import INTERRUPTED, known, refuse
+from ..parallel.jobs import decoded, table_batches
+from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
+from ..render.bodies import message_of_bodies
 from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
 
@@ -150,15 +154,11 @@ def decode(  # noqa: PLR0913 - options of the verb
     if bodies is not None and package is not None:
         raise typer.BadParameter("not allowed with --registry", param_hint="--bodies")
     if table or bodies is not None or to is not None:
-        if shape or api or records or strict:
-            raise typer.BadParameter(
-                "not allowed with --format, --api, --records or --strict",
-                param_hint="--table" if table else "--bodies" if bodies is not None else "--output",
-            )
-        if jobs > 1:
-            raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
-        message = _bodies(table, bodies)
-        _write_tables(given, table or [], message, to, Wanted(brokers, where), view)
+        message = message_of_bodies(table, bodies)
+        _refuse_with_table(
+            {"--format": shape, "--api": api, "--records": records, "--strict": strict}
+        )
+        _write_tables(given, table or [], message, to, Wanted(brokers, where), view, jobs)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
@@ -170,7 +170,10 @@ def decode(  # noqa: PLR0913 - options of the verb
         DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
-        messages.print(jobs, rotated=rotated)
+        try:
+            messages.print(jobs, rotated=rotated)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
     if messages.unreadable:
         raise typer.Exit(2)
     if strict and not messages.clean:
@@ -219,7 +222,8 @@ class Messages:
 
     def _print_captures(self, files: list[Path], jobs: int, *, rotated: bool) -> None:
         options = self._options
-        rows = decoded_as_one(files, options) if rotated else decoded(files, options, jobs)
+        one = decode_rotated if rotated else decode_files
+        rows = decoded(files, options, jobs) if jobs > 1 else one(files, options)
         for printed in rows:
             self.clean = self.clean and printed.clean
             pipes.write(printed.text)
@@ -245,16 +249,11 @@ class Messages:
         self.unreadable = True
 
 
-def _bodies(names: list[str] | None, bodies: str | None) -> str | None:
-    """Find the message whose bodies are columns; a usage error without a table for it."""
-    if not names:
-        option = "--output" if bodies is None else "--bodies"
-        raise typer.BadParameter("only allowed with --table", param_hint=option)
-    if bodies is None:
-        return None
-    if "messages" not in names:
-        raise typer.BadParameter("only allowed with --table messages", param_hint="--bodies")
-    return captured_message(bodies)
+def _refuse_with_table(options: dict[str, object]) -> None:
+    """Refuse options that have no effect on tables, by the names that the user typed."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise typer.BadParameter("not allowed with --table", param_hint=", ".join(given))
 
 
 def _write_tables(
@@ -264,17 +263,25 @@ def _write_tables(
     to: Path | None,
     wanted: Wanted,
     view: View,
+    jobs: int,
 ) -> None:
     """Write tables of the captures, read as one capture."""
     from ..render import tables
 
     with pipes.stop_at_closed_pipe():
         try:
-            refused = tables.write(given, names, message, to, wanted, view)
+            read = partial(table_batches, jobs)
+            written = tables.write(given, names, message, to, wanted, view, read)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None
-    if refused:
+        except KeyboardInterrupt:  # the second one
+            raise typer.Exit(INTERRUPTED) from None
+    if written.interrupted is not None:
+        note = f"interrupted after {plural(written.interrupted, 'packet')}"
+        typer.echo(f"kafkawire: {note}: the tables cover these", err=True)
+        raise typer.Exit(INTERRUPTED)
+    if written.refused:
         raise typer.Exit(2)
 
 

@@ -59,13 +59,16 @@ class ExpandedFetch(NamedTuple):
     complete: bool
 
 
-State = TypeVar("State")
+Value = TypeVar("Value")
 Partitions = TypeVar("Partitions")
+
+State: TypeAlias = tuple[Partitions, bool]
+"""The partitions of a session, and whether they are complete."""
 
 
 def merged(
-    requested: dict[Key, State], listed: dict[Key, State], forgotten: set[Key]
-) -> dict[Key, State]:
+    requested: dict[Key, Value], listed: dict[Key, Value], forgotten: set[Key]
+) -> dict[Key, Value]:
     """Return the partitions of a session after a request that lists and forgets some.
 
     Forgotten partitions are removed, unless the same request lists them again.
@@ -90,7 +93,7 @@ class Sessions(Generic[Partitions]):
     ) -> None:
         self._empty = empty
         self._merge = merge
-        self._sessions: dict[tuple[int, int], tuple[Partitions, bool]] = {}
+        self._sessions: dict[tuple[int, int], State[Partitions]] = {}
 
     def apply(
         self,
@@ -100,7 +103,7 @@ class Sessions(Generic[Partitions]):
         listed: Partitions,
         forgotten: set[Key],
         response: tuple[int, int] | None,
-    ) -> tuple[Partitions, bool]:
+    ) -> State[Partitions]:
         """Apply a Fetch to its session; return all requested partitions.
 
         Also returns whether they are complete. The result must not be modified; it is the same
@@ -118,6 +121,16 @@ class Sessions(Generic[Partitions]):
         if epoch != FINAL_EPOCH:
             self._remember(connection, id, response, requested, complete)
         return requested, complete
+
+    def get(self, connection: int, id: int) -> State[Partitions] | None:
+        """Return a session; None if it is unknown."""
+        return self._sessions.get((connection, id))
+
+    def replace(self, connection: int, id: int, state: State[Partitions] | None) -> None:
+        """Replace a session; None: it is unknown."""
+        self._sessions.pop((connection, id), None)
+        if state is not None:
+            self._sessions[connection, id] = state
 
     def _remember(
         self,
@@ -139,11 +152,11 @@ class Sessions(Generic[Partitions]):
 
 
 class FetchSessions:
-    """The fetch sessions of all connections of a capture."""
+    """The fetch sessions of all connections of a capture. sessions: their partitions."""
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
-        self._sessions: Sessions[dict[Key, RequestedPartition]] = Sessions({}, merged)
+        self.sessions: Sessions[dict[Key, RequestedPartition]] = Sessions({}, merged)
 
     def expand(self, exchange: Exchange) -> ExpandedFetch | None:
         """Return all partitions that a Fetch requests; call it once for each exchange, in order.
@@ -158,7 +171,7 @@ class FetchSessions:
             return None
         response = exchange.response.message if exchange.response is not None else None
         listed = listed_by(request, self._names)
-        requested, complete = self._sessions.apply(
+        requested, complete = self.sessions.apply(
             exchange.connection,
             request.session_id,
             request.session_epoch,

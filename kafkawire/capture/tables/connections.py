@@ -62,6 +62,9 @@ COLUMNS: Final[Columns] = (
     Column("problems", INT64, "Complete messages whose status is not `ok`."),
 )
 
+KAFKA: Final = "kafka"
+NO_SOFTWARE: Final = (None, None)
+
 SIZE: Final = 4
 """Bytes of the size in front of a message."""
 
@@ -77,13 +80,13 @@ OTHER: Final = frozenset(
 """Statuses of rows of captured bytes that are not a complete message."""
 
 
-class _ConnectionStats:
+class ConnectionStats:
     """What is known of a connection from its rows so far."""
 
     def __init__(self) -> None:
         self.protocol: str | None = None
         self.client_ids: dict[str, None] = {}
-        self.software: tuple[str | None, str | None] = (None, None)
+        self.software: tuple[str | None, str | None] = NO_SOFTWARE
         self.sasl_mechanism: str | None = None
         self.versions: dict[tuple[int, str | None, int], int] = {}
         self.messages = {"request": 0, "response": 0}
@@ -103,7 +106,7 @@ class _ConnectionStats:
                 self.protocol = row.error
 
     def _message(self, row: Row) -> None:
-        self.protocol = "kafka"
+        self.protocol = KAFKA
         self.messages[row.direction] += 1
         self.bytes[row.direction] += row.length + 4
         self.problems += row.status is not Status.OK
@@ -126,6 +129,25 @@ class _ConnectionStats:
     def set_mechanism(self, message: Any) -> None:
         """Note the mechanism of a SaslHandshake request."""
         self.sasl_mechanism = message.mechanism
+
+    def merge(self, later: ConnectionStats) -> None:
+        """Add what was counted of the rows that follow."""
+        if self.protocol is None or later.protocol == KAFKA:
+            self.protocol = later.protocol
+        self.client_ids |= later.client_ids
+        if later.software != NO_SOFTWARE:
+            self.software = later.software
+        if later.sasl_mechanism is not None:
+            self.sasl_mechanism = later.sasl_mechanism
+        for used, count in later.versions.items():
+            self.versions[used] = self.versions.get(used, 0) + count
+        for side in ("request", "response"):
+            self.messages[side] += later.messages[side]
+            self.bytes[side] += later.bytes[side]
+        self.gaps += later.gaps
+        self.gap_bytes += later.gap_bytes
+        self.other_bytes += later.other_bytes
+        self.problems += later.problems
 
     def row(self, ended: Ended, context: Context) -> tuple[Any, ...]:
         """Build the row of the connection."""
@@ -164,9 +186,9 @@ def _captured(row: Row) -> int:
     return len(row.raw) + (SIZE if row.length > len(row.raw) else 0)
 
 
-LEARNERS: Final[dict[int, Callable[[_ConnectionStats, Any], None]]] = {
-    ApiKey.API_VERSIONS: _ConnectionStats.set_software,
-    ApiKey.SASL_HANDSHAKE: _ConnectionStats.set_mechanism,
+LEARNERS: Final[dict[int, Callable[[ConnectionStats, Any], None]]] = {
+    ApiKey.API_VERSIONS: ConnectionStats.set_software,
+    ApiKey.SASL_HANDSHAKE: ConnectionStats.set_mechanism,
 }
 """API key -> what notes the connection's properties in its requests."""
 
@@ -180,15 +202,21 @@ class Connections:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._open: dict[int, _ConnectionStats] = {}
+        self._open: dict[int, ConnectionStats] = {}
 
     def handle(self, item: Located | Ended) -> list[tuple[Any, ...]]:
         """Handle the next row; return the connection's own row when it has ended."""
         if not isinstance(item, Located):
-            return [self._open.pop(item.connection, _ConnectionStats()).row(item, self._context)]
+            return [self._open.pop(item.connection, ConnectionStats()).row(item, self._context)]
         if item.connection is not None:
-            self._open.setdefault(item.connection, _ConnectionStats()).handle(item.row)
+            self._open.setdefault(item.connection, ConnectionStats()).handle(item.row)
         return []
+
+    def merge(self, connection: int, stats: ConnectionStats) -> None:
+        """Add what was counted of some rows of a connection elsewhere."""
+        known = self._open.setdefault(connection, stats)
+        if known is not stats:
+            known.merge(stats)
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:

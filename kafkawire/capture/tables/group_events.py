@@ -95,7 +95,10 @@ COLUMNS: Final[Columns] = (
 COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
 
 APIS: Final = COMMITS | HANDLERS.keys() | PROTOCOLS.keys()
-"""The APIs whose messages show group events."""
+"""API keys of exchanges that change or show groups."""
+
+CAUSES: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, *PROTOCOLS})
+"""API keys of requests that may start a rebalance, at the time when they are sent."""
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:

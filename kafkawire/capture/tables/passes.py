@@ -11,21 +11,27 @@ when it is read alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from ..exchanges.exchanges import NO_HEADER, Ended
+from ..exchanges.fetch_sessions import Key, State
+from ..exchanges.topic_ids import Topic
 from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
+from .arrow.exchange_heads import ExtractedExchange
 from .arrow.pairs import Pairs
 from .arrow.partition_arrays import partition_batch
 from .arrow.partition_columns import PartitionColumns
 from .arrow.record_columns import RecordColumns
 from .arrow.record_fields import Fields
 from .context import Context
+from .extraction.body_facts import OK, BodyFacts, Session
 from .extraction.messages import ExtractedMessage, Extractor
+from .extraction.partition_blocks import Block
 from .records import DIRECTION
 
 EXCHANGES = "exchanges"
@@ -33,6 +39,16 @@ PARTITIONS = "partitions"
 RECORDS = "records"
 COLUMNAR = frozenset({EXCHANGES, PARTITIONS, RECORDS})
 """The tables that are made column by column."""
+
+
+class SessionState(NamedTuple):
+    """A fetch session as each table needs it; None where it is unknown."""
+
+    of_exchanges: State[dict[Key, tuple[Topic, int]]] | None
+    of_partitions: State[Block] | None
+
+
+NO_SESSION: Final = SessionState(None, None)
 
 
 class Columnar:
@@ -71,14 +87,64 @@ class Columnar:
 
     def add(self, located: LocatedItem, row: Row | None) -> None:
         """Handle a message; row: its row, if it is already decoded."""
-        message = self._extract(located, row)
-        if message is None:
-            return
+        message = self.extract(located, row, True)
         pairs = self._pairs
-        if pairs is not None and located.connection is not None:
+        if message is not None and pairs is not None and located.connection is not None:
             pairs.handle(located.connection, located.client or "", located.broker or "", message)
-        if message.facts.fields and self._records is not None:
+
+    def extract(
+        self, located: LocatedItem, row: Row | None, has_records: bool
+    ) -> ExtractedMessage | None:
+        """Extract a message that is paired elsewhere; has_records: add its records."""
+        message = self._extract(located, row)
+        if message is None or not has_records or self._records is None:
+            return message
+        if message.facts.fields:
             self._add_fields(located, message, self._records.fields)
+        return message
+
+    def add_exchange(self, exchange: ExtractedExchange) -> None:
+        """Add an exchange that was paired elsewhere."""
+        if self._pairs is not None:
+            self._pairs.add_exchange(exchange)
+
+    # -- fetch sessions, where exchanges were paired elsewhere
+
+    def restart(self) -> None:
+        """Forget the fetch sessions, before exchanges of another part of the capture."""
+        if self._exchanges is not None:
+            self._exchanges.forget_sessions()
+        if self._partitions is not None:
+            self._partitions.forget_sessions()
+
+    def session(self, connection: int, id: int) -> SessionState:
+        """Return a fetch session."""
+        exchanges, partitions = self._exchanges, self._partitions
+        return SessionState(
+            None if exchanges is None else exchanges.sessions.get(connection, id),
+            None if partitions is None else partitions.sessions.get(connection, id),
+        )
+
+    def restore(
+        self, connection: int, id: int, requests: list[LocatedItem], before: SessionState
+    ) -> None:
+        """Replace a fetch session by what some requests make of it. before: what it was."""
+        exchanges, partitions = self._exchanges, self._partitions
+        if exchanges is not None:
+            exchanges.sessions.replace(connection, id, before.of_exchanges)
+        if partitions is not None:
+            partitions.sessions.replace(connection, id, before.of_partitions)
+        opened = BodyFacts(OK)
+        opened.session = Session(id, 0, 0)
+        for request in requests:
+            message = self._extract(request, None)
+            sent = None if message is None else message.facts
+            if sent is None or sent.session is None:
+                continue
+            if exchanges is not None:
+                exchanges.apply(connection, sent.session, opened.session)
+            if partitions is not None:
+                partitions.apply(connection, sent, opened)
 
     def _extract(self, located: LocatedItem, row: Row | None) -> ExtractedMessage | None:
         item = located.item

@@ -14,6 +14,15 @@ from .columns import INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
 from .extraction.record_batches import CorruptRecords, batches_in, records_fields
 
+
+def _error(error: str | CorruptRecords) -> str:
+    """Return the text of an error, which may name a topic."""
+    if isinstance(error, str):
+        return error
+    topic = error.topic.name or error.topic.id_text
+    return f"{topic}-{error.partition}: {error.error}"
+
+
 COLUMNS: Final[Columns] = (
     *WHERE,
     Column("direction", TEXT, "Direction of the bytes; null for the capture file itself."),
@@ -29,7 +38,7 @@ COLUMNS: Final[Columns] = (
     Column("api_version", INT16, "Version of the request."),
     Column("correlation_id", INT32, "Correlation id."),
     Column("client_id", TEXT, "Client id."),
-    Column("error", TEXT, "What is wrong: reason, field path and byte offset."),
+    Column("error", TEXT, "What is wrong: reason, field path and byte offset.", _error),
 )
 
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS})
@@ -53,11 +62,13 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
     for field in records_fields(row, context.names):
         for found in batches_in(field):
             if isinstance(found, CorruptRecords):
-                made.append(_row(item, "records", len(field.data), _corrupt_text(found), context))
+                made.append(_row(item, "records", len(field.data), found, context))
     return made
 
 
-def _row(item: Located, kind: str, length: int, error: str, context: Context) -> tuple[Any, ...]:
+def _row(
+    item: Located, kind: str, length: int, error: str | CorruptRecords, context: Context
+) -> tuple[Any, ...]:
     row: Row = item.row
     return (
         *context.where(row, *item[:3]),
@@ -71,8 +82,3 @@ def _row(item: Located, kind: str, length: int, error: str, context: Context) ->
         row.client_id,
         error or None,
     )
-
-
-def _corrupt_text(found: CorruptRecords) -> str:
-    topic = found.topic.name or found.topic.id_text
-    return f"{topic}-{found.partition}: {found.error}"

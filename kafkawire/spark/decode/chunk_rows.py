@@ -10,26 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
-from ...capture.exchanges.fetch_sessions import (
-    FINAL_EPOCH,
-    INITIAL_EPOCH,
-    ExpandedFetch,
-    FetchSessions,
-)
+from ...capture.exchanges.fetch_sessions import FINAL_EPOCH, ExpandedFetch, FetchSessions
+from ...capture.exchanges.restoring import session_exchange
 from ...capture.frames.decoding import LocatedItem
 from ...capture.multifile import file_and_packet
-from ...capture.rows import Located, Row, Status
+from ...capture.rows import Located, Row
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
-from ...messages.api_key import ApiKey
-from ...messages.fetch_request import FetchRequest, FetchTopic
+from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ..plan.facts import Facts, UnresolvedTopics
-
-ZERO: Final = bytes(16)
 
 Values = tuple[Any, ...]
 
@@ -133,48 +126,10 @@ class ConnectionHistory:
         if isinstance(response, FetchResponse):
             id = 0 if response.error_code else response.session_id
         if id and request.session_epoch != FINAL_EPOCH:
-            self.sessions[id] = session_exchange(exchange, id, expanded)
-
-
-def session_exchange(exchange: Exchange, id: int, expanded: ExpandedFetch) -> Exchange:
-    """Make an exchange that restores a fetch session.
-
-    It opens the session, or is one within a session whose start was not captured.
-    """
-    topics: list[FetchTopic] = []
-    for partition in expanded.requested.values():
-        topic = partition.topic
-        if not topics or (topics[-1].topic, topics[-1].topic_id) != (
-            topic.name or "",
-            topic.id or ZERO,
-        ):
-            topics.append(FetchTopic(topic=topic.name or "", topic_id=topic.id or ZERO))
-            topics[-1].partitions = []
-        topics[-1].partitions.append(partition.request)
-    message = FetchRequest(
-        session_id=0 if expanded.complete else id,
-        session_epoch=INITIAL_EPOCH if expanded.complete else 1,
-        topics=topics,
-    )
-    request = _row("request", message, exchange.main_row)
-    response = _row("response", FetchResponse(session_id=id), exchange.main_row)
-    response = response._replace(request_packet=request.packet)
-    return exchange._replace(request=request, response=response)
-
-
-def _row(direction: str, message: FetchRequest | FetchResponse, like: Row) -> Row:
-    return Row(
-        like.packet,
-        like.time_ns,
-        direction,
-        0,
-        Status.OK,
-        api_key=ApiKey.FETCH,
-        api_name=like.api_name,
-        api_version=like.api_version,
-        body_version=like.api_version,
-        message=message,
-    )
+            ends = exchange.connection, exchange.client, exchange.broker
+            self.sessions[id] = session_exchange(
+                ends, exchange.main_row, id, expanded.requested.values(), expanded.complete
+            )
 
 
 def restore_sessions(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:

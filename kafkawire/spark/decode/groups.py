@@ -19,18 +19,9 @@ from ...capture.exchanges.exchanges import Exchange, Exchanges
 from ...capture.multifile import file_and_packet
 from ...capture.rows import Located, Row
 from ...capture.tables.context import Context
-from ...capture.tables.group_events import COMMITS, Groups, events
-from ...capture.tables.groups.classic import HANDLERS
-from ...capture.tables.groups.heartbeat import PROTOCOLS
-from ...messages.api_key import ApiKey
+from ...capture.tables.group_events import APIS, CAUSES, Groups, events
 from .decoding import BucketContext, BucketTraffic
 from .outputs import OUT
-
-APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
-"""API keys of exchanges that change or show groups."""
-
-CAUSES: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, *PROTOCOLS})
-"""API keys of requests that may start a rebalance, at the time when they are sent."""
 
 ITEMS: Final = pa.schema(
     [

@@ -19,6 +19,7 @@ from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import located
 from ...capture.packets.parser import Segments
 from ...capture.rows import Located, Row
+from ...capture.tables.group_events import APIS, CAUSES
 from ...capture.tcp.connection import Connection
 from ..decode.chunk_rows import (
     ChunkContext,
@@ -28,7 +29,6 @@ from ..decode.chunk_rows import (
     restore_sessions,
 )
 from ..decode.decoding import new_engine
-from ..decode.groups import APIS, CAUSES
 from ..decode.outputs import Output
 from ..options import Options
 from ..plan.facts import END, Facts

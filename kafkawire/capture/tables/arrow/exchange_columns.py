@@ -12,7 +12,7 @@ from typing import final
 
 from librt.strings import BytesWriter
 
-from ...exchanges.fetch_sessions import MAX_SESSIONS, Key, Sessions, merged
+from ...exchanges.fetch_sessions import MAX_SESSIONS, Key, Sessions, State, merged
 from ...exchanges.topic_ids import Topic
 from ...multifile import PacketPositions
 from ..extraction.body_facts import NO_GROUPS, NONE, Groups, Session
@@ -140,14 +140,7 @@ class ExchangeColumns:
         self, connection: int, sent: Session, received: Session | None
     ) -> tuple[SessionPartitions, bool]:
         """Return the partitions of a Fetch and its session, and whether all are known."""
-        wanted, complete = self.sessions.apply(
-            connection,
-            sent.id,
-            sent.epoch,
-            sent.listed,
-            sent.forgotten,
-            None if received is None else (received.error_code, received.id),
-        )
+        wanted, complete = self.apply(connection, sent, received)
         partitions = self.by_session.get((connection, sent.id))
         if partitions is None or partitions.wanted is not wanted:
             partitions = grouped_by_topic(wanted)
@@ -155,6 +148,23 @@ class ExchangeColumns:
                 self.by_session.clear()
             self.by_session[connection, sent.id] = partitions
         return partitions, complete
+
+    def apply(
+        self, connection: int, sent: Session, received: Session | None
+    ) -> State[dict[Key, tuple[Topic, int]]]:
+        """Apply a Fetch to its session; return its partitions, and whether all are known."""
+        return self.sessions.apply(
+            connection,
+            sent.id,
+            sent.epoch,
+            sent.listed,
+            sent.forgotten,
+            None if received is None else (received.error_code, received.id),
+        )
+
+    def forget_sessions(self) -> None:
+        """Forget all fetch sessions."""
+        self.sessions = Sessions({}, merged)
 
 
 def grouped_by_topic(wanted: dict[Key, tuple[Topic, int]]) -> SessionPartitions:

@@ -84,10 +84,13 @@ class Pairs:
         request: ExtractedMessage | None,
         response: ExtractedMessage | None,
     ) -> None:
-        """Add an exchange to the tables."""
-        exchange = ExtractedExchange(
-            pending.connection, pending.client, pending.broker, request, response
+        """Add a request and its response to the tables."""
+        self.add_exchange(
+            ExtractedExchange(pending.connection, pending.client, pending.broker, request, response)
         )
+
+    def add_exchange(self, exchange: ExtractedExchange) -> None:
+        """Add a paired exchange to the tables."""
         if self.exchanges is not None:
             self.exchanges.add(exchange)
         if self.partitions is not None:

@@ -14,6 +14,7 @@ from librt.strings import BytesWriter, write_i64_le
 
 from ...exchanges.fetch_sessions import Sessions
 from ...multifile import PacketPositions
+from ..extraction.body_facts import BodyFacts
 from ..extraction.decoded_partitions import session_mask
 from ..extraction.partition_blocks import Block, Rows
 from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
@@ -55,7 +56,9 @@ class PartitionColumns:
         session: Block | None = None
         mask = 0
         if request is not None and request.facts.session is not None:
-            session = self.requested(exchange, EMPTY if sent is None else sent)
+            session = self.apply(
+                exchange.connection, request.facts, None if response is None else response.facts
+            )
             version = request.api_version
             found = self.masks.get(version)
             if found is None:
@@ -69,19 +72,21 @@ class PartitionColumns:
             filled.heads.add(exchange, self.files)
             write_i64_le(filled.counts, rows)
 
-    def requested(self, exchange: ExtractedExchange, listed: Block) -> Block:
-        """Return all partitions that a Fetch and its session request."""
-        request, response = exchange.request, exchange.response
-        assert request is not None
-        sent = request.facts.session
-        assert sent is not None
-        received = None if response is None else response.facts.session
+    def apply(self, connection: int, sent: BodyFacts, received: BodyFacts | None) -> Block:
+        """Return all partitions that a Fetch and its session request. sent, received: its facts."""
+        session = sent.session
+        assert session is not None
+        opened = None if received is None else received.session
         requested, _ = self.sessions.apply(
-            exchange.connection,
-            sent.id,
-            sent.epoch,
-            EMPTY.merged(listed, set()),
-            sent.forgotten,
-            None if received is None else (received.error_code, received.id),
+            connection,
+            session.id,
+            session.epoch,
+            EMPTY if sent.block is None else EMPTY.merged(sent.block, set()),
+            session.forgotten,
+            None if opened is None else (opened.error_code, opened.id),
         )
         return requested
+
+    def forget_sessions(self) -> None:
+        """Forget all fetch sessions."""
+        self.sessions = Sessions(EMPTY, Block.merged)

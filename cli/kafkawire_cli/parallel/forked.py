@@ -1,0 +1,101 @@
+"""A forked process that gets tasks in shared memory.
+
+Law: a process that dies is reported by whoever waits for it; it never outlives its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from errno import ECHILD
+from multiprocessing import Pipe, get_all_start_methods, get_context
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from .shared_memory import Pickled, SharedMemory, Span
+
+
+def can_fork() -> bool:
+    """Return whether processes can fork and share standard output."""
+    try:
+        sys.stdout.fileno()
+    except OSError:  # a replacement without a file descriptor
+        return False
+    return "fork" in get_all_start_methods()
+
+
+class SubmittedTask(NamedTuple):
+    """A task sent to a worker: a number that the parent gives it, and where its data lies."""
+
+    number: int
+    span: Span
+
+
+class Forked:
+    """A forked process, seen from its parent.
+
+    serve: what it does, with its end of the connection, until EOFError.
+    tasks: the shared memory for its tasks.
+    """
+
+    def __init__(self, serve: Callable[[Connection, SharedMemory], None], size: int) -> None:
+        self.tasks = SharedMemory(size)
+        self.connection, remote = Pipe()
+        sys.stdout.flush()  # otherwise the fork would write the buffered output a second time
+        self._process = get_context("fork").Process(
+            target=_serve, args=(serve, remote, self.connection, self.tasks), daemon=True
+        )
+        self._process.start()
+        remote.close()
+        self._poll = select.poll()
+        self._poll.register(self.connection.fileno(), select.POLLIN)
+
+    def submit(self, number: int, task: Pickled) -> bool:
+        """Submit a task; False if there is not enough memory."""
+        span = self.tasks.put(task)
+        if span is None:
+            return False
+        self.send(SubmittedTask(number, span))
+        return True
+
+    def send(self, message: object) -> None:
+        """Send a message. If the process has died, `receive` raises the error."""
+        with suppress(ConnectionError):
+            self.connection.send(message)
+
+    def poll(self) -> bool:
+        """Return whether `receive` would return at once."""
+        return bool(self._poll.poll(0))
+
+    def receive(self) -> Any:
+        """Wait for a message. Raises ChildProcessError if the process died."""
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionError):
+            self._process.join()
+            reason = f"worker process exited with {self._process.exitcode}; rows are missing"
+            raise ChildProcessError(ECHILD, reason, "--jobs") from None
+
+    def close(self) -> None:
+        """Kill the process, whatever it is doing."""
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+        self.tasks.close()
+
+
+def _serve(
+    serve: Callable[[Connection, SharedMemory], None],
+    connection: Connection,
+    parent: Connection,
+    tasks: SharedMemory,
+) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent, interrupted too, kills the worker
+    parent.close()  # otherwise the worker would not notice that its parent has exited
+    with suppress(EOFError):  # the parent no longer waits
+        serve(connection, tasks)
+    os._exit(0)

@@ -1,0 +1,93 @@
+"""Passes objects from one process to another in memory that both share.
+
+Law: objects are freed in the order in which they were put. Large buffers are pickled out of band,
+so that they are copied once into the memory and once out of it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from mmap import mmap
+from typing import Any, NamedTuple
+
+
+class Pickled(NamedTuple):
+    """A pickle, and the buffers that it refers to."""
+
+    parts: list[memoryview]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all parts."""
+        return sum(map(len, self.parts))
+
+
+def pickled(value: object) -> Pickled:
+    """Pickle an object."""
+    buffers: list[pickle.PickleBuffer] = []
+    text = pickle.dumps(value, 5, buffer_callback=buffers.append)
+    return Pickled([memoryview(text), *(buffer.raw() for buffer in buffers)])
+
+
+def unpickled(parts: list[bytes]) -> Any:
+    """Unpickle an object."""
+    return pickle.loads(parts[0], buffers=parts[1:])
+
+
+class Span(NamedTuple):
+    """Where the parts of an object lie."""
+
+    start: int
+    end: int
+    sizes: list[int]
+
+
+class SharedMemory:
+    """Memory of a fixed size that is shared with the processes forked later."""
+
+    def __init__(self, size: int) -> None:
+        self._memory = mmap(-1, size)
+        self._size = size
+        self._used: deque[tuple[int, int]] = deque()
+
+    def put(self, value: Pickled) -> Span | None:
+        """Copy an object into free memory; None if there is not enough."""
+        found = self._allocate(value.size)
+        if found is None:
+            return None
+        self._used.append(found)
+        start, end = found
+        at = start
+        for part in value.parts:
+            self._memory[at : at + len(part)] = part
+            at += len(part)
+        return Span(start, end, [len(part) for part in value.parts])
+
+    def get(self, span: Span) -> list[bytes]:
+        """Copy the parts of an object out of the memory."""
+        at = span.start
+        parts = []
+        for size in span.sizes:
+            parts.append(self._memory[at : at + size])
+            at += size
+        return parts
+
+    def free(self) -> None:
+        """Free the oldest object. Only the process that puts objects calls this."""
+        self._used.popleft()
+
+    def close(self) -> None:
+        """Close the memory."""
+        self._memory.close()
+
+    def _allocate(self, size: int) -> tuple[int, int] | None:
+        """Find free memory behind the newest object or at the start."""
+        if not self._used:
+            start, limit = 0, self._size
+        else:
+            oldest, newest = self._used[0], self._used[-1]
+            start, limit = newest[1], self._size if newest >= oldest else oldest[0]
+            if start + size > limit and limit == self._size:
+                start, limit = 0, oldest[0]
+        return (start, start + size) if start + size <= limit else None

@@ -1,0 +1,181 @@
+"""Makes tables of captures in several processes, for `decode --table ... --jobs N`.
+
+Law: the rows are those of one process, in the same order. Queues are bounded, so memory does not
+grow with the captures.
+
+    this process   reads, pairs --> tasks --.--> workers: bodies, records, columns --.
+                                             `-> itself, while the queues are full --+--> in order
+                   events of groups, rows of connections ----------------------------'
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from copy import copy
+from functools import partial
+from pickle import PickleBuffer
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+
+from kafkawire.capture.tables.context import Context
+from kafkawire.capture.tables.tasks import splitting
+from kafkawire.capture.tables.tasks.making import Counted, Made, Maker
+from kafkawire.capture.tables.tasks.merging import Merger
+from kafkawire.capture.tables.tasks.splitting import GROUP_EVENTS, Splitter
+from kafkawire.capture.tables.tasks.task import (
+    Recipient,
+    SerialisedTask,
+    Task,
+    deserialise,
+    serialise,
+)
+from kafkawire.errors import CaptureError
+
+from ..render.tables import Reading, Rendering
+from .results import Results
+
+if TYPE_CHECKING:
+    from kafkawire.capture.multifile import Traffic
+
+HERE: Final = -1
+"""Stands for this process, in place of the index of a worker."""
+
+TASK_ITEMS: Final = splitting.TASK_ITEMS
+TASK_BYTES: Final = splitting.TASK_BYTES
+TASKS_AHEAD: Final = 5
+"""Tasks queued per worker; while all queues are full, this process makes tasks itself."""
+
+
+class _WorkItem(NamedTuple):
+    """A task, serialised.
+
+    frames: pickled out of band, so that they are not copied. first_ns: when the first packet was
+    captured.
+    """
+
+    task: SerialisedTask
+    frames: PickleBuffer
+    first_ns: int | None
+
+
+class _Result(NamedTuple):
+    """What is made of a task.
+
+    written: by table. From a worker, batches come in Arrow's IPC format, pickled out of band.
+    """
+
+    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer]]
+    connections: list[Counted]
+
+
+def read_tables(
+    traffic: Traffic, reading: Reading, rendering: Rendering, jobs: int
+) -> Iterator[tuple[str, pa.RecordBatch | str]]:
+    """Read several tables of captures, which can be read several times, in one pass."""
+    unwatched = copy(traffic)
+    unwatched.watch = None  # each process looks up topic names itself, without progress
+    tables = [name for name in reading.tables if name != GROUP_EVENTS]
+    maker = Maker(Context(unwatched, reading.secrets, traffic.limits), tables, reading.size)
+    pool = Results[_WorkItem, _Result](jobs - 1, partial(_run, maker, rendering), TASKS_AHEAD)
+    try:
+        yield from _Reader(traffic, reading, rendering, maker, pool).batches()
+    finally:
+        pool.close()
+
+
+class _Reader:
+    """The process that reads."""
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        reading: Reading,
+        rendering: Rendering,
+        maker: Maker,
+        pool: Results[_WorkItem, _Result],
+    ) -> None:
+        context = Context(traffic, reading.secrets, traffic.limits)
+        self._traffic = traffic
+        self._rendering = rendering
+        self._schemas = {name: rendering.schema(name) for name in reading.tables}
+        self._maker = maker
+        self._pool = pool
+        self._splitter = Splitter(context, reading.tables, TASK_ITEMS, TASK_BYTES)
+        self._merger = Merger(context, self._splitter, reading.size)
+        self._recipients: defaultdict[int, Recipient] = defaultdict(Recipient)
+        """By the index of the process; this one has HERE."""
+
+    def batches(self) -> Iterator[tuple[str, pa.RecordBatch | str]]:
+        """Read, and yield what is written of each batch."""
+        failure = None
+        try:
+            for task in self._splitter.tasks():
+                if task is not None:
+                    self._submit(task)
+                for result in self._pool.ready():
+                    yield from self._written(result)
+        except (CaptureError, OSError) as error:
+            failure = error
+        for result in self._pool.drain():
+            yield from self._written(result)
+        if failure is not None:
+            raise failure
+        yield from self._rendered(self._merger.batches(last=True))
+
+    def _submit(self, task: Task) -> None:
+        """Submit a task to a worker, or make it here if none has room."""
+        at = self._pool.submit(partial(self._work_item, task))
+        if at is None:
+            tailored, names = self._recipients[HERE].tailored(task, self._splitter.learned)
+            self._maker.learn(names)
+            made = self._maker.make(tailored)
+            self._pool.add(_result(made, self._rendering, self._traffic.first_ns))
+        self._recipients[HERE if at is None else at].got(task)
+
+    def _work_item(self, task: Task, at: int) -> _WorkItem:
+        tailored, names = self._recipients[at].tailored(task, self._splitter.learned)
+        serialised, frames = serialise(tailored, names)
+        return _WorkItem(serialised, PickleBuffer(frames), self._traffic.first_ns)
+
+    def _written(self, result: _Result) -> Iterator[tuple[str, pa.RecordBatch | str]]:
+        for name, written in result.written:
+            if isinstance(written, pa.Buffer):
+                yield name, pa.ipc.read_record_batch(written, self._schemas[name])
+            else:
+                yield name, written
+        self._merger.add(result.connections)
+        yield from self._rendered(self._merger.batches())
+
+    def _rendered(
+        self, batches: Iterator[tuple[str, pa.RecordBatch]]
+    ) -> Iterator[tuple[str, pa.RecordBatch | str]]:
+        for name, batch in batches:
+            for made in self._rendering.render(name, batch, self._traffic.first_ns):
+                yield name, made
+
+
+# -- in any process
+
+
+def _run(maker: Maker, rendering: Rendering, item: _WorkItem) -> _Result:
+    """Make a task in a worker."""
+    maker.learn(item.task.names)
+    made = maker.make(deserialise(item.task, bytes(item.frames)))
+    result = _result(made, rendering, item.first_ns)
+    return result._replace(
+        written=[
+            (name, each if isinstance(each, str) else each.serialize())
+            for name, each in result.written
+        ]
+    )
+
+
+def _result(made: Made, rendering: Rendering, first_ns: int | None) -> _Result:
+    written = [
+        (name, each)
+        for name, batch in made.batches
+        for each in rendering.render(name, batch, first_ns)
+    ]
+    return _Result(written, made.connections)

@@ -1,0 +1,185 @@
+"""Formats of the files that tables are written to.
+
+Law: a format is that of a file extension. Nested columns are JSON text in CSV; bytes are base64 and
+times ISO 8601 in UTC in JSON lines and CSV. In CSV, control characters and formulas are escaped;
+the other formats contain text unchanged.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+
+import typer
+
+from kafkawire.display import csv_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Write = Callable[["pa.RecordBatch | str"], None]
+"""Writes a batch, or the text of it."""
+
+
+Text = Callable[["pa.RecordBatch"], str]
+"""Makes the text that is written of a batch."""
+
+
+def _json_lines(batch: pa.RecordBatch) -> str:
+    lines = [json.dumps(plain(row), separators=(",", ":")) for row in batch.to_pylist()]
+    return "\n".join([*lines, ""])
+
+
+@contextmanager
+def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
+    def write(text: pa.RecordBatch | str) -> None:
+        out.write(text)
+        out.flush()
+
+    with _text(output) as out:
+        yield write
+
+
+def _csv_lines(batch: pa.RecordBatch) -> str:
+    text = StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    for row in batch.to_pylist():
+        lines.writerow(cell(value) for value in row.values())
+    return text.getvalue()
+
+
+@contextmanager
+def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    def write(text: pa.RecordBatch | str) -> None:
+        out.write(text)
+
+    with _text(output) as out:
+        csv.writer(out, lineterminator="\n").writerow(schema.names)
+        yield write
+
+
+GROUP_ROWS: Final = 1 << 15
+GROUP_BYTES: Final = 1 << 24
+"""Maximum rows of a Parquet row group, and bytes after which it is written."""
+
+
+@contextmanager
+def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    """Open a Parquet file, and return what writes a batch."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    from kafkawire.capture.tables.parquet import repeating_columns
+
+    buffered: list[pa.RecordBatch] = []
+    rows = size = 0
+
+    def write(batch: pa.RecordBatch) -> None:
+        nonlocal rows, size
+        if rows + len(batch) > GROUP_ROWS or size > GROUP_BYTES:
+            flush()
+        buffered.append(batch)
+        rows += len(batch)
+        size += batch.nbytes
+
+    def flush() -> None:
+        nonlocal rows, size
+        if buffered:
+            out.write_table(pa.Table.from_batches(buffered, schema), row_group_size=GROUP_ROWS)
+        buffered.clear()
+        rows = size = 0
+
+    with ParquetWriter(
+        str(output),
+        schema,
+        compression="zstd",
+        use_dictionary=list(repeating_columns(schema)),
+        write_statistics=[field.name for field in schema if not _is_payload(field.type)],
+    ) as out:
+        yield write
+        flush()
+
+
+def _is_payload(type: pa.DataType) -> bool:
+    """Return whether statistics of a column are useless: bytes and nested types."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
+
+
+@contextmanager
+def arrow_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    """Open an Arrow IPC file, and return what writes a batch."""
+    import pyarrow as pa
+
+    # compressing with lz4 is faster than writing the uncompressed pages
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    with pa.ipc.new_file(str(output), schema, options=options) as out:
+        yield out.write_batch
+
+
+class TableFormat(NamedTuple):
+    """A format. opened: opens a file; text: makes what is written of a batch, if it is text."""
+
+    opened: Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]
+    text: Text | None
+
+
+FORMATS: Final[dict[str, TableFormat]] = {
+    ".jsonl": TableFormat(_jsonl, _json_lines),
+    ".csv": TableFormat(_csv, _csv_lines),
+    ".parquet": TableFormat(parquet_writer, None),
+    ".arrow": TableFormat(arrow_writer, None),
+}
+"""File extension -> its format."""
+
+
+def format_of(output: Path | None) -> TableFormat:
+    """Return the format of a file, or that of standard output; a usage error if unknown."""
+    found = FORMATS.get(".jsonl" if output is None else output.suffix)
+    if found is None:
+        raise typer.BadParameter(
+            f"unknown format {str(output)!r}: expected one of {', '.join(FORMATS)}",
+            param_hint="--output",
+        )
+    return found
+
+
+@contextmanager
+def _text(output: Path | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+    else:
+        with output.open("w", encoding="utf-8", newline="") as file:
+            yield file
+
+
+def plain(value: Any) -> Any:
+    """Convert a value for JSON."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value
+
+
+def cell(value: Any) -> Any:
+    """Convert a value for CSV: null is empty, booleans and nested values are JSON."""
+    if isinstance(value, str):
+        return csv_text(value)
+    made = plain(value)
+    if isinstance(made, bool | dict | list):
+        return json.dumps(made, separators=(",", ":"))
+    return made

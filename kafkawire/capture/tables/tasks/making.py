@@ -1,0 +1,187 @@
+"""Makes the rows of tasks, in any process.
+
+Law: the rows of all tasks, in their order, are those of one process that reads the capture.
+
+    Task --> items --.--> Columnar: exchanges, partitions, records
+             pairs --'
+             items -----> rows of messages, problems; properties of connections
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from ...exchanges.exchanges import Ended
+from ...rows import Located
+from .. import messages, problems
+from ..arrow.exchange_heads import ExtractedExchange
+from ..columns import batches
+from ..connections import ConnectionStats
+from ..context import Context
+from ..extraction.messages import ExtractedMessage
+from ..passes import COLUMNAR, NO_SESSION, Columnar, SessionState
+from .task import MISSING, UNKNOWN, Restored, SessionId, Task, Use, store
+
+Values = tuple[Any, ...]
+
+MESSAGE_ROWS: Final = {"messages": messages.rows_of, "problems": problems.rows_of}
+"""Tables with rows of single messages."""
+
+COLUMNS: Final = {
+    "messages": messages.COLUMNS,
+    "problems": problems.COLUMNS,
+}
+
+CONNECTIONS: Final = "connections"
+CHECKED_MESSAGES: Final = 64
+"""Messages, or exchanges, after which batches may be made."""
+
+
+Value = TypeVar("Value")
+
+
+Counted = tuple[int, ConnectionStats, Ended | None]
+"""A connection, what some of its messages show, and its end if it has closed after them."""
+
+
+class Made(NamedTuple):
+    """What is made of a task: record batches with their tables, and rows counted by connection."""
+
+    batches: list[tuple[str, pa.RecordBatch]]
+    connections: list[Counted]
+
+
+class Maker:
+    """Makes tables of the tasks of a capture. size: rows of a batch at most."""
+
+    def __init__(self, context: Context, tables: Sequence[str], size: int) -> None:
+        self._context = context
+        self._size = size
+        self._tables = frozenset(tables)
+        self._columnar = Columnar(context, self._tables & COLUMNAR, size)
+        self._of_messages = {name: MESSAGE_ROWS[name] for name in tables if name in MESSAGE_ROWS}
+        self._sessions: dict[SessionId, SessionState] = {}
+        self._needs_rows = bool(self._tables - COLUMNAR)
+
+    def learn(self, names: list[tuple[bytes, str]]) -> None:
+        """Learn topic names that messages before the end of the next task state."""
+        for id, name in names:
+            self._context.names.add(name, id)
+
+    def make(self, task: Task) -> Made:
+        """Make the rows of a task."""
+        columnar = self._columnar
+        columnar.restart()
+        work = _Work(task)
+        found: list[tuple[str, pa.RecordBatch]] = []
+        exchanges = _Exchanges(task)
+        for at in range(len(task.items)):
+            self._message(work, at)
+            while exchanges.is_next_complete(at):
+                self._exchange(work, exchanges)
+            if at % CHECKED_MESSAGES == 0:
+                found += columnar.batches()
+        work.end_connections(len(task.items))
+        for id, _ in task.left:
+            store(self._sessions, id, columnar.session(id[0], id[1]))
+        found += columnar.batches(last=True)
+        for name, rows in work.rows.items():
+            made = batches(COLUMNS[name], rows, self._size, self._context.name_topics)
+            found += [(name, batch) for batch in made]
+        return Made(found, work.connections)
+
+    def _message(self, work: _Work, at: int) -> None:
+        """Make the rows of a message."""
+        located = work.task.items[at]
+        in_order = work.task.uses[at] == Use.MESSAGE
+        item = self._context.decode(located) if self._needs_rows else None
+        if self._tables & COLUMNAR:
+            row = None if item is None else item.row
+            work.extracted.append(self._columnar.extract(located, row, in_order))
+        if item is None or not in_order:
+            return
+        for name, rows_of in self._of_messages.items():
+            work.rows[name] += rows_of(item, self._context)
+        if CONNECTIONS in self._tables:
+            work.end_connections(at)
+            work.count(item)
+
+    def _exchange(self, work: _Work, exchanges: _Exchanges) -> None:
+        """Make the rows of the next exchange, and drop its messages."""
+        while exchanges.restored and exchanges.restored[0].pair == exchanges.next:
+            self._restore(exchanges.restored.popleft())
+        request, response, ends = exchanges.take()
+        connection, client, broker = work.task.ends[ends]
+        sent, received = _taken(work.extracted, request), _taken(work.extracted, response)
+        self._columnar.add_exchange(ExtractedExchange(connection, client, broker, sent, received))
+
+    def _restore(self, restored: Restored) -> None:
+        """Restore a fetch session, before the exchange that needs it."""
+        before = NO_SESSION if restored.base == UNKNOWN else self._sessions[restored.id]
+        connection, id = restored.id
+        self._columnar.restore(connection, id, restored.requests, before)
+
+
+class _Work:
+    """What is made of a task so far: messages by index, rows by table, connections."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.extracted: list[ExtractedMessage | None] = []
+        self.rows: dict[str, list[Values]] = {name: [] for name in COLUMNS}
+        self.connections: list[Counted] = []
+        self._open: dict[int, ConnectionStats] = {}
+        self._ended = deque(task.ended)
+
+    def count(self, item: Located) -> None:
+        """Count a message of a connection."""
+        if item.connection is None:
+            return
+        stats = self._open.get(item.connection)
+        if stats is None:
+            stats = self._open[item.connection] = ConnectionStats()
+            self.connections.append((item.connection, stats, None))
+        stats.handle(item.row)
+
+    def end_connections(self, at: int) -> None:
+        """Note the connections that closed before a message."""
+        while self._ended and self._ended[0][0] <= at:
+            ended = self._ended.popleft()[1]
+            self._open.pop(ended.connection, None)
+            self.connections.append((ended.connection, ConnectionStats(), ended))
+
+
+class _Exchanges:
+    """The exchanges of a task that are not handled yet.
+
+    next: the number of the first of them. restored: the fetch sessions that they need.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.next = 0
+        self.restored = deque(task.restored)
+        self._pairs = task.pairs
+
+    def is_next_complete(self, at: int) -> bool:
+        """Return whether the messages up to an index have both of the next exchange."""
+        pairs, start = self._pairs, self.next * 3
+        return start < len(pairs) and pairs[start] <= at and pairs[start + 1] <= at
+
+    def take(self) -> tuple[int, int, int]:
+        """Take the next exchange: the indexes of request, response and ends."""
+        pairs, start = self._pairs, self.next * 3
+        self.next += 1
+        return pairs[start], pairs[start + 1], pairs[start + 2]
+
+
+def _taken(values: list[Value | None], index: int) -> Value | None:
+    """Remove a value, which no other exchange needs."""
+    if index == MISSING:
+        return None
+    value = values[index]
+    values[index] = None
+    return value
