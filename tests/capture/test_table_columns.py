@@ -19,7 +19,7 @@ from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
-from kafkawire.capture.tables.columns import batches
+from kafkawire.capture.tables.arrow.schemas import batches
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.body_facts import BodyFacts, body_facts_of
 from kafkawire.capture.tables.extraction.body_reader import Reader

@@ -19,7 +19,7 @@ from ...exchanges.exchanges import Ended
 from ...rows import Located
 from .. import messages, problems
 from ..arrow.exchange_heads import ExtractedExchange
-from ..columns import batches
+from ..arrow.schemas import batches
 from ..connections import ConnectionStats
 from ..context import Context
 from ..extraction.messages import ExtractedMessage
