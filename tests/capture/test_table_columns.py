@@ -17,7 +17,7 @@ from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.frames.decoding import RawFrame
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
-from kafkawire.capture.tables.columns import batches
+from kafkawire.capture.tables.arrow.schemas import batches
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.blocks import FIELDS
 from kafkawire.capture.tables.extraction.body_facts import body_facts_of

@@ -28,6 +28,7 @@ VERSION: Final = HELP.replace("--help", "version")
 DECODE: Final = HELP.replace(
     '"--help"', f'"decode", {str(FIXTURES / "captures" / "kcat-kf.pcap")!r}'
 )
+REPORTS: Final = ("clients", "groups", "latency", "summary", "topics", "transactions")
 ROTATED: Final = DECODE.replace('"decode",', '"decode", "--rotated",')
 
 RUNTIME: Final = {"kafkawire", "librt", "mypy_extensions"}
@@ -87,6 +88,13 @@ def ours(modules: set[str]) -> set[str]:
 
 def test_help_imports_no_verb() -> None:
     assert ours(modules_after(HELP)) == {"main", "pipes", "registry"}
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_reports_import_nothing_that_makes_record_batches(verb: str) -> None:
+    """Importing pyarrow takes a quarter of the time of a report of a small capture."""
+    script = DECODE.replace('"decode",', f'"{verb}",')
+    assert "pyarrow" not in modules_after(script)
 
 
 @pytest.mark.parametrize("script", [DECODE, ROTATED], ids=["decode", "rotated"])

@@ -70,7 +70,7 @@ def api_key(text: str, option: str = "--api", registry: Messages | None = None) 
 
 def check_tables(names: Iterable[str], package: str | None) -> None:
     """Check that tables exist, and are of any package if one is given; else a usage error."""
-    from kafkawire.capture.tables import OF_ANY_PACKAGE, TABLES
+    from kafkawire.capture.tables.tables import OF_ANY_PACKAGE, TABLES
 
     for name in names:
         if name not in TABLES:

@@ -123,13 +123,14 @@ def write(
     """
     import_arrow()
     from kafkawire.capture import tables
+    from kafkawire.capture.tables.reading import checked
 
     from ..input.interrupts import InterruptibleTraffic, interrupts
 
     brokers = wanted.brokers
     check_tables(names, brokers.package)
     with usage_errors():
-        tables.checked(wanted.where, names, brokers.package)
+        checked(wanted.where, names, brokers.package)
     files = _files(list(dict.fromkeys(names)), to)
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and to is None else tables.BATCH_ROWS

@@ -6,228 +6,35 @@ is read, and a capture of any size takes bounded memory.
     capture(s) --> rows --> exchanges --> a table's rows --> record batches
                      `--> topic names --------------------------^  resolved when a batch is made
 
-Of the capture engine, this package alone imports pyarrow.
+Of the capture engine, this package alone imports pyarrow, and only where batches are made:
+`context`, `extraction` and others that reports use do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import pyarrow as pa
-
-from ...primitives import DEFAULT_LIMITS, Limits
-from ...protocol.packages import OURS
-from ..files.source import Watch
-from ..filters import Filter, parse
-from ..frames.decoding import LocatedItem
-from ..multifile import Source, Traffic
-from ..rows import Located
-from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
-from ..tls.keylog import KeySource
-from . import connections, exchanges, group_events, messages, partitions, problems, records
-from .columns import Columns, schema_of
-from .columns import batches as batches_of
-from .context import Context
-from .filtering import check, filtered
-from .multiple import read_together
-from .passes import COLUMNAR
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ...registry import Registry
-
-BATCH_ROWS: Final = 4096
-"""Rows of a record batch at most, unless the caller says otherwise."""
-
-
-class Table(NamedTuple):
-    """A table: its description, its columns, and what builds its rows of decoded messages."""
-
-    description: str
-    columns: Columns
-    rows: Callable[[Context], Iterator[tuple[Any, ...]]]
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of every batch."""
-        return schema_of(self.columns)
-
-
-TABLES: Final[dict[str, Table]] = {
-    "exchanges": Table(
-        "One row per exchange: a request with its response.", exchanges.COLUMNS, exchanges.rows
-    ),
-    "messages": Table(
-        "One row per message (request or response), its body as JSON.",
-        messages.COLUMNS,
-        messages.rows,
-    ),
-    "records": Table(
-        "One row per record that was produced or fetched.", records.COLUMNS, records.rows
-    ),
-    "partitions": Table(
-        "One row per exchange and partition that its request or response refers to.",
-        partitions.COLUMNS,
-        partitions.rows,
-    ),
-    "connections": Table("One row per TCP connection.", connections.COLUMNS, connections.rows),
-    "group_events": Table(
-        "One row per event of a group or one of its members.",
-        group_events.COLUMNS,
-        group_events.rows,
-    ),
-    "problems": Table(
-        "One row per problem: messages or bytes that were not decoded, are missing from the "
-        "capture, or contradict each other.",
-        problems.COLUMNS,
-        problems.rows,
-    ),
-}
-"""Every table by name."""
-
-OF_ANY_PACKAGE: Final = frozenset({"messages"})
-"""The tables that are not about what Kafka's messages mean."""
-
-
-def read(  # noqa: PLR0913 - options by name
-    source: Source | Sequence[Source],
-    table: str,
-    *,
-    ports: Collection[int] = (),
-    batch_rows: int = BATCH_ROWS,
-    secrets: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    brokers: Collection[str] = (),
-    watch: Watch | None = None,
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
-    keylog: KeySource = None,
-    where: str | Filter | None = None,
-    registry: Registry | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Read a table of a capture; batches come as the capture is read.
-
-    source: a path, a binary stream, or several paths that are read as one capture in the order of
-    their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
-    are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
-    of TCP reassembly. keylog: a TLS key log, or the path of one. where: a filter of the rows, by
-    the columns of the table (`kafkawire.capture.filters`). registry: the package of the messages,
-    if they are not Kafka's: there is the table `messages` of them.
-
-    Topic ids are resolved to names from anywhere in the capture: files are read a second time if
-    needed; in a stream, only names seen so far are known.
-
-    Raises KeyError for an unknown table; FilterError for an invalid filter, or a field that the
-    table lacks; ValueError for another table of a registry; BadMagic or TruncatedCapture for a file
-    that is not a capture; KeyLogError for a file that is not a key log; OSError.
-    """
-    package = None if registry is None else registry.name
-    chosen = checked(where, [table], package)
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package)
-    found = _one(table, Context(traffic, secrets, limits), batch_rows)
-    if chosen is None:
-        return found
-    return (batch for _, batch in _matching(((table, batch) for batch in found), chosen, traffic))
-
-
-def read_tables(  # noqa: PLR0913 - options by name
-    source: Source | Sequence[Source],
-    names: Iterable[str],
-    *,
-    ports: Collection[int] = (),
-    batch_rows: int = BATCH_ROWS,
-    secrets: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    brokers: Collection[str] = (),
-    watch: Watch | None = None,
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
-    keylog: KeySource = None,
-    where: str | Filter | None = None,
-    bodies: bool = True,
-    registry: Registry | None = None,
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read several tables of a capture in one pass; each batch comes with its table's name.
-
-    bodies: False if `body` of `messages` is not needed: it is null if that is the only table, which
-    takes half of the time. Other arguments and errors are those of `read`.
-    """
-    wanted = list(dict.fromkeys(names))
-    package = None if registry is None else registry.name
-    chosen = checked(where, wanted, package)
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package)
-    is_bare = not bodies and wanted == ["messages"]
-    context = (_BareContext if is_bare else Context)(traffic, secrets, limits)
-    found = read_together(context, wanted, batch_rows)
-    return found if chosen is None else _matching(found, chosen, traffic)
-
-
-def checked(
-    where: str | Filter | None, names: Iterable[str], package: str | None = None
-) -> Filter | None:
-    """Parse a filter for some tables. Raises KeyError, FilterError.
-
-    package: the import name of the messages' package, None for Kafka's; ValueError for a table that
-    messages of others do not have.
-    """
-    names = list(names)
-    for name in names:
-        if package not in (None, OURS) and name not in OF_ANY_PACKAGE:
-            known = ", ".join(OF_ANY_PACKAGE)
-            raise ValueError(f"table {name!r} has only Kafka's messages; tables of others: {known}")
-    found = parse(where, package or OURS) if isinstance(where, str) else where
-    schemas = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
-    for name in names:
-        TABLES[name]
-        if found is not None:
-            check(found, name, schemas)
-    return found
-
-
-def _matching(
-    batches: Iterable[tuple[str, pa.RecordBatch]], where: Filter, traffic: Traffic
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    for name, batch in batches:
-        found = filtered(batch, name, where, traffic.first_ns)
-        if len(found):
-            yield name, found
-
-
-class _BareContext(Context):
-    """Removes decoded bodies from rows, once their names are learned."""
-
-    def decode(self, located_item: LocatedItem) -> Located:
-        found = super().decode(located_item)
-        return found._replace(row=found.row._replace(message=None, raw=b""))
-
-
-def _traffic(
-    source: Source | Sequence[Source],
-    ports: Collection[int],
-    limits: Limits,
-    brokers: Collection[str],
-    watch: Watch | None,
-    reassembly: ReassemblyLimits,
-    keylog: KeySource,
-    package: str | None,
-) -> Traffic:
-    sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    return Traffic(
-        sources,
-        ports,
-        limits,
-        brokers=brokers,
-        watch=watch,
-        reassembly=reassembly,
-        keylog=keylog,
-        package=package,
-    )
-
-
-def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    if name in COLUMNAR:
-        yield from (batch for _, batch in read_together(context, [name], batch_rows))
-        return
-    table = TABLES[name]
-    yield from batches_of(table.columns, table.rows(context), batch_rows, context.name_topics)
-
+    from .reading import BATCH_ROWS, read, read_tables
+    from .tables import TABLES, Table
 
 __all__ = ["BATCH_ROWS", "TABLES", "Table", "read", "read_tables"]
+
+_HOME: Final = {
+    "BATCH_ROWS": "reading",
+    "TABLES": "tables",
+    "Table": "tables",
+    "read": "reading",
+    "read_tables": "reading",
+}
+"""Name -> the module that has it, imported where the name is first used: both import pyarrow."""
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

@@ -22,25 +22,27 @@ from ...messages import REGISTRY
 from ...primitives import Structure
 from ...protocol.fields import Field, all_fields
 from ...protocol.json_form import UNKNOWN_TAGS, to_json, uuid_text
+from .arrow.schemas import PLAIN, array_of, schema_of
 from .columns import (
     BOOL,
     BYTES,
+    FLOAT64,
     INT8,
     INT16,
     INT32,
     INT64,
     TEXT,
     Column,
-    array_of,
+    StructOf,
+    Type,
     list_of,
-    schema_of,
     struct_of,
 )
 from .messages import COLUMNS
 
 BODY: Final = "body"
 TAGS: Final = list_of(struct_of(tag=INT32, data=BYTES))
-TYPES: Final[dict[str, pa.DataType]] = {
+TYPES: Final[dict[str, Type]] = {
     "bool": BOOL,
     "int8": INT8,
     "int16": INT16,
@@ -48,13 +50,13 @@ TYPES: Final[dict[str, pa.DataType]] = {
     "int32": INT32,
     "uint32": INT64,
     "int64": INT64,
-    "float64": pa.float64(),
+    "float64": FLOAT64,
     "uuid": TEXT,
     "string": TEXT,
     "bytes": BYTES,
     "records": BYTES,
 }
-"""Wire type -> the Arrow type of its values, one that Spark has."""
+"""Wire type -> the type of its values."""
 
 
 def schema(message: str) -> pa.Schema:
@@ -76,7 +78,7 @@ def typed(batches: Iterable[pa.RecordBatch], message: str) -> Iterator[pa.Record
             yield _with_bodies(found, message, columns)
 
 
-def _type_of(message: str, column: Column) -> pa.DataType:
+def _type_of(message: str, column: Column) -> Type:
     return body_type(_load(message)) if column.name == BODY else column.type
 
 
@@ -90,8 +92,8 @@ def _load(message: str) -> type[Structure]:
 def _rows_of(batch: pa.RecordBatch, message: str) -> pa.RecordBatch:
     info = REGISTRY.get(message)
     is_wanted = pa.compute.and_kleene(
-        pa.compute.equal(batch.column("direction"), pa.scalar(info.type, TEXT)),
-        pa.compute.equal(batch.column("api_key"), pa.scalar(info.api_key, INT16)),
+        pa.compute.equal(batch.column("direction"), pa.scalar(info.type, PLAIN[TEXT])),
+        pa.compute.equal(batch.column("api_key"), pa.scalar(info.api_key, PLAIN[INT16])),
     )
     return batch.filter(is_wanted)
 
@@ -105,7 +107,7 @@ def _with_bodies(batch: pa.RecordBatch, message: str, columns: pa.Schema) -> pa.
         )
     ]
     at = columns.get_field_index(BODY)
-    made = array_of(Column(BODY, columns.field(at).type, ""), bodies)
+    made = array_of(columns.field(at).type, bodies)
     arrays = [made if index == at else column for index, column in enumerate(batch.columns)]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
@@ -113,11 +115,11 @@ def _with_bodies(batch: pa.RecordBatch, message: str, columns: pa.Schema) -> pa.
 # -- types
 
 
-_types: Final[dict[type[Structure], pa.DataType]] = {}
+_types: Final[dict[type[Structure], StructOf]] = {}
 _defaults: Final[dict[type[Structure], Structure]] = {}
 
 
-def body_type(cls: type[Structure]) -> pa.DataType:
+def body_type(cls: type[Structure]) -> StructOf:
     """Make the type of a message or struct, over all versions."""
     found = _types.get(cls)
     if found is None:
@@ -125,14 +127,14 @@ def body_type(cls: type[Structure]) -> pa.DataType:
     return found
 
 
-def _new_type(cls: type[Structure]) -> pa.DataType:
-    fields = [pa.field(field.attribute, _field_type(field)) for field in all_fields(cls)]
+def _new_type(cls: type[Structure]) -> StructOf:
+    fields = [(field.attribute, _field_type(field)) for field in all_fields(cls)]
     if _has_tags(cls):
-        fields.append(pa.field("unknown_tags", TAGS))
-    return pa.struct(fields)
+        fields.append(("unknown_tags", TAGS))
+    return StructOf(tuple(fields))
 
 
-def _field_type(field: Field) -> pa.DataType:
+def _field_type(field: Field) -> Type:
     element = TYPES[field.element] if field.struct is None else body_type(field.struct)
     return list_of(element) if field.is_array else element
 

@@ -1,86 +1,75 @@
-"""Describes the columns of tables (name, Arrow type, description) and builds record batches.
+"""Describes the columns of tables: name, type, description.
 
 Law: types are those that Spark accepts unchanged: no large or view types, no dictionaries,
-timestamps in microseconds UTC, the child of a list named `element`. Where microseconds are too
-coarse, an int64 column of nanoseconds stands beside them.
+timestamps in microseconds UTC. Where microseconds are too coarse, an int64 column of nanoseconds
+stands beside them. Types are data: `arrow.schemas` makes Arrow's of them, so that what reads a
+capture without making batches, such as a report, does not import pyarrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, Final, NamedTuple
-
-import pyarrow as pa
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..files.blocks import NO_TIME
 
-BOOL: Final = pa.bool_()
-INT8: Final = pa.int8()
-INT16: Final = pa.int16()
-INT32: Final = pa.int32()
-INT64: Final = pa.int64()
-TEXT: Final = pa.string()
-BYTES: Final = pa.binary()
-TIME: Final = pa.timestamp("us", tz="UTC")
+BOOL: Final = "bool"
+INT8: Final = "int8"
+INT16: Final = "int16"
+INT32: Final = "int32"
+INT64: Final = "int64"
+FLOAT64: Final = "float64"
+TEXT: Final = "string"
+BYTES: Final = "binary"
+TIME: Final = "timestamp"
+"""The types of single values."""
 
 LAST_TIME: Final = 253_402_300_799_999_999
 """The last microsecond of the year 9999: the latest time Python and Spark support."""
 
 
-def list_of(element: pa.DataType) -> pa.DataType:
-    """Build the type of a list, as Spark names its child."""
-    return pa.list_(pa.field("element", element))
+class ListOf(NamedTuple):
+    """The type of a list without null elements."""
+
+    element: Any
 
 
-def struct_of(**fields: pa.DataType) -> pa.DataType:
+class StructOf(NamedTuple):
+    """The type of a struct: names and types of its fields."""
+
+    fields: tuple[tuple[str, Any], ...]
+
+
+Type: TypeAlias = str | ListOf | StructOf
+
+
+def list_of(element: Type) -> ListOf:
+    """Build the type of a list."""
+    return ListOf(element)
+
+
+def struct_of(**fields: Type) -> StructOf:
     """Build the type of a struct."""
-    return pa.struct([pa.field(name, type) for name, type in fields.items()])
+    return StructOf(tuple(fields.items()))
 
 
 TOPIC_PARTITIONS: Final = list_of(struct_of(topic=TEXT, topic_id=TEXT, partitions=list_of(INT32)))
 
 
 class Column(NamedTuple):
-    """A column: its name, its Arrow type, its description.
+    """A column: its name, its type, its description.
 
     The description is one sentence; the value is null where it does not apply. resolve: computes
     the value when the batch is made, for what may be learned after the row.
     """
 
     name: str
-    type: pa.DataType
+    type: Type
     description: str
     resolve: Callable[[Any], Any] | None = None
 
 
 Columns = tuple[Column, ...]
-
-
-def schema_of(columns: Columns) -> pa.Schema:
-    """Build the Arrow schema; every column is nullable, as in Spark."""
-    return pa.schema([pa.field(column.name, column.type) for column in columns])
-
-
-def batches(
-    columns: Columns,
-    rows: Iterable[tuple[Any, ...]],
-    size: int,
-    before: Callable[[], None],
-) -> Iterator[pa.RecordBatch]:
-    """Collect rows, tuples in the order of the columns, into record batches of at most `size` rows.
-
-    before: called before each batch is made, so that topic names can be looked up.
-    """
-    schema = schema_of(columns)
-    rest = iter(rows)
-    while chunk := list(islice(rest, size)):
-        before()
-        values = zip(*chunk, strict=True)
-        yield pa.RecordBatch.from_arrays(
-            [array_of(column, v) for column, v in zip(columns, values, strict=True)],
-            schema=schema,
-        )
 
 
 class Sink:
@@ -104,16 +93,6 @@ class Sink:
         """Remove the first rows."""
         for values in self.values:
             del values[:rows]
-
-
-def array_of(column: Column, values: Sequence[Any]) -> pa.Array:
-    """Build the array of a column."""
-    if column.resolve is not None:
-        values = [None if value is None else column.resolve(value) for value in values]
-    try:
-        return pa.array(values, column.type)
-    except UnicodeEncodeError:  # text that was not valid UTF-8 on the wire
-        return pa.array([printable(value) for value in values], column.type)
 
 
 def printable(value: Any) -> Any:

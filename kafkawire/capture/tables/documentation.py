@@ -6,11 +6,10 @@ python -m kafkawire.capture.tables.documentation
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-
-from . import TABLES, Table
+from .columns import BOOL, ListOf, StructOf, Type
+from .tables import TABLES, Table
 
 INTRODUCTION: Final = """\
 # Tables
@@ -79,18 +78,18 @@ def _rows(table: Table) -> Iterator[str]:
         yield f"| `{column.name}` | {type_text(column.type)} | {column.description} |"
 
 
-def type_text(type: Any) -> str:
-    """Return the name of an Arrow type in Spark SQL."""
-    if pa.types.is_list(type):
-        return f"array of {type_text(type.value_type)}"
-    if pa.types.is_struct(type):
-        inner = ", ".join(f"{field.name} {type_text(field.type)}" for field in type)
+def type_text(type: Type) -> str:
+    """Return the name of a type in Spark SQL."""
+    if isinstance(type, ListOf):
+        return f"array of {type_text(type.element)}"
+    if isinstance(type, StructOf):
+        inner = ", ".join(f"{name} {type_text(each)}" for name, each in type.fields)
         return f"struct ({inner})"
-    return NAMES.get(str(type), str(type))
+    return NAMES.get(type, type)
 
 
-NAMES: Final = {"bool": "boolean", "timestamp[us, tz=UTC]": "timestamp"}
-"""Arrow types with another name in Spark SQL."""
+NAMES: Final = {BOOL: "boolean"}
+"""Types with another name in Spark SQL."""
 
 if __name__ == "__main__":
     print(markdown(), end="")

@@ -18,7 +18,8 @@ from ..exchanges.exchanges import Ended
 from ..frames.decoding import LocatedItem
 from ..rows import Located
 from . import connections, group_events, messages, problems
-from .columns import Columns, batches
+from .arrow.schemas import batches
+from .columns import Columns
 from .context import Context
 from .passes import COLUMNAR, Columnar
 

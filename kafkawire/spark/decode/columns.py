@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from ...capture.filters import parse
 from ...capture.tables import TABLES
-from ...capture.tables.columns import Columns, batches
+from ...capture.tables.arrow.schemas import batches
+from ...capture.tables.columns import Columns
 from ...capture.tables.filtering import RECORD_API, check, mask
 from ...capture.tables.redaction import REDACTED
 from ...errors import FilterError

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ....records.columns import Views
 from ..columns import BOOL, INT32, LAST_TIME, TEXT, TIME, printable
 from . import values as in_memory
+from .schemas import PLAIN
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -56,14 +57,14 @@ def repeated_numbers(
 def booleans(values: Any) -> pa.Array:
     """Build an array of booleans without nulls."""
     bits = pa.py_buffer(np.packbits(values, bitorder="little"))
-    return pa.Array.from_buffers(BOOL, len(values), [None, bits])
+    return pa.Array.from_buffers(PLAIN[BOOL], len(values), [None, bits])
 
 
 def nullable_booleans(values: bytes, valid: bytes) -> pa.Array:
     """Build an array of booleans of one byte each; valid: 0 for null."""
     mask = np.frombuffer(valid, np.bool_)
     bits = pa.py_buffer(np.packbits(np.frombuffer(values, np.bool_), bitorder="little"))
-    return pa.Array.from_buffers(BOOL, len(mask), [bitmap(mask), bits])
+    return pa.Array.from_buffers(PLAIN[BOOL], len(mask), [bitmap(mask), bits])
 
 
 def texts(values: list[str | None]) -> pa.Array:
@@ -72,7 +73,7 @@ def texts(values: list[str | None]) -> pa.Array:
         made = in_memory.texts(values)
     except UnicodeEncodeError:  # text that was not valid UTF-8 on the wire
         made = in_memory.texts([printable(value) for value in values])
-    return from_column(TEXT, made)
+    return from_column(PLAIN[TEXT], made)
 
 
 def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
@@ -82,7 +83,7 @@ def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
         made = in_memory.repeated(values, times)
     except UnicodeEncodeError:
         made = in_memory.repeated([printable(value) for value in values], times)
-    return from_column(TEXT, made)
+    return from_column(PLAIN[TEXT], made)
 
 
 def from_views(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
@@ -125,7 +126,7 @@ def times_of_ms(time_ms: Int64s) -> pa.Array:
 
 def _shown(time_us: Int64s) -> pa.Array:
     mask = (time_us >= 0) & (time_us <= LAST_TIME)
-    return pa.Array.from_buffers(TIME, len(time_us), [bitmap(mask), pa.py_buffer(time_us)])
+    return pa.Array.from_buffers(PLAIN[TIME], len(time_us), [bitmap(mask), pa.py_buffer(time_us)])
 
 
 # -- columns that are resolved late
@@ -157,6 +158,6 @@ def topic_partition_lists(
     children = [
         texts([topic.name for topic, _ in groups]),
         texts([ids[topic] for topic, _ in groups]),
-        lists(struct.field("partitions").type, inner_ends, numbers(INT32, partitions)),
+        lists(struct.field("partitions").type, inner_ends, numbers(PLAIN[INT32], partitions)),
     ]
     return lists(type, ends, pa.Array.from_buffers(struct, len(groups), [None], children=children))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....protocol.error_code import ErrorCode
-from ..columns import INT16, schema_of
+from ..columns import INT16
 from ..exchanges import COLUMNS
 from .arrays import (
     lists,
@@ -23,6 +23,7 @@ from .arrays import (
 )
 from .buffers import Lists, Numbers
 from .exchange_columns import ExchangeValues
+from .schemas import PLAIN, schema_of
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
@@ -59,7 +60,9 @@ def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
     made["time"] = _times(heads.time_ns)
     made["response_time"] = _times(filled.response_time_ns)
     codes = filled.error_codes
-    made["error_codes"] = _lists("error_codes", codes, numbers(INT16, array("h", codes.items)))
+    made["error_codes"] = _lists(
+        "error_codes", codes, numbers(PLAIN[INT16], array("h", codes.items))
+    )
     names = texts([ErrorCode.name_of(code) for code in codes.items])
     made["errors"] = _lists("errors", codes, names)
     for name, column in (

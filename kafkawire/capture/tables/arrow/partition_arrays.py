@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from ....protocol.error_code import ErrorCode
-from ..columns import BOOL, INT32, schema_of
+from ..columns import BOOL, INT32
 from ..extraction.blocks import NO_SESSION
 from ..extraction.programs import NAMES
 from ..partitions import COLUMNS
 from .arrays import bitmap, booleans, numbers, repeated_numbers, repeated_texts, texts, times
 from .exchange_arrays import HEAD_NUMBERS, HEAD_TEXTS
 from .partition_columns import PartitionValues
+from .schemas import PLAIN, schema_of
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
@@ -42,7 +43,7 @@ def partition_batch(filled: PartitionValues) -> pa.RecordBatch:
     made["group_id"] = texts(groups)
     made["topic"] = texts([name for name, _ in named])
     made["topic_id"] = texts([id for _, id in named])
-    made["partition"] = numbers(INT32, np.frombuffer(partitions, np.int32))
+    made["partition"] = numbers(PLAIN[INT32], np.frombuffer(partitions, np.int32))
     made["requested"] = booleans(np.frombuffer(requested, np.bool_))
     made["answered"] = booleans(np.frombuffer(answered, np.bool_))
     made["in_session"] = _in_session(np.frombuffer(in_session, np.uint8))
@@ -65,7 +66,7 @@ def _column(name: str, values: Any, rows: int) -> pa.Array:
 
 def _in_session(values: Any) -> pa.Array:
     bits = pa.py_buffer(np.packbits(values == 1, bitorder="little"))
-    return pa.Array.from_buffers(BOOL, len(values), [bitmap(values != NO_SESSION), bits])
+    return pa.Array.from_buffers(PLAIN[BOOL], len(values), [bitmap(values != NO_SESSION), bits])
 
 
 def _errors(codes: pa.Array, rows: int) -> pa.Array:

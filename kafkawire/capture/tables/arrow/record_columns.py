@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ....errors import WireError
 from ....records.columns import Columns
-from ..columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
+from ..columns import BYTES, TEXT, Sink, known, micros
 from ..extraction.record_batches import CorruptRecords, batches_in
 from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata, is_metadata_topic
 from .arrays import (
@@ -37,9 +37,11 @@ from .arrays import (
 )
 from .buffers import Numbers
 from .record_fields import Fields, Runs, runs
+from .schemas import PLAIN, arrow_type, resolved, schema_of
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
+HEADERS_TYPE: Final = arrow_type(HEADERS)
 FIELD_BYTES: Final = 1 << 18
 """Bytes of fields that are decoded together."""
 
@@ -124,7 +126,7 @@ def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
                 batch, records = found
                 add(sink, where, batch, hidden_content(records) if hidden else records)
     if len(sink):
-        arrays = [array_of(column, v) for column, v in zip(COLUMNS, sink.values, strict=True)]
+        arrays = [resolved(column, v) for column, v in zip(COLUMNS, sink.values, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
@@ -142,8 +144,8 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     made["offset"] = numbers(TYPES["offset"], offset)
     made["timestamp"] = times_of_ms(timestamp)
     made["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp)
-    made["key"] = from_views(BYTES, columns.key, rows, columns.buffers)
-    made["value"] = from_views(BYTES, columns.value, rows, columns.buffers)
+    made["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
+    made["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
     made["headers"] = _headers(columns)
     first = np.repeat(np.frombuffer(found.base_sequence.getvalue(), np.int64), counts)
     delta = offset - np.frombuffer(made["base_offset"].buffers()[1], np.int64, rows)
@@ -194,13 +196,13 @@ def _as_numpy(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
 def _headers(columns: Columns) -> pa.Array:
     """Build the lists of headers."""
     count = columns.headers
-    header = HEADERS.value_type
+    header = HEADERS_TYPE.value_type
     if not count:
-        return empty_lists(HEADERS, columns.rows, pa.nulls(0, header))
+        return empty_lists(HEADERS_TYPE, columns.rows, pa.nulls(0, header))
     children = [
-        from_views(TEXT, columns.header_key, count, columns.buffers),
-        from_views(BYTES, columns.header_value, count, columns.buffers),
+        from_views(PLAIN[TEXT], columns.header_key, count, columns.buffers),
+        from_views(PLAIN[BYTES], columns.header_value, count, columns.buffers),
     ]
     headers = pa.Array.from_buffers(header, count, [None], children=children)
     ends = np.frombuffer(columns.header_ends.numbers, np.int32, columns.rows + 1)
-    return lists(HEADERS, ends, headers)
+    return lists(HEADERS_TYPE, ends, headers)

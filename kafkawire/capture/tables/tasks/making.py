@@ -20,7 +20,7 @@ from ...exchanges.fetch_sessions import State
 from ...rows import Located
 from .. import messages, problems
 from ..arrow.exchange_heads import ExtractedExchange
-from ..columns import batches
+from ..arrow.schemas import batches
 from ..connections import ConnectionStats
 from ..context import Context
 from ..extraction.blocks import Block

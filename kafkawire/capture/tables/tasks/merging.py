@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from .. import connections, group_events
-from ..columns import batches
+from ..arrow.schemas import batches
 from ..context import Context
 from .making import CONNECTIONS, Counted
 from .splitting import GROUP_EVENTS, Splitter
