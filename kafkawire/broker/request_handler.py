@@ -234,4 +234,4 @@ class RequestHandler:
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._brokers[request.node_id].replicas.fetch_purgatory.take(request.reply_to)
+            self._brokers[request.node_id].replicas.forget(request.reply_to)

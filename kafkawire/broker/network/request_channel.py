@@ -25,6 +25,7 @@ from .connection import Connection
 from .connections import Connections
 from .scheduler import RequestScheduler
 
+ErrorResponse = Callable[[Request, ErrorCode], Message]
 LOG: Final = logging.getLogger("kafkawire.broker")
 
 
@@ -39,7 +40,7 @@ class RequestChannel:
         context: Context,
         connections: Connections,
         scheduler: RequestScheduler,
-        error_response: Callable[[Request, ErrorCode], Message],
+        error_response: ErrorResponse,
     ) -> None:
         self.context = context
         self.connections = connections
@@ -81,6 +82,12 @@ class RequestChannel:
         auth = connection.authentication
         if auth is not None and auth.failed and not connection.closing:
             self.close(connection, f"{request.api_key.name}: authentication failed")
+
+    def fail(self, reply_to: int, error: ErrorCode, now: float) -> None:
+        """Send the response with an error to a request, if its client has not disconnected."""
+        request = self.pending.get(reply_to)
+        if request is not None:
+            self.respond(reply_to, self._error_response(request, error), now)
 
     def _encode_error(
         self, request: Request, error: Exception, now: float
