@@ -17,12 +17,12 @@ from ..messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import AppendCompleted, AppendResult, Respond
 from .events import AppendRequested
 from .fetching import MOVED
 from .log.replica_log import AppendRejected
-from .metadata import TopicPartition
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import Lookup, Replicas
@@ -40,7 +40,7 @@ class DelayedProduce:
     """An append that waits for followers. pending: index of a result -> partition."""
 
     results: list[AppendResult]
-    pending: dict[int, TopicPartition]
+    pending: dict[int, TopicIdPartition]
     required: dict[int, int]
     finish: Finish
 
@@ -131,7 +131,7 @@ class Appends:
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
             self._settle(token, partition.key, high_watermark, partition.acknowledgement())
 
-    def leadership_lost(self, key: TopicPartition) -> None:
+    def leadership_lost(self, key: TopicIdPartition) -> None:
         """Complete the appends to a partition that this broker no longer leads."""
         for token in self.purgatory.all_of(key, REPLICATED):
             self._settle(token, key, None, E.NOT_LEADER_OR_FOLLOWER)
@@ -144,7 +144,7 @@ class Appends:
                 delayed.results[index] = AppendResult(E.REQUEST_TIMED_OUT)
             delayed.finish(delayed.results)
 
-    def _settle(self, token: int, key: TopicPartition, reached: int | None, error: E) -> None:
+    def _settle(self, token: int, key: TopicIdPartition, reached: int | None, error: E) -> None:
         """Decide the results of one partition, up to an offset or all."""
         delayed = self._delayed.get(token)
         if delayed is None:
@@ -178,7 +178,7 @@ class Appends:
             ]
         )
 
-    def _partition(self, key: TopicPartition, result: AppendResult) -> PartitionProduceResponse:
+    def _partition(self, key: TopicIdPartition, result: AppendResult) -> PartitionProduceResponse:
         made = PartitionProduceResponse(
             index=key.partition,
             error_code=result.error,

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kafkawire.metadata import TopicIdPartition
 from kafkawire.records import RecordBatches
-from kafkawire.replication import MemoryLog, TopicPartition
+from kafkawire.replication import MemoryLog
 
-Place = tuple[TopicPartition, int]
+Place = tuple[TopicIdPartition, int]
 
 
 class Violation(AssertionError):
@@ -48,15 +49,15 @@ class Checker:
     def __init__(self, min_isr: int) -> None:
         self.min_isr = min_isr
         self.promised: dict[Place, bytes] = {}
-        self.leaders: dict[tuple[TopicPartition, int], int] = {}
-        self.watermarks: dict[tuple[TopicPartition, int], int] = {}
-        self.lost: dict[tuple[int, TopicPartition, int], bytes] = {}
+        self.leaders: dict[tuple[TopicIdPartition, int], int] = {}
+        self.watermarks: dict[tuple[TopicIdPartition, int], int] = {}
+        self.lost: dict[tuple[int, TopicIdPartition, int], bytes] = {}
         """Records that a broker lost in a crash, and so had before."""
-        self.deleted: dict[TopicPartition, int] = {}
+        self.deleted: dict[TopicIdPartition, int] = {}
         self.outcomes: dict[int, str] = {}
         """Producer id -> open, committed or aborted."""
 
-    def promise(self, key: TopicPartition, offset: int, value: bytes, why: str) -> None:
+    def promise(self, key: TopicIdPartition, offset: int, value: bytes, why: str) -> None:
         """Note that a record was acknowledged or seen."""
         before = self.promised.setdefault((key, offset), value)
         if before != value:
@@ -64,7 +65,7 @@ class Checker:
 
     def acknowledged(
         self,
-        key: TopicPartition,
+        key: TopicIdPartition,
         offset: int,
         value: bytes,
         logs: dict[int, MemoryLog],
@@ -85,13 +86,13 @@ class Checker:
             raise Violation(f"offset {offset} acknowledged, but only {sorted(holders)} have it")
         self.promise(key, offset, value, "acknowledged")
 
-    def led(self, key: TopicPartition, epoch: int, broker: int) -> None:
+    def led(self, key: TopicIdPartition, epoch: int, broker: int) -> None:
         """Check that a new leader is the only one of its epoch."""
         other = self.leaders.setdefault((key, epoch), broker)
         if other != broker:
             raise Violation(f"brokers {other} and {broker} both lead epoch {epoch}")
 
-    def complete(self, key: TopicPartition, log: MemoryLog, who: str) -> None:
+    def complete(self, key: TopicIdPartition, log: MemoryLog, who: str) -> None:
         """Check that a log has everything that was promised."""
         has = values(log, log.log_start_offset, log.log_end_offset)
         for (one, offset), value in self.promised.items():
@@ -100,14 +101,14 @@ class Checker:
         if log.log_start_offset > self.deleted.get(key, 0):
             raise Violation(f"{who} starts at {log.log_start_offset}, nobody deleted that much")
 
-    def watermark(self, key: TopicPartition, epoch: int, offset: int, end: int) -> None:
+    def watermark(self, key: TopicIdPartition, epoch: int, offset: int, end: int) -> None:
         """Check that the high watermark of an epoch's leader only grows, within its log."""
         before = self.watermarks.get((key, epoch), 0)
         if offset < before or offset > end:
             raise Violation(f"high watermark {offset} in epoch {epoch}, was {before}, end {end}")
         self.watermarks[key, epoch] = offset
 
-    def agree(self, key: TopicPartition, leader: MemoryLog, other: MemoryLog, who: str) -> None:
+    def agree(self, key: TopicIdPartition, leader: MemoryLog, other: MemoryLog, who: str) -> None:
         """Check that an in-sync replica has what is below the leader's high watermark."""
         start = max(leader.log_start_offset, other.log_start_offset)
         end = leader.high_watermark

@@ -9,9 +9,12 @@ logs of two replicas agree up to the end of the last epoch that both have (KIP-1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ...protocol import ErrorCode
+
+NO_EPOCH: Final = -1
+UNKNOWN_OFFSET: Final = -1
 
 
 class LogAppendInfo(NamedTuple):
