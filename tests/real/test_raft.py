@@ -143,7 +143,8 @@ def names(data: bytes) -> set[str]:
             if not batch.control:
                 row = decode_log_record(InternalLog.METADATA, record.key, record.value).value
                 assert row is not None
-                assert row.message is not None and row.name is not None, row
+                assert row.message is not None, row
+                assert row.name is not None, row
                 found.add(row.name)
     return found
 
