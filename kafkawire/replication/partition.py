@@ -107,8 +107,10 @@ class Partition:
         """min.insync.replicas, at most the number of replicas."""
         return min(self.broker.min_insync_replicas(self.topic), len(self.followers) + 1)
 
-    def append_as_leader(self, records: bytes, all_replicas: bool, now: float) -> LogAppendInfo:
-        """Append records. all_replicas: for acks=all. Raises AppendRejected."""
+    def append_as_leader(
+        self, records: bytes, all_replicas: bool, now: float, internal: bool = False
+    ) -> LogAppendInfo:
+        """Append records. all_replicas: for acks=all; internal: the broker's. AppendRejected."""
         if not self.is_leader:
             raise AppendRejected(E.NOT_LEADER_OR_FOLLOWER, "this broker is not the leader")
         in_sync, needed = len(self.isr.committed), self.min_insync_replicas
@@ -117,7 +119,7 @@ class Partition:
                 E.NOT_ENOUGH_REPLICAS,
                 f"{in_sync} in-sync replicas, min.insync.replicas is {needed}",
             )
-        info = self.log.append_as_leader(records, self.leader_epoch)
+        info = self.log.append_as_leader(records, self.leader_epoch, internal)
         self.maybe_increment_high_watermark(now)
         return info
 

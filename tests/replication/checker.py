@@ -10,26 +10,38 @@ of a transaction a consumer with read_committed sees nothing unless it was commi
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.records import RecordBatches
-from kafkawire.replication import MemoryLog
+from kafkawire.replication import ReplicaLog
 
 Place = tuple[TopicIdPartition, int]
+
+
+class CrashableLog(ReplicaLog, Protocol):
+    """A log that loses what is at an offset and after it, down to what was flushed at most."""
+
+    @property
+    def flushed_offset(self) -> int: ...
+
+    def flush(self) -> None: ...
+
+    def crash(self, end_offset: int, high_watermark: int) -> None: ...
 
 
 class Violation(AssertionError):
     """An invariant does not hold."""
 
 
-def values(log: MemoryLog, start: int, end: int) -> dict[int, bytes]:
+def values(log: ReplicaLog, start: int, end: int) -> dict[int, bytes]:
     """Return the values of a log by offset."""
     if start >= end:
         return {}
     return dict(records(log.read(start, 1 << 40, end, at_least_one=True), start))
 
 
-def at(log: MemoryLog, offset: int) -> bytes | None:
+def at(log: ReplicaLog, offset: int) -> bytes | None:
     """Return the value at an offset."""
     data = log.read(offset, 0, log.log_end_offset, at_least_one=True)
     return dict(records(data, offset)).get(offset)
@@ -68,7 +80,7 @@ class Checker:
         key: TopicIdPartition,
         offset: int,
         value: bytes,
-        logs: dict[int, MemoryLog],
+        logs: dict[int, ReplicaLog],
         min_isr: int,
     ) -> None:
         """Check that enough replicas have, or had, an acknowledged record."""
@@ -92,7 +104,7 @@ class Checker:
         if other != broker:
             raise Violation(f"brokers {other} and {broker} both lead epoch {epoch}")
 
-    def complete(self, key: TopicIdPartition, log: MemoryLog, who: str) -> None:
+    def complete(self, key: TopicIdPartition, log: ReplicaLog, who: str) -> None:
         """Check that a log has everything that was promised."""
         has = values(log, log.log_start_offset, log.log_end_offset)
         for (one, offset), value in self.promised.items():
@@ -108,7 +120,7 @@ class Checker:
             raise Violation(f"high watermark {offset} in epoch {epoch}, was {before}, end {end}")
         self.watermarks[key, epoch] = offset
 
-    def agree(self, key: TopicIdPartition, leader: MemoryLog, other: MemoryLog, who: str) -> None:
+    def agree(self, key: TopicIdPartition, leader: ReplicaLog, other: ReplicaLog, who: str) -> None:
         """Check that an in-sync replica has what is below the leader's high watermark."""
         start = max(leader.log_start_offset, other.log_start_offset)
         end = leader.high_watermark

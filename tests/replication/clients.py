@@ -28,7 +28,7 @@ from kafkawire.metadata import TopicIdPartition
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import BatchBuilder, RecordBatches, end_txn_batch
-from kafkawire.replication import AppendCompleted, MemoryLog
+from kafkawire.replication import AppendCompleted, ReplicaLog
 
 from .checker import Violation, records
 from .plan import Fault
@@ -86,7 +86,7 @@ class Cluster(World):
                 if consumer.positions[key] < end - 40:  # the last fetches may be on their way
                     raise Violation(f"no progress: consumer at {consumer.positions[key]} of {end}")
 
-    def logs(self, key: TopicIdPartition) -> dict[int, MemoryLog]:
+    def logs(self, key: TopicIdPartition) -> dict[int, ReplicaLog]:
         return {node.id: node.logs[key] for node in self.nodes if key in node.logs}
 
     def target(self, key: TopicIdPartition) -> int:

@@ -35,6 +35,7 @@ from kafkawire.replication import (
     MetadataPublished,
     Registered,
     ReplicaChanged,
+    ReplicaLog,
     ReplicaManager,
     ReplicaState,
     ReplicationConfig,
@@ -44,7 +45,7 @@ from kafkawire.replication import (
     SendRequest,
 )
 
-from .checker import Checker, Violation, values
+from .checker import Checker, CrashableLog, Violation, values
 from .controller import Controller
 from .plan import FAULTY, Fault, Plan
 
@@ -73,7 +74,7 @@ class Node:
     """A broker: its machine while it is up, and its disk."""
 
     id: int
-    logs: dict[TopicIdPartition, MemoryLog] = field(default_factory=dict)
+    logs: dict[TopicIdPartition, CrashableLog] = field(default_factory=dict)
     checkpoint: dict[TopicIdPartition, int] = field(default_factory=dict)
     manager: ReplicaManager | None = None
     incarnation: int = 0
@@ -90,6 +91,8 @@ class Node:
 
 class World:
     """The simulation of a plan. manager_type: the machine, or a mutant of it."""
+
+    log_type: Callable[[], CrashableLog] = MemoryLog
 
     def __init__(self, plan: Plan, manager_type: type[ReplicaManager] = ReplicaManager) -> None:
         self.plan, self.setup = plan, plan.setup
@@ -232,8 +235,10 @@ class World:
             node.id, self.config, lambda key: self.open_log(node, key), self.clock(node)
         )
 
-    def open_log(self, node: Node, key: TopicIdPartition) -> MemoryLog:
-        return node.logs.setdefault(key, MemoryLog())
+    def open_log(self, node: Node, key: TopicIdPartition) -> ReplicaLog:
+        if key not in node.logs:
+            node.logs[key] = self.log_type()
+        return node.logs[key]
 
     def clock(self, node: Node) -> float:
         return self.now + node.skew
