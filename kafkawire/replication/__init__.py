@@ -36,13 +36,6 @@ from .log.replica_log import (
     ReplicaLog,
     TimestampOffset,
 )
-from .metadata import (
-    NO_LEADER,
-    BrokerRegistration,
-    MetadataDelta,
-    PartitionRegistration,
-    TopicPartition,
-)
 from .partition import Partition
 from .replica_manager import ReplicaManager
 from .states import ISR_TRANSITIONS, REPLICA_TRANSITIONS, IsrState, ReplicaState
@@ -50,14 +43,12 @@ from .states import ISR_TRANSITIONS, REPLICA_TRANSITIONS, IsrState, ReplicaState
 __all__ = [
     "CONTROLLER",
     "ISR_TRANSITIONS",
-    "NO_LEADER",
     "REPLICA_TRANSITIONS",
     "AbortedTransaction",
     "AppendCompleted",
     "AppendRejected",
     "AppendRequested",
     "AppendResult",
-    "BrokerRegistration",
     "CheckpointHighWatermarks",
     "Effect",
     "EpochEndOffset",
@@ -66,10 +57,8 @@ __all__ = [
     "IsrState",
     "LogAppendInfo",
     "MemoryLog",
-    "MetadataDelta",
     "MetadataPublished",
     "Partition",
-    "PartitionRegistration",
     "Registered",
     "ReplicaChanged",
     "ReplicaLog",
@@ -82,5 +71,4 @@ __all__ = [
     "SendRequest",
     "ThrottleChanged",
     "TimestampOffset",
-    "TopicPartition",
 ]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ..metadata import TopicIdPartition
 from ..primitives import Message
 from ..protocol import ErrorCode
-from .metadata import TopicPartition
 from .states import IsrState, ReplicaState
 
 CONTROLLER: Final = -1
@@ -52,7 +52,7 @@ class AppendCompleted(NamedTuple):
 class ReplicaChanged(NamedTuple):
     """The state of a replica of this broker changed."""
 
-    key: TopicPartition
+    key: TopicIdPartition
     state: ReplicaState
     leader_epoch: int
 
@@ -60,7 +60,7 @@ class ReplicaChanged(NamedTuple):
 class IsrChanged(NamedTuple):
     """The ISR changed, or a change of it was proposed."""
 
-    key: TopicPartition
+    key: TopicIdPartition
     state: IsrState
     isr: frozenset[int]
 
@@ -68,7 +68,7 @@ class IsrChanged(NamedTuple):
 class CheckpointHighWatermarks(NamedTuple):
     """Persist high watermarks: what a log has as its own after a restart."""
 
-    offsets: dict[TopicPartition, int]
+    offsets: dict[TopicIdPartition, int]
 
 
 Effect = (

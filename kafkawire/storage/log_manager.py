@@ -194,6 +194,15 @@ class LogManager:
             place.directory.write_start_offsets()
         return truncated
 
+    def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
+        """Remove all of a log, which goes on at an offset, with the checkpoints."""
+        place = self._places[partition]
+        place.log.recovery_point = min(place.log.recovery_point, offset)
+        place.directory.write_recovery_points()
+        if offset < place.log.log_start_offset:
+            place.directory.write_start_offsets({partition: offset})
+        place.log.truncate_fully(offset, now_ms)
+
     def delete_records(self, partition: TopicPartition, offset: int) -> None:
         """Move a log's start offset, which does not go back after a crash.
 

@@ -61,7 +61,9 @@ class MemoryLog:
 
     # -- writing
 
-    def append_as_leader(self, records: bytes, leader_epoch: int) -> LogAppendInfo:
+    def append_as_leader(
+        self, records: bytes, leader_epoch: int, internal: bool = False
+    ) -> LogAppendInfo:
         """Append batches of magic 2 with valid checksums. Raises AppendRejected."""
         try:
             batches = list(RecordBatches(records))
@@ -70,6 +72,8 @@ class MemoryLog:
                 raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
             for batch in batches:
                 batch.verify()
+                if batch.control and not internal:
+                    raise AppendRejected(E.INVALID_RECORD, "control batch of a client")
         except WireError as error:
             raise AppendRejected(E.CORRUPT_MESSAGE, str(error)) from None
         first = self.log_end_offset

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...messages.client_quota_record import ClientQuotaRecord, EntityData
-from ...messages.config_record import ConfigRecord
-from ...messages.feature_level_record import FeatureLevelRecord
-from ...messages.producer_ids_record import ProducerIdsRecord
-from ...messages.register_broker_record import (
+from ..messages.client_quota_record import ClientQuotaRecord, EntityData
+from ..messages.config_record import ConfigRecord
+from ..messages.feature_level_record import FeatureLevelRecord
+from ..messages.producer_ids_record import ProducerIdsRecord
+from ..messages.register_broker_record import (
     BrokerEndpoint,
     BrokerFeature,
     RegisterBrokerRecord,
 )
-from ...messages.topic_record import TopicRecord
-from ...primitives import Message
+from ..messages.topic_record import TopicRecord
+from ..primitives import Message
 from .image import METADATA_VERSION, MetadataImage
 from .registrations import BrokerRegistration
 from .versions import NEWEST, VersionedRecord, versioned

@@ -9,33 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...errors import InvalidMetadataRecord
-from ...messages.access_control_entry_record import AccessControlEntryRecord
-from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from ...messages.clear_elr_record import ClearElrRecord
-from ...messages.client_quota_record import ClientQuotaRecord
-from ...messages.config_record import ConfigRecord
-from ...messages.delegation_token_record import DelegationTokenRecord
-from ...messages.feature_level_record import FeatureLevelRecord
-from ...messages.fence_broker_record import FenceBrokerRecord
-from ...messages.no_op_record import NoOpRecord
-from ...messages.partition_change_record import PartitionChangeRecord
-from ...messages.partition_record import PartitionRecord
-from ...messages.producer_ids_record import ProducerIdsRecord
-from ...messages.register_broker_record import RegisterBrokerRecord
-from ...messages.register_controller_record import RegisterControllerRecord
-from ...messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
-from ...messages.remove_delegation_token_record import RemoveDelegationTokenRecord
-from ...messages.remove_feature_level_record import RemoveFeatureLevelRecord
-from ...messages.remove_topic_record import RemoveTopicRecord
-from ...messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
-from ...messages.topic_record import TopicRecord
-from ...messages.unfence_broker_record import UnfenceBrokerRecord
-from ...messages.unregister_broker_record import UnregisterBrokerRecord
-from ...messages.unregister_controller_record import UnregisterControllerRecord
-from ...messages.user_scram_credential_record import UserScramCredentialRecord
-from ...messages.zk_migration_state_record import ZkMigrationStateRecord
-from ...primitives import Message
+from ..errors import InvalidMetadataRecord
+from ..messages.access_control_entry_record import AccessControlEntryRecord
+from ..messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from ..messages.clear_elr_record import ClearElrRecord
+from ..messages.client_quota_record import ClientQuotaRecord
+from ..messages.config_record import ConfigRecord
+from ..messages.delegation_token_record import DelegationTokenRecord
+from ..messages.feature_level_record import FeatureLevelRecord
+from ..messages.fence_broker_record import FenceBrokerRecord
+from ..messages.no_op_record import NoOpRecord
+from ..messages.partition_change_record import PartitionChangeRecord
+from ..messages.partition_record import PartitionRecord
+from ..messages.producer_ids_record import ProducerIdsRecord
+from ..messages.register_broker_record import RegisterBrokerRecord
+from ..messages.register_controller_record import RegisterControllerRecord
+from ..messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from ..messages.remove_delegation_token_record import RemoveDelegationTokenRecord
+from ..messages.remove_feature_level_record import RemoveFeatureLevelRecord
+from ..messages.remove_topic_record import RemoveTopicRecord
+from ..messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from ..messages.topic_record import TopicRecord
+from ..messages.unfence_broker_record import UnfenceBrokerRecord
+from ..messages.unregister_broker_record import UnregisterBrokerRecord
+from ..messages.unregister_controller_record import UnregisterControllerRecord
+from ..messages.user_scram_credential_record import UserScramCredentialRecord
+from ..messages.zk_migration_state_record import ZkMigrationStateRecord
+from ..primitives import Message
 from .cluster_records import (
     acl_removed,
     acl_set,

@@ -8,12 +8,18 @@ records.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from .registrations import NO_LEADER, PartitionRegistration, is_reserved
 
 K = TypeVar("K")
-TopicIdPartition = tuple[bytes, int]
+
+
+class TopicIdPartition(NamedTuple):
+    """A partition by its topic's id."""
+
+    topic_id: bytes
+    partition: int
 
 
 class Index(Generic[K]):

@@ -5,12 +5,12 @@ Law: every change of a partition goes through `_put`, which keeps the indexes.
 
 from __future__ import annotations
 
-from ...configs import ResourceType
-from ...messages.clear_elr_record import ClearElrRecord
-from ...messages.partition_change_record import PartitionChangeRecord
-from ...messages.partition_record import PartitionRecord
-from ...messages.remove_topic_record import RemoveTopicRecord
-from ...messages.topic_record import TopicRecord
+from ..configs import ResourceType
+from ..messages.clear_elr_record import ClearElrRecord
+from ..messages.partition_change_record import PartitionChangeRecord
+from ..messages.partition_record import PartitionRecord
+from ..messages.remove_topic_record import RemoveTopicRecord
+from ..messages.topic_record import TopicRecord
 from .delta import MetadataDelta
 from .image import ConfigResource, MetadataImage, TopicImage
 from .inapplicable import Inapplicable
@@ -46,8 +46,9 @@ def topic_removed(image: MetadataImage, record: RemoveTopicRecord, delta: Metada
     """Remove a topic with its partitions and configs."""
     topic = _topic(image, record.topic_id)
     for index, partition in topic.partitions.items():
-        image.indexes.update((topic.topic_id, index), partition, None)
-        delta.partitions[topic.topic_id, index] = None
+        at = TopicIdPartition(topic.topic_id, index)
+        image.indexes.update(at, partition, None)
+        delta.partitions[at] = None
     resource = ConfigResource(ResourceType.TOPIC, topic.name)
     if image.configs.pop(resource, None) is not None:
         delta.configs[resource] = None
@@ -101,7 +102,7 @@ def _put(
     partition: PartitionRegistration,
     delta: MetadataDelta,
 ) -> None:
-    at: TopicIdPartition = (topic.topic_id, index)
+    at = TopicIdPartition(topic.topic_id, index)
     image.indexes.update(at, topic.partitions.get(index), partition)
     topic.partitions[index] = partition
     delta.partitions[at] = None

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from kafkawire.controller import InvalidMetadataRecord, MetadataImage, MetadataLoader, snapshot
-from kafkawire.controller.image.replay import REPLAY
-from kafkawire.controller.image.versions import NEWEST, OLDEST, versioned
 from kafkawire.log import InternalLog, decode_log_record, encode_log_message
 from kafkawire.messages.abort_transaction_record import AbortTransactionRecord
 from kafkawire.messages.access_control_entry_record import AccessControlEntryRecord
@@ -40,9 +38,11 @@ from kafkawire.messages.unregister_broker_record import UnregisterBrokerRecord
 from kafkawire.messages.unregister_controller_record import UnregisterControllerRecord
 from kafkawire.messages.user_scram_credential_record import UserScramCredentialRecord
 from kafkawire.messages.zk_migration_state_record import ZkMigrationStateRecord
+from kafkawire.metadata.replay import REPLAY
+from kafkawire.metadata.versions import NEWEST, OLDEST, versioned
 from kafkawire.primitives import Message
 
-from .invariants import check_indexes
+from ..controller.invariants import check_indexes
 
 A, B = b"a" * 16, b"b" * 16
 
@@ -112,7 +112,7 @@ def test_an_image_survives_a_snapshot_on_the_wire() -> None:
 
 def test_every_record_of_the_metadata_log_is_known() -> None:
     from kafkawire import REGISTRY
-    from kafkawire.controller.image.loader import TRANSACTIONS
+    from kafkawire.metadata.loader import TRANSACTIONS
     from kafkawire.protocol.log_types import FRAMED
 
     names = set(FRAMED[InternalLog.METADATA].values()) - {"AccessControlRecord"}  # never written

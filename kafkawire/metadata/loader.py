@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...errors import InvalidMetadataRecord
-from ...messages.abort_transaction_record import AbortTransactionRecord
-from ...messages.begin_transaction_record import BeginTransactionRecord
-from ...messages.end_transaction_record import EndTransactionRecord
-from ...primitives import Message
-from ...protocol.log_records import LogRecord
+from ..errors import InvalidMetadataRecord
+from ..messages.abort_transaction_record import AbortTransactionRecord
+from ..messages.begin_transaction_record import BeginTransactionRecord
+from ..messages.end_transaction_record import EndTransactionRecord
+from ..primitives import Message
+from ..protocol.log_records import LogRecord
 from .delta import MetadataDelta
 from .image import MetadataImage
 from .replay import replay

@@ -1,5 +1,11 @@
-"""The metadata image: records of `__cluster_metadata` applied, and written again."""
+"""The metadata of a cluster: records of `__cluster_metadata` applied, and written again.
 
+Law: one home for what controllers decide on and brokers observe: brokers, topics, configs.
+
+    records ─▶ MetadataLoader ─▶ MetadataImage, MetadataDelta        snapshot(image) ─▶ records
+"""
+
+from .configs import broker_value, topic_value
 from .delta import MetadataDelta
 from .image import METADATA_VERSION, ConfigResource, MetadataImage, QuotaEntity, TopicImage
 from .indexes import TopicIdPartition
@@ -34,6 +40,8 @@ __all__ = [
     "TopicIdPartition",
     "TopicImage",
     "VersionedRecord",
+    "broker_value",
     "replay",
     "snapshot",
+    "topic_value",
 ]

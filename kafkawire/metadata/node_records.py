@@ -5,13 +5,13 @@ Law: a change of a broker names its epoch; that of another incarnation does not 
 
 from __future__ import annotations
 
-from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from ...messages.fence_broker_record import FenceBrokerRecord
-from ...messages.register_broker_record import RegisterBrokerRecord
-from ...messages.register_controller_record import RegisterControllerRecord
-from ...messages.unfence_broker_record import UnfenceBrokerRecord
-from ...messages.unregister_broker_record import UnregisterBrokerRecord
-from ...messages.unregister_controller_record import UnregisterControllerRecord
+from ..messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from ..messages.fence_broker_record import FenceBrokerRecord
+from ..messages.register_broker_record import RegisterBrokerRecord
+from ..messages.register_controller_record import RegisterControllerRecord
+from ..messages.unfence_broker_record import UnfenceBrokerRecord
+from ..messages.unregister_broker_record import UnregisterBrokerRecord
+from ..messages.unregister_controller_record import UnregisterControllerRecord
 from .delta import MetadataDelta
 from .image import MetadataImage
 from .inapplicable import Inapplicable, removed

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from ...messages.partition_change_record import PartitionChangeRecord
-from ...messages.partition_record import PartitionRecord
+from ..messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from ..messages.partition_change_record import PartitionChangeRecord
+from ..messages.partition_record import PartitionRecord
 
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2

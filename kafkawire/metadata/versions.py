@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from ...messages.partition_change_record import PartitionChangeRecord
-from ...messages.partition_record import PartitionRecord
-from ...messages.register_broker_record import RegisterBrokerRecord
-from ...primitives import Message
+from ..messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from ..messages.partition_change_record import PartitionChangeRecord
+from ..messages.partition_record import PartitionRecord
+from ..messages.register_broker_record import RegisterBrokerRecord
+from ..primitives import Message
 
 RELEASES: Final[Mapping[int, str]] = {
     7: "3.3-IV3",

@@ -5,17 +5,17 @@ Law: what is removed and was never set does not apply, except a config, a featur
 
 from __future__ import annotations
 
-from ...messages.access_control_entry_record import AccessControlEntryRecord
-from ...messages.client_quota_record import ClientQuotaRecord
-from ...messages.config_record import ConfigRecord
-from ...messages.delegation_token_record import DelegationTokenRecord
-from ...messages.feature_level_record import FeatureLevelRecord
-from ...messages.producer_ids_record import ProducerIdsRecord
-from ...messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
-from ...messages.remove_delegation_token_record import RemoveDelegationTokenRecord
-from ...messages.remove_feature_level_record import RemoveFeatureLevelRecord
-from ...messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
-from ...messages.user_scram_credential_record import UserScramCredentialRecord
+from ..messages.access_control_entry_record import AccessControlEntryRecord
+from ..messages.client_quota_record import ClientQuotaRecord
+from ..messages.config_record import ConfigRecord
+from ..messages.delegation_token_record import DelegationTokenRecord
+from ..messages.feature_level_record import FeatureLevelRecord
+from ..messages.producer_ids_record import ProducerIdsRecord
+from ..messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from ..messages.remove_delegation_token_record import RemoveDelegationTokenRecord
+from ..messages.remove_feature_level_record import RemoveFeatureLevelRecord
+from ..messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from ..messages.user_scram_credential_record import UserScramCredentialRecord
 from .delta import MetadataDelta
 from .image import ConfigResource, MetadataImage
 from .inapplicable import Inapplicable, removed

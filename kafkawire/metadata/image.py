@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from ...messages.access_control_entry_record import AccessControlEntryRecord
-from ...messages.delegation_token_record import DelegationTokenRecord
-from ...messages.register_controller_record import RegisterControllerRecord
-from ...messages.user_scram_credential_record import UserScramCredentialRecord
-from .indexes import PartitionIndexes, TopicIdPartition
+from ..messages.access_control_entry_record import AccessControlEntryRecord
+from ..messages.delegation_token_record import DelegationTokenRecord
+from ..messages.register_controller_record import RegisterControllerRecord
+from ..messages.user_scram_credential_record import UserScramCredentialRecord
+from .indexes import PartitionIndexes
 from .registrations import BrokerRegistration, PartitionRegistration
 
 METADATA_VERSION: Final = "metadata.version"
@@ -129,7 +129,7 @@ class MetadataImage:
         topic_id = self.topic_ids.get(name)
         return None if topic_id is None else self.topics[topic_id]
 
-    def partition(self, at: TopicIdPartition) -> PartitionRegistration | None:
+    def partition(self, at: tuple[bytes, int]) -> PartitionRegistration | None:
         """Find a partition."""
         topic = self.topics.get(at[0])
         return None if topic is None else topic.partitions.get(at[1])
