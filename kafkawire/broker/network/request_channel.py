@@ -47,7 +47,7 @@ class RequestChannel:
         self.scheduler = scheduler
         self.pending: dict[int, Request] = {}
         self.faults: dict[int, Fault] = {}
-        self._error_response = error_response
+        self.error_response = error_response
         self._delayed: dict[int, list[bytes]] = {}
 
     # -- responses
@@ -87,14 +87,14 @@ class RequestChannel:
         """Send the response with an error to a request, if its client has not disconnected."""
         request = self.pending.get(reply_to)
         if request is not None:
-            self.respond(reply_to, self._error_response(request, error), now)
+            self.respond(reply_to, self.error_response(request, error), now)
 
     def _encode_error(
         self, request: Request, error: Exception, now: float
     ) -> tuple[Message, list[bytes]] | None:
         """Encode the response to a request that has failed; close if that fails too."""
         try:
-            message = self._error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            message = self.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
             frame = _encode(message, request)
         except Exception:
             LOG.exception(

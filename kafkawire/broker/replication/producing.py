@@ -79,9 +79,9 @@ def _produce(
         return response
     try:
         appended = appender.produce(partition, data.records, version, acks, now)
-    except RecordsRejected as rejected:
-        response = _rejected(data.index, rejected, version)
-        if rejected.content_checked:
+    except RecordsRejected as reason:
+        response = rejected(data.index, reason, version)
+        if reason.content_checked:
             response.log_start_offset = partition.log.log_start_offset
         return response
     return PartitionProduceResponse(
@@ -97,12 +97,13 @@ def failed(index: int, error: ErrorCode) -> PartitionProduceResponse:
     return PartitionProduceResponse(index=index, error_code=error, base_offset=NO_OFFSET)
 
 
-def _rejected(index: int, rejected: RecordsRejected, version: int) -> PartitionProduceResponse:
-    response = failed(index, rejected.error)
+def rejected(index: int, reason: RecordsRejected, version: int) -> PartitionProduceResponse:
+    """Return the response of a partition whose records are rejected."""
+    response = failed(index, reason.error)
     if version >= RECORD_ERRORS_FROM:
-        response.error_message = rejected.message
+        response.error_message = reason.message
         response.record_errors = [
             BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
-            for at, message in rejected.records
+            for at, message in reason.records
         ]
     return response
