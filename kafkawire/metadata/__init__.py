@@ -6,7 +6,7 @@ Law: one home for what controllers decide on and brokers observe: brokers, topic
 """
 
 from .configs import broker_value, topic_value
-from .delta import MetadataDelta
+from .delta import MetadataDelta, everything
 from .image import METADATA_VERSION, ConfigResource, MetadataImage, QuotaEntity, TopicImage
 from .indexes import TopicIdPartition
 from .loader import MetadataLoader
@@ -41,6 +41,7 @@ __all__ = [
     "TopicImage",
     "VersionedRecord",
     "broker_value",
+    "everything",
     "replay",
     "snapshot",
     "topic_value",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .image import ConfigResource, QuotaEntity
+from .image import ConfigResource, MetadataImage, QuotaEntity
 from .indexes import TopicIdPartition
 
 
@@ -32,3 +32,22 @@ class MetadataDelta:
     acls: dict[bytes, None] = field(default_factory=dict)
     delegation_tokens: dict[str, None] = field(default_factory=dict)
     producer_ids: bool = False
+
+
+def everything(image: MetadataImage) -> MetadataDelta:
+    """Return a delta that names all that an image holds, for who observes it from now on."""
+    delta = MetadataDelta(image.offset)
+    delta.topics = dict.fromkeys(image.topics)
+    delta.partitions = {
+        TopicIdPartition(topic.topic_id, index): None for topic, index, _ in image.partitions()
+    }
+    delta.brokers = dict.fromkeys(image.brokers)
+    delta.controllers = dict.fromkeys(image.controllers)
+    delta.configs = dict.fromkeys(image.configs)
+    delta.features = dict.fromkeys(image.features)
+    delta.quotas = dict.fromkeys(image.quotas)
+    delta.scram_credentials = dict.fromkeys(image.scram_credentials)
+    delta.acls = dict.fromkeys(image.acls)
+    delta.delegation_tokens = dict.fromkeys(image.delegation_tokens)
+    delta.producer_ids = image.next_producer_id > 0
+    return delta

@@ -63,14 +63,20 @@ class StoredReplicaLog:
         self,
         logs: LogManager,
         partition: TopicPartition,
-        log: UnifiedLog,
         now_ms: Callable[[], int],
     ) -> None:
         self.partition = partition
-        self.log = log
         self._logs = logs
         self._now_ms = now_ms
-        self._sizes = RecentSizes(log.log_end_offset)
+        self._sizes = RecentSizes(self.log.log_end_offset)
+
+    @property
+    def log(self) -> UnifiedLog:
+        """The log as the log manager has it: it may move to another directory."""
+        found = self._logs.log(self.partition)
+        if found is None:
+            raise LookupError(f"no log of {self.partition}")
+        return found
 
     # -- offsets
 

@@ -65,6 +65,13 @@ class IsrChanged(NamedTuple):
     isr: frozenset[int]
 
 
+class HighWatermarkAdvanced(NamedTuple):
+    """Records of a replica are committed up to an offset: those who wait for them may go on."""
+
+    key: TopicIdPartition
+    offset: int
+
+
 class CheckpointHighWatermarks(NamedTuple):
     """Persist high watermarks: what a log has as its own after a restart."""
 
@@ -72,5 +79,11 @@ class CheckpointHighWatermarks(NamedTuple):
 
 
 Effect = (
-    SendRequest | Respond | AppendCompleted | ReplicaChanged | IsrChanged | CheckpointHighWatermarks
+    SendRequest
+    | Respond
+    | AppendCompleted
+    | ReplicaChanged
+    | IsrChanged
+    | HighWatermarkAdvanced
+    | CheckpointHighWatermarks
 )

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .broker import Broker
-from .effects import Effect, IsrChanged, ReplicaChanged
+from .effects import Effect, HighWatermarkAdvanced, IsrChanged, ReplicaChanged
 from .isr import Isr, committed_isr
 from .log.replica_log import ReplicaLog
 from .partition import Partition
@@ -68,6 +68,7 @@ class Replicas:
         self.effects: list[Effect] = []
         self._changed: dict[TopicIdPartition, None] = {}
         self._growth: dict[TopicIdPartition, Growth] = {}
+        self._watermarks: dict[TopicIdPartition, int] = {}
         self._reported: dict[TopicIdPartition, tuple[ReplicaState, int, Isr]] = {}
 
     def emit(self, effect: Effect) -> None:
@@ -92,6 +93,7 @@ class Replicas:
         self.hosted.pop(key, None)
         self._growth.pop(key, None)
         self._reported.pop(key, None)
+        self._watermarks.pop(key, None)
 
     def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicIdPartition:
         """Return the key of a partition by id, or by name if there is no id."""
@@ -141,5 +143,9 @@ class Replicas:
         self._reported[key] = now
         if now[:2] != before[:2]:
             self.emit(ReplicaChanged(key, partition.state, partition.leader_epoch))
+        watermark = partition.log.high_watermark
+        if watermark > self._watermarks.get(key, 0):
+            self.emit(HighWatermarkAdvanced(key, watermark))
+        self._watermarks[key] = watermark
         if isr != before[2] and partition.is_leader:
             self.emit(IsrChanged(key, isr.state, isr.proposed if isr.is_pending else isr.committed))

@@ -69,7 +69,8 @@ class CrashingReplicaLog(StoredReplicaLog):
         self.memory = MemoryDisk() if disk is None else disk
         logs = LogManager({"data": self.memory}, LogManagerConfig("c", 1, SMALL), lambda: bytes(16))
         logs.start(0)
-        super().__init__(logs, PARTITION, logs.get_or_create(PARTITION, 0), lambda: 0)
+        logs.get_or_create(PARTITION, 0)
+        super().__init__(logs, PARTITION, lambda: 0)
 
     @property
     def flushed_offset(self) -> int:
