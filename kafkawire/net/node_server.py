@@ -23,6 +23,7 @@ from ..broker import (
     Disconnected,
     Drained,
     Endpoint,
+    Fault,
     PauseReading,
     Received,
     Reply,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from .server_recording import Recording
 
+TopicName = Callable[[bytes], str]
 LOOPS_UNTIL_CLOSED: Final = 3
 """Iterations of the event loop until aborted connections are closed."""
 
@@ -100,7 +102,8 @@ class NodeServer:
 
     sockets: bound, by the name of the listener. epoch: the time of the loop at `now` 0 of the node.
     on_report, on_close: as of `Server`. on_effect: called with each effect of the node that is
-    neither for a client nor for another node. `running` is set when the broker serves clients,
+    neither for a client nor for another node, and a function from topic ids to names. faults: those
+    to inject into requests of clients. `running` is set when the broker serves clients,
     `stopped` when the node is no longer there.
     """
 
@@ -112,7 +115,7 @@ class NodeServer:
         *,
         on_report: Callable[[Report], None] | None = None,
         on_close: Callable[[Close], None] | None = None,
-        on_effect: Callable[[Effect], None] | None = None,
+        on_effect: Callable[[Effect, TopicName], None] | None = None,
         recording: Recording | None = None,
     ) -> None:
         self.config = config
@@ -131,6 +134,7 @@ class NodeServer:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
+        self._stopping = False
         rng = random.SystemRandom()
 
         def new_uuid() -> bytes:
@@ -156,8 +160,17 @@ class NodeServer:
             lambda: ServerConnection(listener, endpoint), sock=bound
         )
 
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults to inject into requests of clients."""
+        return self._front.faults
+
     def shut_down(self) -> None:
-        """Let the node stop in order; `stopped` says when."""
+        """Let the node stop in order, at the second call at once; `stopped` says when."""
+        if self._stopping and not self.stopped.done():
+            self.stopped.set_result(Stopped(None))
+            return
+        self._stopping = True
         self.handle(ShutdownRequested())
 
     async def close(self) -> None:
@@ -231,7 +244,7 @@ class NodeServer:
 
     def _node_effect(self, effect: Effect) -> None:
         if self._on_effect is not None:
-            self._on_effect(effect)
+            self._on_effect(effect, self._front.broker.metadata.topic_name)
         if isinstance(effect, BrokerStateChanged) and effect.state is BrokerState.RUNNING:
             for each in self.config.broker_listeners:
                 task = self.loop.create_task(self._listen(each.name))

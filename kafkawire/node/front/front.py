@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from ...broker import Connected, Disconnected, Drained, Endpoint, Received, Unreadable
+from ...broker import Connected, Disconnected, Drained, Endpoint, Fault, Received, Unreadable
 from ...broker import Effect as ClientEffect
 from ...broker.bounds import DEFAULT_BOUNDS, SLICE_DEADLINES
 from ...broker.configs import Settings
@@ -110,6 +110,11 @@ class NodeFront:
             config.epoch_ms,
         )
         return Listener(at.name, endpoint, context, handlers)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults to inject into requests of clients."""
+        return self.broker.broker.context.faults
 
     # -- the machine
 

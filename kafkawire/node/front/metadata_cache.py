@@ -126,6 +126,11 @@ class ImageMetadata:
             found = map(self._endpoint_of, image.brokers.values())
             self._endpoints = {each.node_id: each for each in found if each is not None}
 
+    def topic_name(self, topic_id: bytes) -> str:
+        """Return the name of a topic, or its id if it is unknown."""
+        topic = self.image.topics.get(topic_id)
+        return topic_id.hex() if topic is None else topic.name
+
     def _endpoint_of(self, broker: BrokerRegistration) -> Endpoint | None:
         for each in broker.endpoints:
             if each.name == self._listener:

@@ -1,0 +1,146 @@
+"""Prepares what a node needs before it starts: its configuration, its sockets, its directory.
+
+Law: a data directory belongs to one process at a time; a port is bound before the node knows it.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+from ..broker.configs import Settings
+from ..node import NodeConfig, ProcessRole
+from ..raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
+from ..replication import ReplicationConfig
+from ..storage import FileDisk
+
+CLUSTER_ID: Final = "kafkawire"
+BROKER: Final = "PLAINTEXT"
+CONTROLLER: Final = "CONTROLLER"
+BACKLOG: Final = 1024
+LOCK: Final = ".lock"
+
+
+class Controller(NamedTuple):
+    """A voter of the quorum, and where it listens. port 0: any."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """What a node is started with. controllers: () for this node alone, on any port.
+
+    settings: Kafka's broker keys.
+    """
+
+    node_id: int
+    data_directory: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    controllers: tuple[Controller, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class DirectoryInUse(Exception):
+    """Another process uses a data directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A node that may be started. resources: what is open until it has stopped."""
+
+    config: NodeConfig
+    disk: FileDisk
+    sockets: dict[str, socket.socket]
+    resources: ExitStack
+
+
+def prepare(options: NodeOptions) -> Prepared:
+    """Lock the directory and bind the ports. Raises OSError, DirectoryInUse."""
+    with ExitStack() as resources:
+        options.data_directory.mkdir(parents=True, exist_ok=True)
+        resources.enter_context(_locked(options.data_directory))
+        sockets = {BROKER: _bound(options.host, options.port, resources)}
+        controllers = options.controllers or (Controller(options.node_id, options.host, 0),)
+        voters = []
+        for each in controllers:
+            port = each.port
+            if each.node_id == options.node_id:
+                sockets[CONTROLLER] = bound = _bound(each.host, port, resources)
+                port = bound.getsockname()[1]
+            voters.append(_voter(each._replace(port=port)))
+        config = _config(options, VoterSet(tuple(voters)), sockets)
+        return Prepared(config, FileDisk(options.data_directory), sockets, resources.pop_all())
+    raise AssertionError("unreachable")
+
+
+def _voter(controller: Controller) -> Voter:
+    endpoint = Endpoint(CONTROLLER, controller.host, controller.port)
+    return Voter(ReplicaKey(controller.node_id), (endpoint,))
+
+
+def _config(
+    options: NodeOptions, voters: VoterSet, sockets: Mapping[str, socket.socket]
+) -> NodeConfig:
+    settings = Settings(options.settings)
+    roles = {ProcessRole.BROKER} | ({ProcessRole.CONTROLLER} if CONTROLLER in sockets else set())
+    listeners = [Endpoint(name, *bound.getsockname()[:2]) for name, bound in sockets.items()]
+    return NodeConfig(
+        options.node_id,
+        CLUSTER_ID,
+        frozenset(roles),
+        tuple(listeners),
+        CONTROLLER,
+        voters,
+        rack=settings.text("broker.rack") or None,
+        static=options.settings,
+        epoch_ms=int(time.time() * 1000),
+        quorum=Timeouts(
+            election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
+            fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
+            election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
+            request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
+            retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
+            append_linger=settings.seconds("controller.quorum.append.linger.ms"),
+        ),
+        replication=ReplicationConfig(
+            replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
+            replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
+            replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
+            fetch_max_bytes=settings.number("fetch.max.bytes"),
+        ),
+        session_timeout=settings.seconds("broker.session.timeout.ms"),
+        heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+    )
+
+
+def _bound(host: str, port: int, resources: ExitStack) -> socket.socket:
+    bound = socket.create_server((host, port), backlog=BACKLOG)
+    resources.callback(bound.close)
+    return bound
+
+
+def _locked(directory: Path) -> IO[bytes]:
+    """Open the lock file of a directory, locked until it is closed. Raises DirectoryInUse."""
+    lock = (directory / LOCK).open("ab")
+    try:
+        _flock(lock.fileno())
+    except BlockingIOError:
+        lock.close()
+        raise DirectoryInUse(f"{directory} is used by another process") from None
+    return lock
+
+
+def _flock(descriptor: int) -> None:
+    with suppress(ImportError):  # not on Windows
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
