@@ -44,7 +44,7 @@ CONTROLLERS: Final = FORWARDED | {
     ApiKey.DELETE_TOPICS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
     *(ApiKey(REGISTRY.get(name).api_key or 0) for name in QUORUM_VERSIONS),
-}
+} - {ApiKey.API_VERSIONS}
 """What the machines of a controller respond to."""
 
 

@@ -35,7 +35,7 @@ from ...primitives import Limits, Message
 from ..effects import SendRequest as NodeRequest
 
 OWNER: Final = "node"
-SOFTWARE: Final = ("kafkawire", "")
+SOFTWARE: Final = ("kafkawire", "node")
 FRAME_BYTES: Final = 100 << 20
 Address = tuple[str, int]
 
