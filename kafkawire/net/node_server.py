@@ -9,29 +9,24 @@ until then they wait in the backlog of the socket.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..broker import (
     AwaitDrain,
     Close,
-    Connected,
-    Disconnected,
-    Drained,
     Endpoint,
     Fault,
     PauseReading,
-    Received,
     Reply,
     Report,
     ResumeReading,
-    Unreadable,
 )
-from ..broker import Event as ClientEvent
 from ..client.network import transport
 from ..node import (
     BrokerState,
@@ -41,60 +36,19 @@ from ..node import (
     ShutdownRequested,
     Stopped,
 )
-from ..node.front.front import Accepted, Effect, Event, NodeFront
+from ..node.front.front import Effect, Event, NodeFront
 from ..storage import Disk
 from .driver import Socket
+from .node_listener import NodeListener
 from .server_transport import ServerConnection
 
 if TYPE_CHECKING:
-    import ssl
-
     from .server_recording import Recording
 
+LOG: Final = logging.getLogger("kafkawire.node")
 TopicName = Callable[[bytes], str]
 LOOPS_UNTIL_CLOSED: Final = 3
 """Iterations of the event loop until aborted connections are closed."""
-
-
-class NodeListener:
-    """A listener: the owner of its clients' connections."""
-
-    tls: ssl.SSLContext | None = None
-
-    def __init__(self, server: NodeServer, name: str, endpoint: Endpoint) -> None:
-        self.server = server
-        self.name = name
-        self.endpoint = endpoint
-        self.loop = server.loop
-        self.recording: Recording | None = server.recording
-
-    def handle(self, event: ClientEvent) -> None:
-        """Pass an event of a connection to the node."""
-        if isinstance(event, Connected):
-            self.server.handle(Accepted(self.name, event.connection, event.host))
-        elif isinstance(event, Received | Drained | Disconnected | Unreadable):
-            self.server.handle(event)
-
-    def opened(self, connection: ServerConnection) -> int:
-        """Register a connection and return its id."""
-        return self.server.opened(connection)
-
-    def is_open(self, number: int) -> bool:
-        """Whether a connection is open."""
-        return number in self.server.connections
-
-    def received(self, number: int, data: bytes) -> None:
-        """Handle bytes received from a client."""
-        self.server.handle(Received(number, data))
-
-    def unreadable(self, number: int, reason: str) -> None:
-        """Close a connection that cannot be read."""
-        self.server.handle(Unreadable(number, reason))
-
-    def lost(self, number: int) -> None:
-        """Handle the end of a connection."""
-        self.server.handle(Disconnected(number))
-        del self.server.connections[number]
 
 
 class NodeServer:
@@ -130,11 +84,15 @@ class NodeServer:
         self._on_close = on_close
         self._on_effect = on_effect
         self._peers: dict[int, Socket] = {}
+        self._ports: dict[int, int] = {}
         self._listeners: dict[str, asyncio.Server] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
         self._stopping = False
+        self._advanced = 0.0
+        self.unreachable: frozenset[int] = frozenset()
+        """Ports of other nodes that this one cannot connect to."""
         rng = random.SystemRandom()
 
         def new_uuid() -> bytes:
@@ -149,7 +107,7 @@ class NodeServer:
         """Start the node; controllers accept connections at once."""
         for each in self.config.controller_listeners:
             await self._listen(each.name)
-        self._perform(self._front.start(self.now()))
+        self._do(lambda: self._front.start(self.now()))
 
     async def _listen(self, name: str) -> None:
         bound = self._sockets[name]
@@ -159,6 +117,19 @@ class NodeServer:
         self._listeners[name] = await self.loop.create_server(
             lambda: ServerConnection(listener, endpoint), sock=bound
         )
+
+    async def serving(self) -> bool:
+        """Wait until the broker serves clients; False if the node has stopped before."""
+        running: asyncio.Future[Any] = asyncio.ensure_future(self.running.wait())
+        either: set[asyncio.Future[Any]] = {running, self.stopped}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        running.cancel()
+        return not self.stopped.done()
+
+    @property
+    def front(self) -> NodeFront:
+        """The machine."""
+        return self._front
 
     @property
     def faults(self) -> list[Fault]:
@@ -174,7 +145,9 @@ class NodeServer:
         self.handle(ShutdownRequested())
 
     async def close(self) -> None:
-        """Close all sockets, whatever the node is doing."""
+        """Close all sockets, whatever the node is doing; it handles nothing more."""
+        if not self.stopped.done():
+            self.stopped.set_result(Stopped(None))
         if self._timer is not None:
             self._timer.cancel()
         for listener in self._listeners.values():
@@ -193,17 +166,36 @@ class NodeServer:
 
     def now(self) -> float:
         """Return the node's time in seconds since it started."""
-        return self.loop.time() - self._started_at
+        return self.loop.time() - self._started_at + self._advanced
+
+    def advance(self, seconds: float) -> None:
+        """Advance the node's clock at once; expired deadlines are handled."""
+        self._advanced += seconds
+        self._do(lambda: self._front.advance(self.now()))
 
     def handle(self, event: Event) -> None:
         """Pass an event to the node and carry out its effects."""
-        self._perform(self._front.handle(event, self.now()))
+        self._do(lambda: self._front.handle(event, self.now()))
+
+    def _do(self, work: Callable[[], Iterable[Effect]]) -> None:
+        """Carry out the effects of some work; an unexpected error is the end of the node."""
+        if self.stopped.done():
+            return
+        try:
+            self._perform(work())
+        except Exception as error:
+            LOG.exception("unexpected error: the node stops")
+            self.stopped.set_result(Stopped(f"{type(error).__name__}: {error}"))
 
     def opened(self, connection: ServerConnection) -> int:
         """Register a connection and return its id."""
         self._count += 1
         self.connections[self._count] = connection
         return self._count
+
+    def closed(self, number: int) -> None:
+        """Remove a connection that has closed."""
+        del self.connections[number]
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -215,7 +207,7 @@ class NodeServer:
                 case AwaitDrain() | PauseReading() | ResumeReading():
                     self._apply_flow_control(effect)
                 case transport.Connect():
-                    self._peers[effect.connection] = Socket(self, effect, None)
+                    self._connect(effect)
                 case transport.Write():
                     self._peers[effect.connection].write(effect.buffers)
                 case transport.Close():
@@ -255,8 +247,8 @@ class NodeServer:
             self.stopped.set_result(effect)
 
     def _set_timer(self) -> None:
-        due = self._front.next_deadline()
-        at = None if due is None else due + self._started_at
+        due = None if self.stopped.done() else self._front.next_deadline()
+        at = None if due is None else due - self._advanced + self._started_at
         if self._timer is not None:
             if at == self._timer.when() and not self._timer.cancelled():
                 return
@@ -267,9 +259,24 @@ class NodeServer:
 
     def _due(self) -> None:
         self._timer = None
-        self._perform(self._front.advance(self.now()))
+        self._do(lambda: self._front.advance(self.now()))
 
     # -- connections to other nodes
+
+    def _connect(self, effect: transport.Connect) -> None:
+        if effect.port in self.unreachable:
+            lost = transport.ConnectionLost(effect.connection, "unreachable")
+            self.loop.call_soon(self.receive, lost)
+        else:
+            self._ports[effect.connection] = effect.port
+            self._peers[effect.connection] = Socket(self, effect, None)
+
+    def isolate(self, ports: Iterable[int]) -> None:
+        """Close the connections to ports of other nodes, and make no new ones."""
+        self.unreachable = frozenset(ports)
+        for number, peer in list(self._peers.items()):
+            if self._ports[number] in self.unreachable:
+                peer.abort()
 
     def receive(self, event: transport.ShellEvent) -> None:
         """Handle an event of a connection to another node."""
@@ -278,3 +285,4 @@ class NodeServer:
     def forget(self, socket: Socket) -> None:
         """Remove a connection to another node that has closed."""
         self._peers.pop(socket.number, None)
+        self._ports.pop(socket.number, None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,18 +68,24 @@ def prepare(options: NodeOptions) -> Prepared:
     with ExitStack() as resources:
         options.data_directory.mkdir(parents=True, exist_ok=True)
         resources.enter_context(_locked(options.data_directory))
-        sockets = {BROKER: _bound(options.host, options.port, resources)}
-        controllers = options.controllers or (Controller(options.node_id, options.host, 0),)
+        sockets = {BROKER: bound(options.host, options.port)}
+        resources.callback(sockets[BROKER].close)
         voters = []
-        for each in controllers:
+        for each in options.controllers or (Controller(options.node_id, options.host, 0),):
             port = each.port
             if each.node_id == options.node_id:
-                sockets[CONTROLLER] = bound = _bound(each.host, port, resources)
-                port = bound.getsockname()[1]
-            voters.append(_voter(each._replace(port=port)))
-        config = _config(options, VoterSet(tuple(voters)), sockets)
+                sockets[CONTROLLER] = bound(each.host, port)
+                resources.callback(sockets[CONTROLLER].close)
+                port = sockets[CONTROLLER].getsockname()[1]
+            voters.append(each._replace(port=port))
+        config = node_config(options.node_id, options.settings, voters, sockets)
         return Prepared(config, FileDisk(options.data_directory), sockets, resources.pop_all())
     raise AssertionError("unreachable")
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Bind a socket. port 0: any."""
+    return socket.create_server((host, port), backlog=BACKLOG)
 
 
 def _voter(controller: Controller) -> Voter:
@@ -87,21 +93,25 @@ def _voter(controller: Controller) -> Voter:
     return Voter(ReplicaKey(controller.node_id), (endpoint,))
 
 
-def _config(
-    options: NodeOptions, voters: VoterSet, sockets: Mapping[str, socket.socket]
+def node_config(
+    node_id: int,
+    given: Mapping[str, str],
+    controllers: Iterable[Controller],
+    sockets: Mapping[str, socket.socket],
 ) -> NodeConfig:
-    settings = Settings(options.settings)
+    """Return the configuration of a node. given: Kafka's keys. sockets: of its listeners."""
+    settings = Settings(given)
     roles = {ProcessRole.BROKER} | ({ProcessRole.CONTROLLER} if CONTROLLER in sockets else set())
-    listeners = [Endpoint(name, *bound.getsockname()[:2]) for name, bound in sockets.items()]
+    listeners = [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]
     return NodeConfig(
-        options.node_id,
+        node_id,
         CLUSTER_ID,
         frozenset(roles),
         tuple(listeners),
         CONTROLLER,
-        voters,
+        VoterSet(tuple(map(_voter, controllers))),
         rack=settings.text("broker.rack") or None,
-        static=options.settings,
+        static=given,
         epoch_ms=int(time.time() * 1000),
         quorum=Timeouts(
             election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
@@ -120,12 +130,6 @@ def _config(
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
     )
-
-
-def _bound(host: str, port: int, resources: ExitStack) -> socket.socket:
-    bound = socket.create_server((host, port), backlog=BACKLOG)
-    resources.callback(bound.close)
-    return bound
 
 
 def _locked(directory: Path) -> IO[bytes]:

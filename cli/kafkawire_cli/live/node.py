@@ -9,7 +9,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
@@ -73,13 +73,9 @@ async def _run(
         loop.add_signal_handler(number, server.shut_down)
     await server.start()
     try:
-        running: asyncio.Future[Any] = asyncio.ensure_future(server.running.wait())
-        either: set[asyncio.Future[Any]] = {running, server.stopped}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
+        if await server.serving():
             host, port = prepared.sockets[BROKER].getsockname()[:2]
             print(f"listening on {host}:{port} as node {prepared.config.node_id}", flush=True)
-        running.cancel()
         stopped = await server.stopped
     finally:
         await server.close()

@@ -19,9 +19,11 @@ from ...broker import Effect as ClientEffect
 from ...broker.bounds import DEFAULT_BOUNDS, SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
+from ...broker.effects import Report
 from ...broker.events import Deadline, IdleConnection, ReplyDue
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
+from ...messages.fetch_request import FetchRequest
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
 from ...replication import AppendCompleted, HighWatermarkAdvanced
@@ -35,6 +37,7 @@ from .broker_front import BrokerFront
 from .listener import Listener
 from .machines import NodeMachines
 from .peers import Outcome, Peers
+from .replicas import is_from_follower
 
 LOG: Final = logging.getLogger("kafkawire.node")
 PASSES: Final = 4
@@ -173,7 +176,10 @@ class NodeFront:
             while self.machines:
                 self._machine_effect(self.machines.take(), now)
             for listener in self._listeners.values():
-                self._effects += listener.run(now)
+                found = listener.run(now)
+                if listener.name == self.config.controller_listener:
+                    found = [each for each in found if not isinstance(each, Report)]
+                self._effects += [each for each in found if not _is_of_node(each)]
             self.broker.groups.reload_failed(now)
             if not self.machines:
                 break
@@ -225,3 +231,10 @@ class NodeFront:
         self._effects += outcome.effects
         for token, body in outcome.arrived:
             self.machines.handle(ResponseReceived(token, body), now)
+
+
+def _is_of_node(effect: ClientEffect) -> bool:
+    """Whether an effect reports a request of a follower; it is not worth a report."""
+    if not isinstance(effect, Report) or not isinstance(effect.request.body, FetchRequest):
+        return False
+    return is_from_follower(effect.request.body, effect.request.version)

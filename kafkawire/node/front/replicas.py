@@ -145,10 +145,7 @@ class NodeReplicas:
     def fetch(self, request: Request, body: FetchRequest, now: float) -> FetchResponse | Outcome:
         """Read records; a consumer has a session, a follower has none."""
         version = request.version
-        replica = (
-            body.replica_state.replica_id if version >= REPLICA_STATE_FROM else body.replica_id
-        )
-        if replica >= 0:
+        if is_from_follower(body, version):
             self._submit(request, body, AsItIs(), now)
             return DELAYED
         context = self.sessions.resolve(body, version, now)
@@ -190,6 +187,12 @@ class NodeReplicas:
 
     def forget(self, reply_to: int) -> None:
         """Do nothing: what the machines delay they complete at its deadline."""
+
+
+def is_from_follower(body: FetchRequest, version: int) -> bool:
+    """Whether a Fetch is from another broker."""
+    of_state = version >= REPLICA_STATE_FROM
+    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
 
 
 def _whole(body: FetchRequest, context: FetchContext) -> FetchRequest:
