@@ -35,6 +35,7 @@ CLUSTER: Final = "simulated-cluster"
 CONTROLLER_PORT: Final = 9093
 BROKER_PORT: Final = 9092
 DELAY: Final = (0.0005, 0.005)
+SLOW: Final = (0.0005, 1.2)
 REQUEST_TIMEOUT: Final = 2.0
 CLIENT: Final = -1
 """The other end of the links of clients."""
@@ -52,6 +53,7 @@ class Process:
     incarnation: int = 0
     skew: float = 0.0
     wake: float | None = None
+    paused_until: float = 0.0
     failure: str | None = None
 
 
@@ -111,6 +113,8 @@ class Network:
         self.trace: list[str] = []
         self.processes = {config.node_id: Process(config) for config in configs}
         self.blocked: dict[tuple[int, int], float] = {}
+        self.slow: dict[int, float] = {}
+        """Node -> until when its links are slow."""
         self.duplicates = 0.0
         self.observers: list[Callable[[Process, Effect], None]] = []
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
@@ -147,7 +151,7 @@ class Network:
         if process.node is not None:
             return
         process.incarnation += 1
-        process.wake = None
+        process.wake, process.paused_until = None, 0.0
         rng = random.Random(self.rng.random())
         try:
             node = Node(
@@ -182,14 +186,30 @@ class Network:
         return (each.node for each in self.processes.values() if each.node is not None)
 
     def handle(self, process: Process, event: Event) -> None:
-        """Let a node handle an event."""
-        if process.node is not None:
-            self._carry_out(process, process.node.handle(event, self.clock(process)))
+        """Let a node handle an event, once it is not paused."""
+        if self._later(process, lambda: self.handle(process, event)) or process.node is None:
+            return
+        self._carry_out(process, process.node.handle(event, self.clock(process)))
 
     def _wake(self, process: Process, incarnation: int) -> None:
-        if process.node is not None and process.incarnation == incarnation:
+        if process.node is None or process.incarnation != incarnation:
+            return
+        if not self._later(process, lambda: self._wake(process, incarnation)):
             process.wake = None
             self._carry_out(process, process.node.advance(self.clock(process)))
+
+    def _later(self, process: Process, action: Callable[[], None]) -> bool:
+        """Put off what happens to a process that is paused; return whether it is."""
+        if process.paused_until <= self.now:
+            return False
+        incarnation = process.incarnation
+
+        def resume() -> None:
+            if process.incarnation == incarnation:
+                action()
+
+        self.at(process.paused_until, resume)
+        return True
 
     def _carry_out(self, process: Process, effects: list[Effect]) -> None:
         for effect in effects:
@@ -217,8 +237,10 @@ class Network:
     def is_blocked(self, source: int, target: int) -> bool:
         return self.blocked.get((source, target), -1.0) > self.now
 
-    def delay(self) -> float:
-        return self.rng.uniform(*DELAY)
+    def delay(self, source: int, target: int) -> float:
+        """Draw how long a message is under way."""
+        slow = max(self.slow.get(source, 0.0), self.slow.get(target, 0.0)) > self.now
+        return self.rng.uniform(*(SLOW if slow else DELAY))
 
     def _send(self, process: Process, effect: SendRequest) -> None:
         source, incarnation = process.config.node_id, process.incarnation
@@ -255,7 +277,8 @@ class Network:
             if self.is_blocked(source, target):
                 return
             if process.node is None:
-                self.at(self.now + self.delay(), lambda: once(None))  # connection refused
+                refused = self.now + self.delay(target, source)
+                self.at(refused, lambda: once(None))
                 return
             self._tokens += 1
             self._replies[self._tokens] = Awaited(target, source, version, once)
@@ -265,7 +288,7 @@ class Network:
 
         copies = 2 if self.rng.random() < self.duplicates else 1
         for _ in range(copies):
-            self.at(self.now + self.delay(), arrive)
+            self.at(self.now + self.delay(source, target), arrive)
         self.at(self.now + timeout, lambda: once(None))
 
     def _respond(self, effect: Respond) -> None:
@@ -281,4 +304,4 @@ class Network:
             if not self.is_blocked(found.responder, found.requester):
                 found.callback(body)
 
-        self.at(self.now + self.delay(), arrive)
+        self.at(self.now + self.delay(found.responder, found.requester), arrive)
