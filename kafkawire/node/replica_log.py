@@ -209,6 +209,6 @@ class StoredReplicaLog:
         return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Find the first record at or after a timestamp."""
+        """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
         found = find_offset(self.log, timestamp)
         return None if found is None else TimestampOffset(found.timestamp, found.offset)

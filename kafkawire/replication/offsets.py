@@ -34,7 +34,7 @@ from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
 from .fetch_params import READ_COMMITTED, bound
-from .log.replica_log import ReplicaLog
+from .log.replica_log import MAX_TIMESTAMP, ReplicaLog
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replicas
@@ -42,6 +42,7 @@ from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replica
 E = ErrorCode
 LATEST: Final = -1
 EARLIEST: Final = -2
+EARLIEST_LOCAL: Final = -4
 DELETED: Final = "deleted before"
 
 
@@ -81,10 +82,10 @@ class Offsets:
                 made.error_code = E.OFFSET_NOT_AVAILABLE
                 return made
             made.offset, made.leader_epoch = end, log.latest_epoch
-        elif requested.timestamp == EARLIEST:
+        elif requested.timestamp in (EARLIEST, EARLIEST_LOCAL):
             made.offset = log.log_start_offset
             made.leader_epoch = self._epoch_at(log, made.offset)
-        elif requested.timestamp < 0:
+        elif requested.timestamp < MAX_TIMESTAMP:
             made.error_code = E.UNSUPPORTED_VERSION
         else:
             found = log.offset_for_timestamp(requested.timestamp)

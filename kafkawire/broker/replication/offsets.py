@@ -81,15 +81,14 @@ def _offset(
     times: Counter[tuple[str, int]],
 ) -> ListOffsetsPartitionResponse:
     index = requested.partition_index
-    if times[topic, index] > 1:
-        return offset_failed(index, E.INVALID_REQUEST)  # as in Kafka: a lookup is expensive
+    wrong = lookup_error(requested, version, times[topic, index])
+    if wrong is E.INVALID_REQUEST:
+        return offset_failed(index, wrong)
     partition, error = replicas.led(topic, index, requested.current_leader_epoch)
     if partition is None or error:
         return offset_failed(index, error)
-    if version < TIMESTAMP_SINCE.get(
-        requested.timestamp, 0 if requested.timestamp >= 0 else version + 1
-    ):
-        return offset_failed(index, E.UNSUPPORTED_VERSION)
+    if wrong:
+        return offset_failed(index, wrong)
     if version <= OLD_STYLE_TO:
         offsets = _old_style(partition.log, requested.timestamp)[
             : max(0, requested.max_num_offsets)
@@ -104,6 +103,19 @@ def _offset(
         offset=found.offset,
         leader_epoch=found.leader_epoch if version >= EPOCH_FROM else NO_EPOCH,
     )
+
+
+def lookup_error(requested: ListOffsetsPartition, version: int, times: int) -> ErrorCode | None:
+    """Return the error of a lookup that need not be looked up, NONE if there is nothing to find.
+
+    times: how often the request has the partition. Returns None for a lookup that is to be made.
+    """
+    if times > 1:
+        return E.INVALID_REQUEST  # as in Kafka: a lookup is expensive
+    timestamp = requested.timestamp
+    if version < TIMESTAMP_SINCE.get(timestamp, 0 if timestamp >= 0 else version + 1):
+        return E.UNSUPPORTED_VERSION
+    return E.NONE if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD) else None
 
 
 def _old_style(log: PartitionLog, timestamp: int) -> list[int]:

@@ -14,7 +14,7 @@ from ...broker.fetched import Fetched
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
 from ...broker.replication.reading import JOINED_BYTES, is_included
-from ...broker.replication.sessions import NO_SESSION, FetchContext
+from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
 from ...messages.fetch_response import (
     FetchableTopicResponse,
@@ -23,6 +23,7 @@ from ...messages.fetch_response import (
     NodeEndpoint,
     PartitionData,
 )
+from ...messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
 from ...messages.produce_response import LeaderIdAndEpoch as ProduceLeader
 from ...messages.produce_response import NodeEndpoint as ProduceEndpoint
 from ...messages.produce_response import (
@@ -160,10 +161,12 @@ class FetchPlan:
     ) -> None:
         if not self.read_committed:
             data.aborted_transactions = None
+        found = self.metadata.topics.by_id(topic.topic_id)
+        if self.version >= TOPIC_IDS_FROM and found is None:
+            data.error_code = E.UNKNOWN_TOPIC_ID
         if data.error_code not in MOVED or self.version < FETCHED_LEADER_FROM:
             data.current_leader = LeaderIdAndEpoch()
             return
-        found = self.metadata.topics.by_id(topic.topic_id)
         partition = None if found is None else found.partition(data.partition_index)
         if partition is None:
             return
@@ -190,3 +193,17 @@ class DeletionPlan:
         return DeleteRecordsResponse(
             topics=[self.known.get(at) or next(rest) for at in range(count)]
         )
+
+
+@dataclass(slots=True)
+class OffsetsPlan:
+    """A ListOffsets. known: (position of a topic, of its partition) -> the response."""
+
+    known: dict[tuple[int, int], ListOffsetsPartitionResponse]
+
+    def response(self, body: Message) -> ListOffsetsResponse:
+        """Replace the responses of partitions that were requested in a wrong way."""
+        assert isinstance(body, ListOffsetsResponse)
+        for (topic, partition), response in self.known.items():
+            body.topics[topic].partitions[partition] = response
+        return body

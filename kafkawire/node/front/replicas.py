@@ -6,11 +6,13 @@ internal topics, the content of records, fetch sessions. The rest is handed to t
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from ...broker.context import Context
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
 from ...broker.replication.deleting import deletion_failed
+from ...broker.replication.offsets import lookup_error, offset_failed
 from ...broker.replication.producing import TOPIC_IDS_FROM, failed, rejected
 from ...broker.replication.reading import READ_COMMITTED
 from ...broker.replication.sessions import FetchContext, Sessions
@@ -30,7 +32,14 @@ from ...messages.produce_request import (
 from ...messages.produce_response import ProduceResponse, TopicProduceResponse
 from ...protocol import ErrorCode
 from .metadata_cache import ImageMetadata, TopicView
-from .plans import AsItIs, DeletionPlan, FetchPlan, PlannedPartition, ProducePlan
+from .plans import (
+    AsItIs,
+    DeletionPlan,
+    FetchPlan,
+    OffsetsPlan,
+    PlannedPartition,
+    ProducePlan,
+)
 from .requests import Submit
 
 E = ErrorCode
@@ -160,7 +169,17 @@ class NodeReplicas:
 
     def list_offsets(self, request: Request, body: ListOffsetsRequest, now: float) -> Outcome:
         """Look up offsets by timestamp."""
-        self._submit(request, body, AsItIs(), now)
+        times = Counter(
+            (topic.name, each.partition_index) for topic in body.topics for each in topic.partitions
+        )
+        known = {}
+        for at, topic in enumerate(body.topics):
+            for position, each in enumerate(topic.partitions):
+                index = each.partition_index
+                error = lookup_error(each, request.version, times[topic.name, index])
+                if error is not None:
+                    known[at, position] = offset_failed(index, error)
+        self._submit(request, body, OffsetsPlan(known), now)
         return DELAYED
 
     def offsets_for_leader_epoch(

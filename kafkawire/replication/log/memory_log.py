@@ -15,6 +15,7 @@ from ...protocol import ErrorCode
 from ...records import Batch, RecordBatches
 from .leader_epochs import LeaderEpochs
 from .replica_log import (
+    MAX_TIMESTAMP,
     AbortedTransaction,
     AppendRejected,
     EpochEndOffset,
@@ -180,9 +181,11 @@ class MemoryLog:
         return self._transactions.aborted(start, end)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Find the first record at or after a timestamp."""
-        for stored in self.batches:
-            batch = Batch(stored.data, 0, len(stored.data))
+        """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
+        batches = [Batch(stored.data, 0, len(stored.data)) for stored in self.batches]
+        if timestamp == MAX_TIMESTAMP:
+            timestamp = max((batch.max_timestamp for batch in batches), default=timestamp)
+        for batch in batches:
             if batch.max_timestamp < timestamp:
                 continue
             for record in batch.records():

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 from ...protocol import ErrorCode
 
 NO_EPOCH: Final = -1
+MAX_TIMESTAMP: Final = -3
 UNKNOWN_OFFSET: Final = -1
 
 
@@ -120,4 +121,4 @@ class ReplicaLog(Protocol):
         """List the aborted transactions with records between two offsets."""
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Find the first record at or after a timestamp."""
+        """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
