@@ -144,6 +144,7 @@ BUILDS: Final = (
     "packaging/test_explained.py",
     "packaging/test_typing.py",
     "packaging/test_users_builds.py",
+    "real/test_data_directories.py",
     "real/test_raft.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",

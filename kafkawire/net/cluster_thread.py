@@ -16,7 +16,7 @@ from ..metadata import MetadataImage, PartitionRegistration
 from ..storage import MemoryDisk
 from .loop_thread import LoopThread
 from .node_server import NodeServer
-from .node_start import BROKER, CONTROLLER, Controller, bound, node_config
+from .node_start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
 
 HOST: Final = "127.0.0.1"
 PATIENCE: Final = 60.0
@@ -185,7 +185,7 @@ class ClusterThread:
             Controller(each.node_id, HOST, each.ports[CONTROLLER])
             for each in self._members.values()
         ]
-        config = node_config(node_id, self._settings, controllers, sockets)
+        config = node_config(Identity(node_id), self._settings, controllers, sockets)
         server = NodeServer(config, {"data": member.disk}, sockets)
         self._running[node_id] = server
         self._cut()

@@ -18,6 +18,7 @@ from ..node import NodeConfig, ProcessRole
 from ..raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from ..replication import ReplicationConfig
 from ..storage import FileDisk
+from ..storage.formats import read_meta_properties
 
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
@@ -36,17 +37,25 @@ class Controller(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """What a node is started with. controllers: () for this node alone, on any port.
+    """What a node is started with.
 
-    settings: Kafka's broker keys.
+    node_id: None for that of the directory, 1 in an empty one. controllers: () for this node alone,
+    on any port. settings: Kafka's broker keys.
     """
 
-    node_id: int
+    node_id: int | None
     data_directory: Path
     host: str = "127.0.0.1"
     port: int = 0
     controllers: tuple[Controller, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Identity(NamedTuple):
+    """Which node of which cluster."""
+
+    node_id: int
+    cluster_id: str = CLUSTER_ID
 
 
 class DirectoryInUse(Exception):
@@ -64,23 +73,34 @@ class Prepared:
 
 
 def prepare(options: NodeOptions) -> Prepared:
-    """Lock the directory and bind the ports. Raises OSError, DirectoryInUse."""
+    """Lock the directory and bind the ports. Raises OSError, DirectoryInUse, CorruptFile."""
     with ExitStack() as resources:
         options.data_directory.mkdir(parents=True, exist_ok=True)
         resources.enter_context(_locked(options.data_directory))
+        disk = FileDisk(options.data_directory)
+        identity = identity_of(options, disk)
         sockets = {BROKER: bound(options.host, options.port)}
         resources.callback(sockets[BROKER].close)
         voters = []
-        for each in options.controllers or (Controller(options.node_id, options.host, 0),):
+        for each in options.controllers or (Controller(identity.node_id, options.host, 0),):
             port = each.port
-            if each.node_id == options.node_id:
+            if each.node_id == identity.node_id:
                 sockets[CONTROLLER] = bound(each.host, port)
                 resources.callback(sockets[CONTROLLER].close)
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
-        config = node_config(options.node_id, options.settings, voters, sockets)
-        return Prepared(config, FileDisk(options.data_directory), sockets, resources.pop_all())
+        config = node_config(identity, options.settings, voters, sockets)
+        return Prepared(config, disk, sockets, resources.pop_all())
     raise AssertionError("unreachable")
+
+
+def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
+    """Return the id and the cluster of a node: those of its directory, if it was used before."""
+    meta = read_meta_properties(disk)
+    if meta is None:
+        return Identity(1 if options.node_id is None else options.node_id)
+    node_id = meta.node_id if options.node_id is None else options.node_id
+    return Identity(node_id, meta.cluster_id)
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -94,7 +114,7 @@ def _voter(controller: Controller) -> Voter:
 
 
 def node_config(
-    node_id: int,
+    identity: Identity,
     given: Mapping[str, str],
     controllers: Iterable[Controller],
     sockets: Mapping[str, socket.socket],
@@ -104,8 +124,8 @@ def node_config(
     roles = {ProcessRole.BROKER} | ({ProcessRole.CONTROLLER} if CONTROLLER in sockets else set())
     listeners = [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]
     return NodeConfig(
-        node_id,
-        CLUSTER_ID,
+        identity.node_id,
+        identity.cluster_id,
         frozenset(roles),
         tuple(listeners),
         CONTROLLER,

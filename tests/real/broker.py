@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,18 +126,21 @@ class Broker:
     def _configuration(self) -> Path:
         return self.directory / "server.properties"
 
-    def format(self) -> None:
-        """Write the configuration and format the storage, with a SCRAM user."""
+    def configure(self, more: Mapping[str, str]) -> None:
+        """Write the configuration. more: further properties."""
         listeners = f"CLIENTS://{self.bootstrap},SASL://{self.sasl_bootstrap}"
         properties = PROPERTIES | {
             "listeners": f"{listeners},CONTROLLER://{HOST}:{self.controller_port}",
             "advertised.listeners": listeners,
-            "controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}",
             "log.dirs": str(self.data),
         }
         self._configuration.write_text(
-            "".join(f"{key}={value}\n" for key, value in properties.items())
+            "".join(f"{key}={value}\n" for key, value in {**properties, **more}.items())
         )
+
+    def format(self) -> None:
+        """Write the configuration and format the storage, with a SCRAM user."""
+        self.configure({"controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}"})
         users = [
             f"--add-scram={mechanism}=[name={USER},password={PASSWORD}]"
             for mechanism in MECHANISMS

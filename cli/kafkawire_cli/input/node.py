@@ -34,7 +34,7 @@ class NodeChoice(NamedTuple):
             min=0,
             max=2**31 - 1,
             metavar="N",
-            help="Id of that node [default: 1].",
+            help="Id of that node [default: as in DIR, or 1].",
             show_default=False,
         ),
     ] = None
@@ -56,9 +56,8 @@ def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, s
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.node_start import NodeOptions
 
-    node_id = 1 if choice.node_id is None else choice.node_id
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
-    return NodeOptions(node_id, choice.data_dir, host, port, controllers, settings)
+    return NodeOptions(choice.node_id, choice.data_dir, host, port, controllers, settings)
 
 
 def _controllers(text: str) -> tuple[Controller, ...]:

@@ -33,10 +33,11 @@ def run_node(
 ) -> None:
     """Run a node. Exits with 1 if it fails, with 2 if it cannot start."""
     from kafkawire.net.node_start import DirectoryInUse, prepare
+    from kafkawire.storage import CorruptFile
 
     try:
         prepared = prepare(options)
-    except (OSError, DirectoryInUse) as error:
+    except (OSError, CorruptFile, DirectoryInUse) as error:
         _fail(error)
     with prepared.resources:
         asyncio.run(_run(prepared, faults, recording, quiet))
