@@ -145,6 +145,7 @@ BUILDS: Final = (
     "packaging/test_typing.py",
     "packaging/test_users_builds.py",
     "real/test_data_directories.py",
+    "real/test_mixed_cluster.py",
     "real/test_raft.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",

@@ -18,7 +18,7 @@ from ..node import NodeConfig, ProcessRole
 from ..raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from ..replication import ReplicationConfig
 from ..storage import FileDisk
-from ..storage.formats import read_meta_properties
+from ..storage.formats import MetaProperties, read_meta_properties
 
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
@@ -39,8 +39,8 @@ class Controller(NamedTuple):
 class NodeOptions:
     """What a node is started with.
 
-    node_id: None for that of the directory, 1 in an empty one. controllers: () for this node alone,
-    on any port. settings: Kafka's broker keys.
+    node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
+    controllers: () for this node alone, on any port. settings: Kafka's broker keys.
     """
 
     node_id: int | None
@@ -49,6 +49,7 @@ class NodeOptions:
     port: int = 0
     controllers: tuple[Controller, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str | None = None
 
 
 class Identity(NamedTuple):
@@ -96,11 +97,11 @@ def prepare(options: NodeOptions) -> Prepared:
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
     """Return the id and the cluster of a node: those of its directory, if it was used before."""
-    meta = read_meta_properties(disk)
-    if meta is None:
-        return Identity(1 if options.node_id is None else options.node_id)
-    node_id = meta.node_id if options.node_id is None else options.node_id
-    return Identity(node_id, meta.cluster_id)
+    meta = read_meta_properties(disk) or MetaProperties(CLUSTER_ID, 1, None)
+    return Identity(
+        meta.node_id if options.node_id is None else options.node_id,
+        meta.cluster_id if options.cluster_id is None else options.cluster_id,
+    )
 
 
 def bound(host: str, port: int) -> socket.socket:

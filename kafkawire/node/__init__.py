@@ -8,6 +8,7 @@ response is late, is its caller's affair.
 
 from .config import COMBINED, NodeConfig, ProcessRole
 from .effects import (
+    BrokerRefused,
     BrokerStateChanged,
     Destination,
     Effect,
@@ -26,6 +27,7 @@ __all__ = [
     "COMBINED",
     "TRANSITIONS",
     "BrokerState",
+    "BrokerRefused",
     "BrokerStateChanged",
     "Destination",
     "Effect",

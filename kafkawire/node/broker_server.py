@@ -23,12 +23,12 @@ from ..replication import (
 )
 from ..storage import Disk, KafkaStorageError, LogManager, LogManagerConfig
 from .config import NodeConfig
-from .effects import BrokerStateChanged, Published
+from .effects import BrokerRefused, BrokerStateChanged, Published
 from .lifecycle import NO_EPOCH, BrokerLifecycleManager, BrokerState
 from .publisher import LogPublisher
 from .replica_log import StoredReplicaLog
 
-Output = ReplicationEffect | Published | BrokerStateChanged
+Output = ReplicationEffect | Published | BrokerStateChanged | BrokerRefused
 
 
 class BrokerServer:
@@ -135,9 +135,11 @@ class BrokerServer:
 
     def lifecycle_response(self, body: Message | None, now: float) -> list[Output]:
         """Handle the response to a registration or a heartbeat."""
-        before = self.lifecycle.epoch
+        before, refused = self.lifecycle.epoch, self.lifecycle.error
         self.lifecycle.handle(body, now)
         found: list[Output] = []
+        if self.lifecycle.error not in (refused, 0):
+            found.append(BrokerRefused(self.lifecycle.error))
         if self.lifecycle.epoch != before:
             found += self.replicas.handle(Registered(self.lifecycle.epoch), now)
         return [*found, *self.maybe_publish_first(now)]

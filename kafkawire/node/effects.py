@@ -48,6 +48,12 @@ class BrokerStateChanged(NamedTuple):
     state: BrokerState
 
 
+class BrokerRefused(NamedTuple):
+    """The controller refuses the registration or the heartbeats of this broker, which go on."""
+
+    error_code: int
+
+
 class Stopped(NamedTuple):
     """The node is no longer there: nothing that is handled later has effects.
 
@@ -67,11 +73,13 @@ Effect = (
     | IsrChanged
     | LeaderChanged
     | BrokerStateChanged
+    | BrokerRefused
     | Stopped
 )
 
 __all__ = [
     "AppendCompleted",
+    "BrokerRefused",
     "BrokerStateChanged",
     "Destination",
     "Effect",

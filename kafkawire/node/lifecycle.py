@@ -20,6 +20,9 @@ from .config import NodeConfig
 
 NO_EPOCH: Final = -1
 PLAINTEXT: Final = 0
+KRAFT_VERSION: Final = "kraft.version"
+KRAFT_VERSIONS: Final = (0, 1)
+"""Brokers observe the quorum, so a quorum with kraft.version 1 refuses those that do not have it."""
 REGISTRATION_VERSION: Final = 4
 HEARTBEAT_VERSION: Final = 1
 
@@ -80,6 +83,8 @@ class BrokerLifecycleManager:
         self.state = S.STARTING
         self.epoch = NO_EPOCH
         self.is_fenced = True
+        self.error = 0
+        """Why the controller refused the last request, if it did."""
         self._incarnation_id = incarnation_id
         self._directories = directories
         self._previous_epoch = previous_epoch
@@ -104,10 +109,12 @@ class BrokerLifecycleManager:
     def handle(self, body: Message | None, now: float) -> None:
         """Handle a response; None if there was none in time."""
         delay = self.config.retry_backoff
-        if isinstance(body, BrokerRegistrationResponse) and not body.error_code:
+        if isinstance(body, BrokerRegistrationResponse | BrokerHeartbeatResponse):
+            self.error = body.error_code
+        if isinstance(body, BrokerRegistrationResponse) and not self.error:
             self.epoch = body.broker_epoch
             delay = 0.0
-        elif isinstance(body, BrokerHeartbeatResponse) and not body.error_code:
+        elif isinstance(body, BrokerHeartbeatResponse) and not self.error:
             delay = self._heartbeat(body)
         self._due = now + delay
 
@@ -164,7 +171,7 @@ class BrokerLifecycleManager:
             ],
             features=[
                 Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in FEATURES.items()
+                for name, (low, high) in {**FEATURES, KRAFT_VERSION: KRAFT_VERSIONS}.items()
             ],
             rack=config.rack,
             log_dirs=self._directories,

@@ -19,7 +19,7 @@ from ..messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .controller_channel import Owner, Purpose, Response
-from .effects import BrokerStateChanged, Published, Respond
+from .effects import BrokerRefused, BrokerStateChanged, Published, Respond
 from .parts import Parts
 
 # -- the quorum
@@ -189,6 +189,7 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
     replication.ReplicaChanged: reported,
     replication.Respond: on_replica_respond,
     replication.SendRequest: on_replica_send,
+    BrokerRefused: reported,
     BrokerStateChanged: reported,
     Published: reported,
     Response: on_channel_response,

@@ -146,10 +146,14 @@ class Broker:
             for mechanism in MECHANISMS
             if mechanism.startswith("SCRAM")
         ]
+        self.format_storage("--standalone", *users)
+
+    def format_storage(self, *options: str) -> None:
+        """Format the storage, as its configuration says."""
         self.installation.run(
             "kafka.tools.StorageTool",
-            *("format", "--standalone", f"--cluster-id={CLUSTER_ID}"),
-            *(f"--config={self._configuration}", *users),
+            *("format", f"--cluster-id={CLUSTER_ID}"),
+            *(f"--config={self._configuration}", *options),
         )
 
     def start(self) -> None:

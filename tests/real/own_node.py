@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -19,11 +19,15 @@ READY: Final = "listening on "
 
 @contextmanager
 def serving(
-    directory: Path, port: int, controllers: str, settings: Mapping[str, str] = {}
+    directory: Path,
+    port: int,
+    controllers: str,
+    settings: Mapping[str, str] = {},
+    options: Sequence[str] = (),
 ) -> Iterator[subprocess.Popen[str]]:
     """Run `kafkawire serve --data-dir`; it is stopped in order at the end."""
     command = [sys.executable, "-m", "kafkawire", "serve", "--data-dir", str(directory)]
-    command += ["--port", str(port), "--controllers", controllers]
+    command += ["--port", str(port), "--controllers", controllers, *options]
     command += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     log = directory.with_name(f"{directory.name}.output")
     with log.open("wb") as output:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
 DIRECTORY: Final = "--data-dir"
+CLUSTER: Final = "--cluster-id"
 
 
 class NodeChoice(NamedTuple):
@@ -42,8 +43,18 @@ class NodeChoice(NamedTuple):
         str | None,
         typer.Option(
             CONTROLLERS,
-            metavar="ID@HOST:PORT,...",
-            help="Controllers of its cluster [default: that node alone].",
+            metavar="HOST:PORT,...",
+            help="Controllers of its cluster, nodes 1, 2, ..., or as ID@HOST:PORT "
+            "[default: that node alone].",
+            show_default=False,
+        ),
+    ] = None
+    cluster_id: Annotated[
+        str | None,
+        typer.Option(
+            CLUSTER,
+            metavar="ID",
+            help="Id of its cluster [default: as in DIR, or kafkawire].",
             show_default=False,
         ),
     ] = None
@@ -52,12 +63,15 @@ class NodeChoice(NamedTuple):
 def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, str]) -> NodeOptions:
     """Return the options of a node; it has a directory."""
     if choice.data_dir is None:
-        name = CONTROLLERS if choice.node_id is None else ID
+        given = zip((DIRECTORY, ID, CONTROLLERS, CLUSTER), choice, strict=True)
+        name = next(name for name, value in given if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.node_start import NodeOptions
 
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
-    return NodeOptions(choice.node_id, choice.data_dir, host, port, controllers, settings)
+    return NodeOptions(
+        choice.node_id, choice.data_dir, host, port, controllers, settings, choice.cluster_id
+    )
 
 
 def _controllers(text: str) -> tuple[Controller, ...]:
@@ -65,9 +79,11 @@ def _controllers(text: str) -> tuple[Controller, ...]:
     from kafkawire.net.node_start import Controller
 
     found: dict[int, Controller] = {}
-    for part in text.split(","):
-        number, _, rest = part.strip().partition("@")
-        if not (number.isascii() and number.isdigit() and rest):
+    with_ids = "@" in text
+    for position, part in enumerate(text.split(","), 1):
+        number, _, rest = part.strip().rpartition("@")
+        number = number if with_ids else str(position)
+        if not (number.isascii() and number.isdigit()):
             raise typer.BadParameter(
                 f"invalid controller {part.strip()!r}: expected ID@HOST:PORT",
                 param_hint=CONTROLLERS,

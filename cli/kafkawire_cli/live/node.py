@@ -87,13 +87,17 @@ async def _run(
 
 def _print_effect(effect: Effect, name_of: TopicName) -> None:
     """Print what happens in the node itself."""
-    from kafkawire.node import BrokerStateChanged
+    from kafkawire import ErrorCode
+    from kafkawire.node import BrokerRefused, BrokerStateChanged
     from kafkawire.raft import LeaderChanged
     from kafkawire.replication import IsrChanged, ReplicaChanged
 
     match effect:
         case BrokerStateChanged():
             print_line(f"         broker: {effect.state.value}")
+        case BrokerRefused():
+            error = ErrorCode.name_of(effect.error_code)
+            print_line(f"         broker: refused by the controller: {error}")
         case LeaderChanged():
             leader = "unknown" if effect.leader_id is None else effect.leader_id
             print_line(f"         quorum: leader {leader}, epoch {effect.epoch}")
