@@ -25,6 +25,8 @@ from kafkawire.messages.describe_quorum_request import (
     TopicData,
 )
 from kafkawire.messages.describe_quorum_response import DescribeQuorumResponse
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
@@ -34,6 +36,10 @@ from kafkawire.messages.incremental_alter_configs_response import IncrementalAlt
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.messages.offset_commit_response import OffsetCommitResponse
+from kafkawire.messages.produce_request import PartitionProduceData as ProduceData
+from kafkawire.messages.produce_request import ProduceRequest, TopicProduceData
+from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.node.front.apis import broker_offer
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.records import RecordBatches
 from kafkawire.replication import AppendCompleted, AppendResult
@@ -50,7 +56,7 @@ from ..broker.person import (
     stable,
 )
 from ..broker.scene import Client, metadata
-from ..broker.test_log import batch, produce
+from ..broker.test_log import batch, offset_at, produce
 from .front_scene import NodeClient, NodeScene
 
 
@@ -245,6 +251,43 @@ def test_hostile_bytes_close_their_connection_and_no_other(scene: NodeScene, lis
         scene.handle(Received(client.number, len(frame).to_bytes(4, "big") + frame))
     assert scene.stopped is None
     assert produce(scene.client(), batch(b"a")).error_code == E.NONE
+
+
+def every_version(key: ApiKey) -> range:
+    offered, _ = broker_offer()
+    return range(offered[key].first, offered[key].last + 1)
+
+
+def by_id(scene: NodeScene, version: int, first: int) -> dict[str, Any]:
+    """Return what a request names a topic by: its name, from version `first` on its id."""
+    topic = scene.cluster.topics.get("t")
+    assert topic is not None
+    return {"topic_id": topic.topic_id} if version >= first else {"topic": "t"}
+
+
+def test_records_are_the_same_in_every_version(scene: NodeScene) -> None:
+    client = scene.client()
+    for version in every_version(ApiKey.PRODUCE):
+        name = by_id(scene, version, 13)
+        topic = TopicProduceData(
+            name=name.get("topic", ""),
+            topic_id=name.get("topic_id", bytes(16)),
+            partition_data=[ProduceData(index=0, records=batch(b"%d" % version))],
+        )
+        request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
+        response = client.exchange(request, version, ProduceResponse)
+        assert response.responses[0].partition_responses[0].error_code == E.NONE
+    sent = [b"%d" % version for version in every_version(ApiKey.PRODUCE)]
+    for version in every_version(ApiKey.FETCH):
+        one = FetchTopic(
+            partitions=[FetchPartition(partition=0, partition_max_bytes=1 << 20)],
+            **by_id(scene, version, 13),
+        )
+        fetch = FetchRequest(max_bytes=1 << 20, session_epoch=-1, topics=[one])
+        found = client.exchange(fetch, version, FetchResponse).responses[0].partitions[0]
+        assert [each.value for each in RecordBatches(found.records or b"").records()] == sent
+    for version in every_version(ApiKey.LIST_OFFSETS):
+        assert offset_at(client, -1, version).offset == len(sent)
 
 
 def test_an_idle_connection_is_closed() -> None:
