@@ -44,6 +44,8 @@ def run_node(
 
 def _fail(error: Exception) -> NoReturn:
     text = getattr(error, "strerror", None) or str(error)
+    path = getattr(error, "filename", None)
+    text = text if path is None else f"{path}: {text}"
     print(printable(f"kafkawire: {text}"), file=sys.stderr)
     raise typer.Exit(2) from None
 
