@@ -233,8 +233,8 @@ class Simulation(Network):
 
     def _check_leader(self, id: int, key: TopicIdPartition) -> None:
         """Check that the leader of the newest epoch has everything."""
-        partition = self.replica(id, key)
-        if partition is not None and partition.leader_epoch == self.checker.newest.get(key):
+        partition = self.leader(key)
+        if partition is not None and partition.broker.broker_id == id:
             self.checker.complete(key, partition.log, f"leader {id}")
 
     def _check_strays(self, id: int, image: MetadataImage) -> None:
