@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from kafkawire.net.node_start import Controller, NodeOptions
+    from kafkawire.net.nodes.start import Controller, NodeOptions
 
 ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
@@ -54,7 +54,7 @@ def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, s
     if choice.data_dir is None:
         name = CONTROLLERS if choice.node_id is None else ID
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
-    from kafkawire.net.node_start import NodeOptions
+    from kafkawire.net.nodes.start import NodeOptions
 
     node_id = 1 if choice.node_id is None else choice.node_id
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
@@ -63,7 +63,7 @@ def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, s
 
 def _controllers(text: str) -> tuple[Controller, ...]:
     from kafkawire.client.config import address
-    from kafkawire.net.node_start import Controller
+    from kafkawire.net.nodes.start import Controller
 
     found: dict[int, Controller] = {}
     for part in text.split(","):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire.net.cluster_thread import ClusterThread
+from kafkawire.net.nodes.cluster_thread import ClusterThread
 from tests.interop.implementations import Implementation, until
 
 from .test_produce_and_consume import all_seen, values

@@ -141,9 +141,10 @@ def stored(bootstrap: str) -> list[list[int]]:
         assert message is not None
         partition = message.partition()
         assert partition is not None
-        if message.error() is None:
+        error = message.error()
+        if error is None:
             found[partition].append(int(message.value() or b""))
-        elif message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
+        elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
             at_end.add(partition)
     consumer.close()
     return found
