@@ -17,6 +17,8 @@ from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
 from kafkawire.display import csv_text, printable, printable_lines
 from kafkawire_cli.input import cluster as live
+from kafkawire_cli.live import node
+from kafkawire_cli.render import request_lines
 from kafkawire_cli.render.consumed_records import writer
 from kafkawire_cli.render.messages import Shape
 from kafkawire_cli.verbs import produce
