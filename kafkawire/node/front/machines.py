@@ -104,8 +104,7 @@ class NodeMachines:
 
     def replica(self, key: TopicIdPartition) -> Partition | None:
         """Return a replica of this node."""
-        broker = self.node.parts.broker
-        return None if broker is None else broker.replicas.partitions.get(key)
+        return self.node.partitions.get(key)
 
     def broker_epoch(self) -> int:
         """Return the epoch of the broker's registration; -1 for none."""
