@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .cluster_thread import ClusterThread
+    from .nodes.cluster_thread import ClusterThread
     from .server_thread import ServerThread
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
@@ -68,7 +68,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
     """A cluster of nodes on loopback: `.bootstrap`, `.kill()`, `.isolate()`, `.leader()`."""
     with uncollected():
-        from .cluster_thread import ClusterThread
+        from .nodes.cluster_thread import ClusterThread
 
     with ClusterThread(**_given(request, "kafka_cluster")) as cluster:
         yield cluster

@@ -53,6 +53,11 @@ class ControllerServer:
         return self._controller.image
 
     @property
+    def newest(self) -> MetadataImage:
+        """The metadata with what is not yet committed."""
+        return self._controller.newest
+
+    @property
     def is_active(self) -> bool:
         """Whether it decides."""
         return self._controller.is_active

@@ -22,7 +22,7 @@ NO_EPOCH: Final = -1
 PLAINTEXT: Final = 0
 KRAFT_VERSION: Final = "kraft.version"
 KRAFT_VERSIONS: Final = (0, 1)
-"""Brokers observe the quorum, so a quorum with kraft.version 1 refuses those that do not have it."""
+"""A quorum with kraft.version 1 refuses brokers that do not have it: they observe the quorum."""
 REGISTRATION_VERSION: Final = 4
 HEARTBEAT_VERSION: Final = 1
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..errors import InvalidMetadataRecord
-from ..replication import AppendRequested
+from ..metadata import MetadataImage, TopicIdPartition
+from ..replication import AppendRequested, Partition
 from ..storage import Disk, StorageError
 from .config import NodeConfig
 from .controller_channel import Owner, Purpose
@@ -47,6 +48,22 @@ class Node:
     ) -> None:
         self.parts = Parts(config, disks, rng, new_uuid, now)
         self.stopped = False
+
+    # -- what it knows
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed metadata that this node has read; it is only read."""
+        parts = self.parts
+        if parts.broker is not None:
+            return parts.broker.loader.image
+        assert parts.controller is not None
+        return parts.controller.image
+
+    @property
+    def partitions(self) -> Mapping[TopicIdPartition, Partition]:
+        """The replicas of this broker: their state, their leader, their logs."""
+        return {} if self.parts.broker is None else self.parts.broker.replicas.partitions
 
     # -- the machine
 

@@ -70,6 +70,10 @@ class Checker:
             raise Violation(f"brokers {other} and {broker} lead {key[1]} in epoch {epoch}")
         self.newest[key] = max(self.newest.get(key, -1), epoch)
 
+    def leader(self, key: TopicIdPartition) -> int | None:
+        """Return the broker that led last."""
+        return self.leaders.get((key, self.newest.get(key, -1)))
+
     def agree(
         self, key: TopicIdPartition, leader: ReplicaLog, other: ReplicaLog, who: tuple[int, int]
     ) -> None:

@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Final
 
-from kafkawire.metadata import MetadataImage, TopicIdPartition
+from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
 from kafkawire.node import Effect, Published, ShutdownRequested, Stopped
 from kafkawire.node.broker_server import BrokerServer
 from kafkawire.primitives import Message
@@ -48,6 +48,10 @@ class Simulation(Network):
         self.brokers = list(range(1, scenario.brokers + 1))
         self.unclean: dict[int, int] = {}
         """Broker that may lose, or have lost, records -> its incarnation then."""
+        self.known: dict[TopicIdPartition, PartitionRegistration] = {}
+        """The newest of each partition that any node has published, running or not."""
+        self.uncommitted: dict[TopicIdPartition, PartitionRegistration] = {}
+        """What a controller decided, and may be committed later."""
         self._compared: dict[tuple[int, int], int] = {}
         self.observers.append(self.observe)
 
@@ -111,13 +115,16 @@ class Simulation(Network):
             FAULTS[fault.kind](self, fault, process)
 
     def may_fail(self, id: int) -> bool:
-        """Return whether another broker has everything that this one may lose."""
-        image = self.image()
-        if id not in self.brokers:
-            return True
-        for _, _, partition in image.partitions() if image is not None else ():
-            safe = {*partition.isr, *partition.elr}
-            if id in safe and not safe - {id} - set(self.unclean):
+        """Return whether a broker may lose what is not durable, without breaking a promise.
+
+        Records are on two brokers when they are acknowledged: one at a time may lose them, until
+        the controller knows of it, and not the last that is eligible.
+        """
+        self._learn_uncommitted()
+        if set(self.unclean) - {id}:
+            return id not in self.brokers
+        for partition in [*self.known.values(), *self.uncommitted.values()]:
+            if {*partition.isr, *partition.elr} == {id}:
                 return False
         return True
 
@@ -194,18 +201,40 @@ class Simulation(Network):
                 self.checker.led(key, epoch, id)
                 self._check_leader(id, key)
             case Published():
+                self._learn(effect)
                 if self.unclean.get(id, process.incarnation) < process.incarnation:
                     del self.unclean[id]
                 self._check_strays(id, effect.image)
             case Stopped(failure):
+                self._learn_uncommitted()
                 if failure is not None and id not in self.unclean:
                     raise Violation(f"node {id} failed: {failure}")
                 self.at(self.now + 1.0, lambda: self.start(id))
 
+    def _learn(self, effect: Published) -> None:
+        """Note the newest partitions; those of deleted topics are gone."""
+        for key in effect.delta.partitions:
+            known, found = self.known.get(key), effect.image.partition(key)
+            if found is None:
+                self.known.pop(key, None)
+            elif known is None or found.partition_epoch >= known.partition_epoch:
+                self.known[key] = found
+
+    def _learn_uncommitted(self) -> None:
+        for node in self.running():
+            controller = node.parts.controller
+            if controller is not None and controller.is_active:
+                for topic, index, found in controller.newest.partitions():
+                    self.uncommitted[TopicIdPartition(topic.topic_id, index)] = found
+        for key, found in list(self.uncommitted.items()):
+            known = self.known.get(key)
+            if known is not None and found.partition_epoch <= known.partition_epoch:
+                del self.uncommitted[key]
+
     def _check_leader(self, id: int, key: TopicIdPartition) -> None:
         """Check that the leader of the newest epoch has everything."""
-        partition = self.replica(id, key)
-        if partition is not None and partition.leader_epoch == self.checker.newest.get(key):
+        partition = self.leader(key)
+        if partition is not None and partition.broker.broker_id == id:
             self.checker.complete(key, partition.log, f"leader {id}")
 
     def _check_strays(self, id: int, image: MetadataImage) -> None:
@@ -236,10 +265,10 @@ class Simulation(Network):
         """Check logs; let clients of new partitions begin."""
         self.workload.follow()
         for key in self.workload.producers:
-            leader = self.leader(key)
-            if leader is None:
+            leader, known = self.leader(key), self.known.get(key)
+            if leader is None or known is None:
                 continue
-            for id in leader.isr.maximal:
+            for id in leader.isr.maximal & set(known.isr):  # it may not know who was fenced
                 other = self.replica(id, key)
                 if other is not None and id not in self.unclean:
                     who = (id, self.processes[id].incarnation)

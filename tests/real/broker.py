@@ -179,6 +179,13 @@ class Broker:
             self.process.kill()
             self.process = None
 
+    def kill(self) -> None:
+        """End it at once: a node of a quorum without majority cannot shut down in order."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(STOP_SECONDS)
+            self.process = None
+
     def _answers(self) -> bool:
         """Return whether it is up: whether it responds to its newest version of ApiVersions."""
         try:

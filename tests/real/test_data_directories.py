@@ -76,7 +76,8 @@ class Directory(NamedTuple):
 @pytest.fixture
 def directory(installation: Installation, tmp_path: Path) -> Directory:
     """An empty one."""
-    return Directory(Broker(installation, tmp_path, *free_ports(3)))
+    port, sasl_port, controller_port = free_ports(3)
+    return Directory(Broker(installation, tmp_path, port, sasl_port, controller_port))
 
 
 async def filled(directory: Directory) -> Content:

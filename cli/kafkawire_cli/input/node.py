@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from kafkawire.net.node_start import Controller, NodeOptions
+    from kafkawire.net.nodes.start import Controller, NodeOptions
 
 ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
@@ -66,7 +66,7 @@ def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, s
         given = zip((DIRECTORY, ID, CONTROLLERS, CLUSTER), choice, strict=True)
         name = next(name for name, value in given if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
-    from kafkawire.net.node_start import NodeOptions
+    from kafkawire.net.nodes.start import NodeOptions
 
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
     return NodeOptions(
@@ -76,7 +76,7 @@ def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, s
 
 def _controllers(text: str) -> tuple[Controller, ...]:
     from kafkawire.client.config import address
-    from kafkawire.net.node_start import Controller
+    from kafkawire.net.nodes.start import Controller
 
     found: dict[int, Controller] = {}
     with_ids = "@" in text

@@ -19,8 +19,8 @@ from ..render.request_lines import print_close, print_line, print_report
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
-    from kafkawire.net.node_server import TopicName
-    from kafkawire.net.node_start import NodeOptions, Prepared
+    from kafkawire.net.nodes.server import TopicName
+    from kafkawire.net.nodes.start import NodeOptions, Prepared
     from kafkawire.net.server_recording import Recording
     from kafkawire.node.front.front import Effect
 
@@ -32,7 +32,7 @@ def run_node(
     options: NodeOptions, faults: Sequence[Fault], recording: Recording | None, quiet: bool
 ) -> None:
     """Run a node. Exits with 1 if it fails, with 2 if it cannot start."""
-    from kafkawire.net.node_start import DirectoryInUse, prepare
+    from kafkawire.net.nodes.start import DirectoryInUse, prepare
     from kafkawire.storage import CorruptFile
 
     try:
@@ -45,6 +45,8 @@ def run_node(
 
 def _fail(error: Exception) -> NoReturn:
     text = getattr(error, "strerror", None) or str(error)
+    path = getattr(error, "filename", None)
+    text = text if path is None else f"{path}: {text}"
     print(printable(f"kafkawire: {text}"), file=sys.stderr)
     raise typer.Exit(2) from None
 
@@ -53,7 +55,7 @@ async def _run(
     prepared: Prepared, faults: Sequence[Fault], recording: Recording | None, quiet: bool
 ) -> None:
     from kafkawire.errors import KafkaWireError
-    from kafkawire.net.node_server import NodeServer
+    from kafkawire.net.nodes.server import NodeServer
     from kafkawire.storage import StorageError
 
     try:

@@ -16,6 +16,8 @@ from ...controller.operations.refusals import refusal
 from ...errors import RemoteProtocolError
 from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
+from ...messages.envelope_request import EnvelopeRequest
+from ...messages.envelope_response import EnvelopeResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import VERSIONS as QUORUM_VERSIONS
@@ -33,16 +35,20 @@ FORWARDED: Final = frozenset(
     }
 )
 """What brokers forward to the controller, besides what they forward in memory."""
-CONTROLLERS: Final = FORWARDED | {
-    ApiKey.ALLOCATE_PRODUCER_IDS,
+OF_CLIENTS: Final = FORWARDED | {
     ApiKey.ALTER_CONFIGS,
-    ApiKey.ALTER_PARTITION,
-    ApiKey.BROKER_HEARTBEAT,
-    ApiKey.BROKER_REGISTRATION,
     ApiKey.CREATE_PARTITIONS,
     ApiKey.CREATE_TOPICS,
     ApiKey.DELETE_TOPICS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
+}
+"""What a controller gets of clients, perhaps in an Envelope."""
+CONTROLLERS: Final = OF_CLIENTS | {
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.ENVELOPE,
     *(ApiKey(REGISTRY.get(name).api_key or 0) for name in QUORUM_VERSIONS),
 } - {ApiKey.API_VERSIONS}
 """What the machines of a controller respond to."""
@@ -59,6 +65,8 @@ class Forwarded:
 
     def error_response(self, body: Message, error: ErrorCode) -> Message:
         """Build a response with the error; close the connection where an API has none."""
+        if isinstance(body, EnvelopeRequest):
+            return EnvelopeResponse(error_code=error)
         try:
             return refusal(body, error)
         except KeyError:

@@ -175,12 +175,15 @@ class NodeFront:
         for _ in range(PASSES):
             while self.machines:
                 self._machine_effect(self.machines.take(), now)
+            if self.machines.node.stopped:
+                break  # clients get nothing more: it may not be true
             for listener in self._listeners.values():
                 found = listener.run(now)
                 if listener.name == self.config.controller_listener:
                     found = [each for each in found if not isinstance(each, Report)]
                 self._effects += [each for each in found if not _is_of_node(each)]
-            self.broker.groups.reload_failed(now)
+            if not self.machines.node.stopped:
+                self.broker.groups.reload_failed(now)
             if not self.machines:
                 break
         effects, self._effects = self._effects, []

@@ -15,7 +15,8 @@ from ...errors import LocalProtocolError
 from ...messages import REGISTRY
 from ...metadata import TopicIdPartition
 from ...primitives import Message
-from ...replication import AppendCompleted, AppendRequested, Partition
+from ...protocol import ErrorCode
+from ...replication import AppendCompleted, AppendRequested, AppendResult, Partition
 from ..effects import Effect, Respond
 from ..events import Event, RequestReceived
 from ..node import Node
@@ -89,7 +90,10 @@ class NodeMachines:
         self._tokens += 1
         event = AppendRequested(self._tokens, ALL, self._timeout, ((key, batch),))
         completed = None
-        for effect in self.node.handle(event, now):
+        effects = self.node.handle(event, now)
+        if self.node.stopped:  # it failed on this append
+            completed = AppendCompleted(event.token, (AppendResult(ErrorCode.KAFKA_STORAGE_ERROR),))
+        for effect in effects:
             if isinstance(effect, AppendCompleted) and effect.token == event.token:
                 completed = effect
             else:
@@ -100,8 +104,7 @@ class NodeMachines:
 
     def replica(self, key: TopicIdPartition) -> Partition | None:
         """Return a replica of this node."""
-        broker = self.node.parts.broker
-        return None if broker is None else broker.replicas.partitions.get(key)
+        return self.node.partitions.get(key)
 
     def broker_epoch(self) -> int:
         """Return the epoch of the broker's registration; -1 for none."""

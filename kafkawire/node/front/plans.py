@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Final, Protocol
 
 from ...broker.fetched import Fetched
+from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
 from ...broker.replication.reading import JOINED_BYTES, is_included
@@ -199,11 +200,15 @@ class DeletionPlan:
 class OffsetsPlan:
     """A ListOffsets. known: (position of a topic, of its partition) -> the response."""
 
+    version: int
     known: dict[tuple[int, int], ListOffsetsPartitionResponse]
 
     def response(self, body: Message) -> ListOffsetsResponse:
         """Replace the responses of partitions that were requested in a wrong way."""
         assert isinstance(body, ListOffsetsResponse)
+        if self.version < EPOCH_FROM:
+            for each in chain.from_iterable(topic.partitions for topic in body.topics):
+                each.leader_epoch = NO_EPOCH
         for (topic, partition), response in self.known.items():
             body.topics[topic].partitions[partition] = response
         return body

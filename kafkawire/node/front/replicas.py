@@ -179,7 +179,7 @@ class NodeReplicas:
                 error = lookup_error(each, request.version, times[topic.name, index])
                 if error is not None:
                     known[at, position] = offset_failed(index, error)
-        self._submit(request, body, OffsetsPlan(known), now)
+        self._submit(request, body, OffsetsPlan(request.version, known), now)
         return DELAYED
 
     def offsets_for_leader_epoch(

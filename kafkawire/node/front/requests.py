@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...broker.request import DELAYED, Outcome, Request
+from ...broker.request import DELAYED, HandlerResult, Request
+from ...messages.api_key import ApiKey
 from ...primitives import Message
+from .envelope import EnvelopePlan, opened
 from .plans import AsItIs, Plan
 
 Submit = Callable[[Request | None, Message, Plan | None, float], None]
@@ -30,7 +32,13 @@ class NodeForwarding:
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
 
-    def forward(self, request: Request, now: float) -> Outcome:
-        """Let the controller decide on a request."""
-        self._submit(request, request.body, AsItIs(), now)
+    def forward(self, request: Request, now: float) -> HandlerResult:
+        """Let the controller decide on a request, or on the one in an Envelope."""
+        plan: Plan = AsItIs()
+        if request.api_key is ApiKey.ENVELOPE:
+            found = opened(request)
+            if isinstance(found, Message):
+                return found
+            request, plan = found, EnvelopePlan(found)
+        self._submit(request, request.body, plan, now)
         return DELAYED

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from ..broker import Connected, Disconnected, Drained, Endpoint, Received, Unreadable
-from ..broker import Event as ClientEvent
-from ..node.front.front import Accepted, Event
-from .server_transport import ServerConnection
+from ...broker import Connected, Disconnected, Drained, Endpoint, Received, Unreadable
+from ...broker import Event as ClientEvent
+from ...node.front.front import Accepted, Event
+from ..server_transport import ServerConnection
 
 if TYPE_CHECKING:
     import ssl
 
-    from .server_recording import Recording
+    from ..server_recording import Recording
 
 
 class ListenerOwner(Protocol):

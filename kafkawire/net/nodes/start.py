@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from ..broker.configs import Settings
-from ..node import NodeConfig, ProcessRole
-from ..raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
-from ..replication import ReplicationConfig
-from ..storage import FileDisk
-from ..storage.formats import MetaProperties, read_meta_properties
+from ...broker.configs import Settings
+from ...node import NodeConfig, ProcessRole
+from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
+from ...replication import ReplicationConfig
+from ...storage import FileDisk
+from ...storage.formats import MetaProperties, read_meta_properties
 
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from ..metadata import MetadataImage, PartitionRegistration
-from ..storage import MemoryDisk
-from .loop_thread import LoopThread
-from .node_server import NodeServer
-from .node_start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
+from ...metadata import MetadataImage, PartitionRegistration
+from ...storage import MemoryDisk
+from ..loop_thread import LoopThread
+from .server import NodeServer
+from .start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
 
 HOST: Final = "127.0.0.1"
 PATIENCE: Final = 60.0

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from ..broker import (
+from ...broker import (
     AwaitDrain,
     Close,
     Endpoint,
@@ -27,8 +27,8 @@ from ..broker import (
     Report,
     ResumeReading,
 )
-from ..client.network import transport
-from ..node import (
+from ...client.network import transport
+from ...node import (
     BrokerState,
     BrokerStateChanged,
     Node,
@@ -36,14 +36,14 @@ from ..node import (
     ShutdownRequested,
     Stopped,
 )
-from ..node.front.front import Effect, Event, NodeFront
-from ..storage import Disk
-from .driver import Socket
-from .node_listener import NodeListener
-from .server_transport import ServerConnection
+from ...node.front.front import Effect, Event, NodeFront
+from ...storage import Disk
+from ..driver import Socket
+from ..server_transport import ServerConnection
+from .listener import NodeListener
 
 if TYPE_CHECKING:
-    from .server_recording import Recording
+    from ..server_recording import Recording
 
 LOG: Final = logging.getLogger("kafkawire.node")
 TopicName = Callable[[bytes], str]
