@@ -10,8 +10,9 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
+T = TypeVar("T")
 SOAK: Final = int(os.environ.get("KAFKAWIRE_SOAK", "1"))
 """How many times as many examples are tried as in `make test`."""
 
@@ -91,3 +92,20 @@ MUTATIONS: Final[Sequence[Callable[[bytes, random.Random], bytes]]] = (
     _repeat,
     _overwrite,
 )
+
+
+def fewest(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
+    """Leave out items, halves first, as long as what is left fails."""
+    left = tuple(items)
+    size = max(1, len(left) // 2)
+    while True:
+        at = 0
+        while at < len(left):
+            fewer = left[:at] + left[at + size :]
+            if fails(fewer):
+                left = fewer
+            else:
+                at += size
+        if size == 1:
+            return left
+        size //= 2

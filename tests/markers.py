@@ -138,12 +138,15 @@ together, and that other tests of the same code stand beside.
 """
 BUILDS: Final = (
     "codegen/typescript/test_types.py",
+    "net/server/test_killed_nodes.py",
     "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
     "packaging/test_explained.py",
     "packaging/test_typing.py",
     "packaging/test_users_builds.py",
+    "real/test_data_directories.py",
+    "real/test_mixed_cluster.py",
     "real/test_raft.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",

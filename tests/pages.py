@@ -188,8 +188,8 @@ class Playground:
         )
 
     def interrupted(self, line: str) -> tuple[str, int, str]:
-        """Run a command that does not end by itself until its first line, then press Ctrl-C:
-        the line, the exit code, standard error.
+        """Run a command that does not end by itself until its first line, of a node until it
+        listens, then press Ctrl-C: the line, the exit code, standard error.
         """
         with subprocess.Popen(
             ["bash", "-c", f"exec {self.located(line)}"],
@@ -205,6 +205,8 @@ class Playground:
             stop.start()
             try:
                 first = process.stdout.readline()
+                while first and line.startswith("kafkawire serve") and first[0].isdigit():
+                    first = process.stdout.readline()  # of a node, about itself
                 process.send_signal(signal.SIGINT)
                 _, errors = process.communicate(timeout=60)
             finally:

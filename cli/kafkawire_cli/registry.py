@@ -63,7 +63,7 @@ VERBS: Final = {
     "serve": Verb(
         "serve",
         "serve",
-        "Run an in-memory Kafka cluster until interrupted.",
+        "Run an in-memory Kafka cluster, or one node with files, until interrupted.",
     ),
     "produce": Verb(
         "produce",

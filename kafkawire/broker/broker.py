@@ -5,15 +5,22 @@ Law: a broker coordinates only the groups whose partition of `__consumer_offsets
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..protocol import ErrorCode
+from .configs import Settings
 from .context import Context, Endpoint
-from .controller.controller import Controller
 from .groups.coordinators import Coordinators
+from .interfaces import (
+    ForwardingManager,
+    MetadataCache,
+    ProducerIdManager,
+    Replicas,
+    TopicCreation,
+    TopicsMetadata,
+)
 from .network.request_channel import RequestChannel
-from .replication.appending import Appender
-from .replication.replica_manager import ReplicaManager
 from .topics import NO_LEADER, OFFSETS_TOPIC
 
 if TYPE_CHECKING:
@@ -22,37 +29,33 @@ if TYPE_CHECKING:
 E = ErrorCode
 
 
+@dataclass(slots=True)
 class Broker:
     """One node: the context of the handlers of its requests.
 
-    replicas: the partitions that it leads. appender, groups, controller: of the whole cluster.
+    endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
+    of this broker, and in memory also those of the others.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        channel: RequestChannel,
-        replicas: ReplicaManager,
-        appender: Appender,
-        groups: Coordinators,
-        controller: Controller,
-    ) -> None:
-        self.context = context
-        self.topics = context.topics
-        self.settings = context.settings
-        self.channel = channel
-        self.replicas = replicas
-        self.appender = appender
-        self.groups = groups
-        self.controller = controller
+    context: Context
+    channel: RequestChannel
+    endpoint: Endpoint
+    metadata: MetadataCache
+    replicas: Replicas
+    controller: ForwardingManager
+    topic_creation: TopicCreation
+    producer_ids: ProducerIdManager
+    groups: Coordinators
+    topics: TopicsMetadata = field(init=False)
+    settings: Settings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.topics = self.metadata.topics
+        self.settings = self.context.settings
 
     @property
     def node_id(self) -> int:
-        return self.replicas.node_id
-
-    @property
-    def endpoint(self) -> Endpoint:
-        return self.context.endpoints[self.node_id]
+        return self.endpoint.node_id
 
     def coordinator(self, group_id: str) -> Coordinator | ErrorCode:
         """Return the coordinator of a group, if this broker is its coordinator."""
@@ -64,7 +67,7 @@ class Broker:
         partition = topic.partitions[self.groups.partition_of(group_id)]
         if partition.leader_id == NO_LEADER:
             return E.COORDINATOR_NOT_AVAILABLE
-        if partition.leader_id != self.replicas.node_id:
+        if partition.leader_id != self.node_id:
             return E.NOT_COORDINATOR
         return self.groups.of(partition.index)
 

@@ -11,7 +11,7 @@ connection are in the order of its requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..configs import broker_configs
 from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, Bounds
@@ -19,11 +19,13 @@ from .broker import Broker
 from .configs import Settings
 from .context import Context, Endpoint
 from .controller.controller import Controller
+from .controller.forwarding import LocalForwarding
 from .controller.leadership import broker_started, broker_stopped, leader_moved
 from .effects import Effect, Persisted
 from .events import (
     BrokerStarted,
     BrokerStopped,
+    CommitExpired,
     Connected,
     Deadline,
     Disconnected,
@@ -42,19 +44,16 @@ from .events import (
 from .faults import Fault
 from .groups.coordinators import Coordinators
 from .handlers import error_response
-from .network.connection import Connection
-from .network.connections import Connections
-from .network.request_channel import RequestChannel
-from .network.scheduler import RequestScheduler
-from .releases import LATEST, NONCES_COMPARED_FROM, before, listed, offered
+from .metadata import ClusterMetadata
+from .network.socket_server import SocketServer
+from .releases import LATEST, listed, offered
 from .replication.appending import Appender
+from .replication.local_replicas import LocalReplicas
+from .replication.offsets_log import OffsetsLog
 from .replication.reading import complete
 from .replication.replica_manager import ReplicaManager
 from .request_handler import RequestHandler
 from .topics import Topics
-
-if TYPE_CHECKING:
-    from .security.server import Authentication, Users
 
 
 class Cluster:
@@ -85,35 +84,46 @@ class Cluster:
     ) -> None:
         self.settings = Settings({} if settings is None else settings, broker_configs(release))
         self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
+        self.metadata = ClusterMetadata(brokers, self.topics)
         self.context = context = Context(
             cluster_id,
             release,
             offered(release),
             listed(release),
-            {each.node_id: each for each in brokers},
             self.settings,
             bounds,
-            self.topics,
             new_uuid,
             draw,
             epoch_ms,
             load_seconds,
         )
-        self.connections = Connections(self.settings, bounds)
-        self._scheduler = RequestScheduler(context)
-        self.channel = RequestChannel(context, self.connections, self._scheduler, error_response)
-        replicas = {node: ReplicaManager(context, self.channel, node) for node in context.endpoints}
-        self.appender = Appender(context, replicas)
-        self.groups = Coordinators(context, self.channel, self.appender)
-        self.controller = Controller(context, self.appender, self.groups)
-        self.brokers = {
-            node: Broker(context, self.channel, each, self.appender, self.groups, self.controller)
-            for node, each in replicas.items()
+        self.server = SocketServer(context, error_response, dict(passwords or {}))
+        self.connections = self.server.connections
+        self.channel = self.server.channel
+        self.replicas = {
+            each.node_id: ReplicaManager(context, self.channel, self.metadata, each.node_id)
+            for each in brokers
         }
+        self.appender = Appender(context, self.topics, self.replicas)
+        offsets_log = OffsetsLog(self.topics, self.appender)
+        self.groups = Coordinators(context, self.channel, offsets_log)
+        self.controller = Controller(context, self.metadata, self.appender, self.groups)
+        self.brokers = {each.node_id: self._broker(each) for each in brokers}
         self._request_handler = RequestHandler(context, self.channel, self.brokers)
-        self._passwords = dict(passwords or {})
-        self._users: Users | None = None
         self._now = 0.0
+
+    def _broker(self, endpoint: Endpoint) -> Broker:
+        return Broker(
+            self.context,
+            self.channel,
+            endpoint,
+            self.metadata,
+            LocalReplicas(self.replicas[endpoint.node_id], self.appender),
+            LocalForwarding(self.controller),
+            self.controller,
+            self.controller,
+            self.groups,
+        )
 
     # -- the contract of every state machine
 
@@ -124,7 +134,7 @@ class Cluster:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, None for never; a past time while requests are queued."""
-        return self._now if self._scheduler else self.context.deadlines.next()
+        return self._now if self.server.has_work else self.context.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
         """Handle expired deadlines, then queued requests, for one time slice."""
@@ -147,8 +157,7 @@ class Cluster:
 
     def may_read(self, connection_id: int) -> bool:
         """Whether to read more from a client: not while too many bytes of it are buffered."""
-        connection = self.connections.find(connection_id)
-        return connection is None or connection.may_read
+        return self.server.may_read(connection_id)
 
     @property
     def faults(self) -> list[Fault]:
@@ -162,69 +171,29 @@ class Cluster:
     @property
     def controller_id(self) -> int:
         """The node id reported as controller."""
-        return self.context.controller_id
+        return self.metadata.controller_id
 
     # -- events
 
     def _connected(self, event: Connected, now: float) -> None:
-        connection = Connection(event.connection, event.node_id, event.host, now)
-        mechanisms = self.settings.items("sasl.enabled.mechanisms")
-        if mechanisms:
-            connection.authentication = self._authentication(mechanisms)
-        reason = self.connections.add(connection)
-        if not self.context.is_alive(event.node_id):
-            reason = "the broker is down"
-        if reason is not None:
-            self.channel.close(connection, reason)
-            return
-        self._set_idle_deadline(connection)
-
-    def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
-        from .security.server import Authentication, Users  # imported only with SASL
-
-        if self._users is None:
-            self._users = Users(self._passwords, self.context.new_uuid)
-        return Authentication(
-            mechanisms,
-            self._users,
-            lambda: self.context.new_uuid().hex(),
-            lenient_nonce=before(self.context.release, NONCES_COMPARED_FROM),
-        )
+        alive = self.metadata.is_alive(event.node_id)
+        self.server.connected(event, None if alive else "the broker is down", now)
 
     def _received(self, event: Received, now: float) -> None:
-        connection = self.connections.find(event.connection)
-        if connection is None or connection.closing:
-            return
-        if not connection.buffer:
-            connection.last_active = now
-        self.connections.receive(connection, event.data)
-        self._scheduler.received(connection)
-        excess = self.connections.excess()
-        if excess is not None:
-            self.channel.close(*excess)
+        self.server.received(event, now)
 
     def _unreadable(self, event: Unreadable, _now: float) -> None:
-        connection = self.connections.find(event.connection)
-        if connection is not None and not connection.closing:
-            self.channel.close(connection, event.reason)
+        self.server.unreadable(event)
 
     def _drained(self, event: Drained, _now: float) -> None:
-        connection = self.connections.find(event.connection)
-        if connection is not None:
-            connection.unsent, connection.draining = 0, False
-            self._scheduler.resume(connection)
+        self.server.drained(event)
 
     def _disconnected(self, event: Disconnected, _now: float) -> None:
-        connection = self.connections.remove(event.connection)
-        if connection is not None:
-            self.context.deadlines.cancel(IdleConnection(connection.id))
-            self._request_handler.forget(connection)
+        self.server.disconnected(event, self._request_handler.forget)
 
     def _broker_stopped(self, event: BrokerStopped, now: float) -> None:
-        for connection in self.connections.values():
-            if connection.node_id == event.node_id and not connection.closing:
-                self.channel.close(connection, "the broker stopped")
-        self.brokers[event.node_id].replicas.restart()
+        self.server.close_all(event.node_id, "the broker stopped")
+        self.replicas[event.node_id].restart()
         broker_stopped(self.controller, event.node_id, now)
 
     def _broker_started(self, event: BrokerStarted, now: float) -> None:
@@ -236,24 +205,7 @@ class Cluster:
     # -- deadlines
 
     def _idle(self, due: IdleConnection, now: float) -> None:
-        connection = self.connections.find(due.connection)
-        if connection is None or connection.closing:
-            return
-        if connection.busy is not None:
-            connection.last_active = now  # the client waits for the broker
-        # the deadline is not moved with each request, so it may be too early
-        if not self._set_idle_deadline(connection, later_than=now):
-            self.channel.close(connection, f"{connection.idle_reason} connections.max.idle.ms")
-
-    def _set_idle_deadline(self, connection: Connection, later_than: float = -1.0) -> bool:
-        """Set the deadline of an idle connection; return whether it lies after `later_than`."""
-        max_idle = self.settings.seconds("connections.max.idle.ms")
-        if max_idle < 0:
-            return True
-        due = connection.last_active + max_idle
-        if due > later_than:
-            self.context.deadlines.set(IdleConnection(connection.id), due)
-        return due > later_than
+        self.server.idle(due, now)
 
     def _reply_due(self, due: ReplyDue, _now: float) -> None:
         self.channel.send_delayed(due.reply_to)
@@ -261,7 +213,7 @@ class Cluster:
     def _fetch_expired(self, due: FetchExpired, now: float) -> None:
         request = self.channel.pending.get(due.reply_to)
         if request is not None:
-            complete(self.brokers[request.node_id].replicas, due.reply_to, now)
+            complete(self.replicas[request.node_id], due.reply_to, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
         self.groups.due(due, now)
@@ -272,11 +224,14 @@ class Cluster:
     def _offsets_loaded(self, due: OffsetsLoaded, now: float) -> None:
         self.groups.load(due.partition, now)
 
+    def _commit_expired(self, due: CommitExpired, now: float) -> None:
+        self.groups.deferred.expire(due.reply_to, now)
+
     # -- after each event
 
     def _finish(self, now: float) -> list[Effect]:
         self._now = now
-        self._scheduler.run(self._request_handler.process, now)
+        self.server.run(self._request_handler.process, now)
         return self.context.take_effects()
 
 
@@ -297,4 +252,5 @@ _DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     GroupDue: Cluster._group_due,
     OffsetsDue: Cluster._offsets_due,
     OffsetsLoaded: Cluster._offsets_loaded,
+    CommitExpired: Cluster._commit_expired,
 }

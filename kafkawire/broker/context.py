@@ -1,11 +1,11 @@
-"""What the brokers of a cluster share: metadata, settings, limits, clock, deadlines, effects.
+"""What the brokers of a cluster share: settings, limits, clock, deadlines, effects.
 
 Law: it is data, and the bottom of what uses it: it refers to no broker, handler or coordinator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from .effects import Effect
 from .events import Deadline
 from .faults import Fault
 from .releases import Offer
-from .topics import Topics
 
 
 class Endpoint(NamedTuple):
@@ -32,19 +31,16 @@ class Endpoint(NamedTuple):
 class Context:
     """What handlers, coordinators and the controller need of their cluster.
 
-    endpoints: of all brokers, by node id. offered: the API versions that are served; listed: those
-    that ApiVersions lists. new_uuid, draw, epoch_ms, load_seconds: as of `Cluster`. effects: those
-    that the current call returns.
+    offered: the API versions that are served; listed: those that ApiVersions lists. new_uuid, draw,
+    epoch_ms, load_seconds: as of `Cluster`. effects: those that the current call returns.
     """
 
     cluster_id: str
     release: str
     offered: Offer
     listed: Offer
-    endpoints: Mapping[int, Endpoint]
     settings: Settings
     bounds: Bounds
-    topics: Topics
     new_uuid: Callable[[], bytes]
     draw: Callable[[], float]
     epoch_ms: int = 0
@@ -65,16 +61,3 @@ class Context:
         """Return the effects of the current call, in order, and start anew."""
         effects, self.effects = self.effects, []
         return effects
-
-    def is_alive(self, node_id: int) -> bool:
-        """Whether a broker is up."""
-        return node_id in self.topics.alive
-
-    def alive_endpoints(self) -> list[Endpoint]:
-        """Return the endpoints of the brokers that are up."""
-        return [each for node_id, each in self.endpoints.items() if self.is_alive(node_id)]
-
-    @property
-    def controller_id(self) -> int:
-        """The node id reported as controller: the lowest of those that are up."""
-        return min(self.topics.alive, default=-1)

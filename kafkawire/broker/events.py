@@ -125,4 +125,13 @@ class OffsetsLoaded:
     partition: int
 
 
-Deadline = IdleConnection | FetchExpired | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded
+@dataclass(frozen=True, slots=True)
+class CommitExpired:
+    """Deadline: what the response to a request rests on was not committed in time."""
+
+    reply_to: int
+
+
+Deadline = (
+    IdleConnection | FetchExpired | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded | CommitExpired
+)

@@ -50,8 +50,8 @@ DELAYED: Final = Outcome.DELAYED
 NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
 M = TypeVar("M", bound=Message)
-Work = Generator[int, None, M]
+Work = Generator[int, None, M | Outcome]
 """A large request processed in several time slices: yields how many elements it has processed since
-the last yield, and returns the response.
+the last yield, and returns the response, or delays it.
 """
 HandlerResult = Message | Fetched | Outcome | Work[Message]

@@ -29,7 +29,7 @@ from .context import Context
 from .effects import Report
 from .faults import Action, Fault
 from .fetched import Fetched
-from .handlers import HANDLERS, api_versions, error_response
+from .handlers import HANDLERS, Handler, api_versions
 from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
@@ -48,11 +48,16 @@ class RequestHandler:
     """Processes the requests of all connections, each on the broker that it was sent to."""
 
     def __init__(
-        self, context: Context, channel: RequestChannel, brokers: Mapping[int, Broker]
+        self,
+        context: Context,
+        channel: RequestChannel,
+        brokers: Mapping[int, Broker],
+        handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
         self._context = context
         self._channel = channel
         self._brokers = brokers
+        self._handlers = handlers
         self._work_of: dict[int, Work[Message]] = {}
         self._count = 0
         self._limits = Limits(max_frame_bytes=context.settings.number(REQUEST_MAX_BYTES))
@@ -170,10 +175,10 @@ class RequestHandler:
             if not request.expects_response:  # an error of a Produce with acks=0 closes
                 self._channel.close(connection, f"a fault: {fault.error.name}, acks=0")
                 return NO_RESPONSE
-            return error_response(request, fault.error)
+            return self._channel.error_response(request, fault.error)
         broker = self._brokers[request.node_id]
         try:
-            handler = HANDLERS[request.api_key]
+            handler = self._handlers[request.api_key]
             return handler.handle(broker, request, request.body, connection, now)
         except RemoteProtocolError:
             raise  # a protocol error of the client closes the connection
@@ -184,7 +189,7 @@ class RequestHandler:
     def _failed(self, connection: Connection, request: Request, error: Exception) -> HandlerResult:
         """Respond to an unexpected error, or close if no response is expected."""
         if request.expects_response:
-            return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return self._channel.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
         self._channel.close(connection, unexpected(error))
         return NO_RESPONSE
 
@@ -234,4 +239,4 @@ class RequestHandler:
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._brokers[request.node_id].replicas.fetch_purgatory.take(request.reply_to)
+            self._brokers[request.node_id].replicas.forget(request.reply_to)

@@ -11,6 +11,17 @@ metadata is what these records say, and nothing else.
 """
 
 from ..errors import InvalidMetadataRecord
+from ..metadata import (
+    BrokerRegistration,
+    ConfigResource,
+    MetadataDelta,
+    MetadataImage,
+    MetadataLoader,
+    PartitionRegistration,
+    TopicImage,
+    VersionedRecord,
+    snapshot,
+)
 from .broker_states import NEXT, BrokerState, Trigger
 from .events import (
     Append,
@@ -24,17 +35,6 @@ from .events import (
     Resigned,
     Respond,
     SnapshotLoaded,
-)
-from .image import (
-    BrokerRegistration,
-    ConfigResource,
-    MetadataDelta,
-    MetadataImage,
-    MetadataLoader,
-    PartitionRegistration,
-    TopicImage,
-    VersionedRecord,
-    snapshot,
 )
 from .quorum_controller import QuorumController
 from .state import ControllerConfig

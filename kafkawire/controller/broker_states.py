@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
-from .image import BrokerRegistration
+from ..metadata import BrokerRegistration
 
 
 class BrokerState(Enum):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..metadata import MetadataDelta, VersionedRecord
 from ..primitives import Message
-from .image import MetadataDelta, VersionedRecord
 
 # -- events
 

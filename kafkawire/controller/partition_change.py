@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from ..messages.partition_change_record import PartitionChangeRecord
-from .image import (
+from ..metadata import (
     NO_LEADER,
     NO_LEADER_CHANGE,
     RECOVERING,
     PartitionRegistration,
     TopicIdPartition,
 )
-from .image.versions import DIRECTORIES, EPOCH_BUMP_UNTIL
+from ..metadata.versions import DIRECTORIES, EPOCH_BUMP_UNTIL
 from .state import ControllerState
 
 Ids = tuple[int, ...]

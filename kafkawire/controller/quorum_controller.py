@@ -17,6 +17,7 @@ from ..errors import LocalProtocolError
 from ..messages.abort_transaction_record import AbortTransactionRecord
 from ..messages.begin_transaction_record import BeginTransactionRecord
 from ..messages.end_transaction_record import EndTransactionRecord
+from ..metadata import METADATA_VERSION, MetadataImage, MetadataLoader
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .events import (
@@ -32,7 +33,6 @@ from .events import (
     Respond,
     SnapshotLoaded,
 )
-from .image import METADATA_VERSION, MetadataImage, MetadataLoader
 from .operations.broker_heartbeat import fence
 from .operations.elect_leaders import elect_uncleanly, rebalance
 from .operations.refusals import refusal

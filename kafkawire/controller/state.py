@@ -10,18 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..configs import BROKER_CONFIGS, TOPIC_CONFIGS, ResourceType
-from ..primitives import Message
-from .image import (
+from ..metadata import (
     METADATA_VERSION,
     BrokerRegistration,
     MetadataDelta,
     MetadataImage,
     VersionedRecord,
+    broker_value,
     replay,
+    topic_value,
 )
-from .image.registrations import UNASSIGNED
-from .image.versions import ELR, NEWEST, OLDEST, versioned
+from ..metadata.registrations import UNASSIGNED
+from ..metadata.versions import ELR, NEWEST, OLDEST, versioned
+from ..primitives import Message
 from .placement import RandomNumbers
 from .sessions import Sessions
 
@@ -121,18 +122,11 @@ class ControllerState:
 
     def broker_value(self, name: str) -> str:
         """Return the value of a broker's key: dynamic, else static, else the default."""
-        dynamic = self.image.config(ResourceType.BROKER, "").get(name)
-        if dynamic is not None:
-            return dynamic
-        return self.config.static.get(name) or BROKER_CONFIGS[name].default or ""
+        return broker_value(self.image, name, self.config.static)
 
     def topic_value(self, topic: str, name: str) -> str:
         """Return the value of a topic's key, its own or that of the brokers."""
-        own = self.image.config(ResourceType.TOPIC, topic).get(name)
-        synonym = TOPIC_CONFIGS[name].synonym
-        if own is not None or synonym is None:
-            return own or TOPIC_CONFIGS[name].default or ""
-        return self.broker_value(synonym)
+        return topic_value(self.image, topic, name, self.config.static)
 
     def min_isr(self, topic_id: bytes) -> int:
         """Return the effective `min.insync.replicas`: no more than there are replicas."""

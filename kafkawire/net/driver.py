@@ -15,7 +15,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Generic
+from typing import Final, Generic, Protocol
 
 from ..client.client import Client, UserEffect, UserEvent
 from ..client.failures import ClientFailed
@@ -184,12 +184,20 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._timer = None if deadline is None else self.loop.call_at(deadline, self._wake)
 
 
+class SocketOwner(Protocol):
+    """What a socket needs of its owner."""
+
+    def receive(self, event: ShellEvent) -> None:
+        """Handle an event of a socket."""
+
+    def forget(self, socket: Socket) -> None:
+        """Remove a socket that has closed."""
+
+
 class Socket(asyncio.Protocol):
     """One socket, from its connection attempt to its end; `closed` is done then."""
 
-    def __init__(
-        self, driver: Driver[Any, Any], connect: Connect, tls: ssl.SSLContext | None
-    ) -> None:
+    def __init__(self, driver: SocketOwner, connect: Connect, tls: ssl.SSLContext | None) -> None:
         self.number = connect.connection
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver = driver

@@ -1,11 +1,15 @@
-"""A pytest plugin with the fixture `kafka_broker`: a cluster in the test process.
+"""A pytest plugin with the fixtures `kafka_broker` and `kafka_cluster`, in the test process.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
+`kafka_broker` is a cluster in memory that one machine plays, up at once; `kafka_cluster` consists
+of nodes that replicate, elect and fail.
+
 Law: tests that do not use the fixture import nothing. It is configured by the marker
 `@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments are
-those of `kafkawire.net.server.ServerConfig`.
+those of `kafkawire.net.server.ServerConfig`, and the other by
+`@pytest.mark.kafka_cluster(nodes=3, settings={...})`.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from .nodes.cluster_thread import ClusterThread
     from .server_thread import ServerThread
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
@@ -25,9 +30,12 @@ QUICK = {"group.initial.rebalance.delay.ms": "0"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the markers."""
     config.addinivalue_line(
         "markers", "kafka(**config): configuration of `kafka_broker`, as for ServerConfig"
+    )
+    config.addinivalue_line(
+        "markers", "kafka_cluster(nodes, settings): configuration of `kafka_cluster`"
     )
 
 
@@ -50,9 +58,25 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
         from .server import ServerConfig
         from .server_thread import ServerThread
 
-    given: dict[str, Any] = {}
-    for marker in reversed(list(request.node.iter_markers("kafka"))):
-        given |= marker.kwargs
+    given = _given(request, "kafka")
     given["settings"] = QUICK | given.get("settings", {})
     with ServerThread(ServerConfig(**given)) as server:
         yield server
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
+    """A cluster of nodes on loopback: `.bootstrap`, `.kill()`, `.isolate()`, `.leader()`."""
+    with uncollected():
+        from .nodes.cluster_thread import ClusterThread
+
+    with ClusterThread(**_given(request, "kafka_cluster")) as cluster:
+        yield cluster
+
+
+def _given(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
+    """Return the arguments of markers, of the innermost where several have one."""
+    given: dict[str, Any] = {}
+    for marker in reversed(list(request.node.iter_markers(name))):
+        given |= marker.kwargs
+    return given

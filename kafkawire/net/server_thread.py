@@ -5,24 +5,19 @@ Law: the cluster is accessed only in its own loop; every call here is submitted 
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from ..broker import Action, Close, Fault, Persisted, Report, Request
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
+from .loop_thread import LoopThread
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
 
 if TYPE_CHECKING:
     from .server_recording import Recording
-
-T = TypeVar("T")
-TIMEOUT_SECONDS: Final = 30.0
-THREAD_NAME: Final = "kafkawire-broker"
 
 
 class ServerThread:
@@ -51,8 +46,7 @@ class ServerThread:
             recording=recording,
             persisted=tuple(self.persisted),
         )
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread = LoopThread()
 
     def __enter__(self) -> Self:
         self.start()
@@ -70,15 +64,15 @@ class ServerThread:
         """Start listening; returns when clients can connect."""
         self._thread.start()
         try:
-            self._await(self.server.start())
+            self._thread.run(self.server.start())
         except BaseException:
-            self._end_loop()
+            self._thread.end()
             raise
 
     def close(self) -> None:
         """Stop listening and end the thread."""
-        self._await(self.server.stop())
-        self._end_loop()
+        self._thread.run(self.server.stop())
+        self._thread.end()
 
     @property
     def bootstrap(self) -> str:
@@ -91,7 +85,7 @@ class ServerThread:
         self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
     ) -> None:
         """Create a topic."""
-        self._call(lambda: self.server.create_topic(name, partitions, factor, configs))
+        self._thread.call(lambda: self.server.create_topic(name, partitions, factor, configs))
 
     def fault(  # noqa: PLR0913 - the fields of `Fault`, all but one by keyword
         self,
@@ -108,52 +102,27 @@ class ServerThread:
     ) -> Fault:
         """Add a fault; its `hit` counts how many requests it affected."""
         fault = Fault(match, nth, probability, action, error, delay, keep, at, carried_out)
-        self._call(lambda: self.server.cluster.faults.append(fault))
+        self._thread.call(lambda: self.server.cluster.faults.append(fault))
         return fault
 
     def clear_faults(self) -> None:
         """Remove all faults."""
-        self._call(self.server.cluster.faults.clear)
+        self._thread.call(self.server.cluster.faults.clear)
 
     def advance(self, seconds: float) -> None:
         """Advance the cluster's clock without waiting."""
-        self._call(lambda: self.server.advance(seconds))
+        self._thread.call(lambda: self.server.advance(seconds))
 
     def stop_broker(self, node_id: int) -> None:
         """Stop a broker."""
-        self._await(self.server.stop_broker(node_id))
+        self._thread.run(self.server.stop_broker(node_id))
 
     def start_broker(self, node_id: int) -> None:
         """Start a stopped broker."""
-        self._await(self.server.start_broker(node_id))
+        self._thread.run(self.server.start_broker(node_id))
 
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
     ) -> None:
         """Move a partition's leader."""
-        self._call(lambda: self.server.move_leader(topic, partition, leader_id, truncate_to))
-
-    # -- the thread
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)  # unfinished tasks of clients
-        for task in left:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
-
-    def _end_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(TIMEOUT_SECONDS)
-
-    def _await(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
-
-    def _call(self, work: Callable[[], T]) -> T:
-        async def called() -> T:
-            return work()
-
-        return self._await(called())
+        self._thread.call(lambda: self.server.move_leader(topic, partition, leader_id, truncate_to))

@@ -26,14 +26,14 @@ from .voters import ReplicaKey, VoterSet, voter_set_of
 
 BOOTSTRAP_SNAPSHOT: Final = OffsetAndEpoch(0, 0)
 """The id of the snapshot that `kafka-storage format` writes: the first voters, no data."""
-TYPES: Final[dict[type[Message], tuple[ControlType, int]]] = {
-    LeaderChangeMessage: (ControlType.LEADER_CHANGE, 1),
-    SnapshotHeaderRecord: (ControlType.SNAPSHOT_HEADER, 0),
-    SnapshotFooterRecord: (ControlType.SNAPSHOT_FOOTER, 0),
-    KRaftVersionRecord: (ControlType.KRAFT_VERSION, 0),
-    VotersRecord: (ControlType.KRAFT_VOTERS, 0),
+TYPES: Final[dict[type[Message], ControlType]] = {
+    LeaderChangeMessage: ControlType.LEADER_CHANGE,
+    SnapshotHeaderRecord: ControlType.SNAPSHOT_HEADER,
+    SnapshotFooterRecord: ControlType.SNAPSHOT_FOOTER,
+    KRaftVersionRecord: ControlType.KRAFT_VERSION,
+    VotersRecord: ControlType.KRAFT_VOTERS,
 }
-"""The type of each control record, and the version that is written."""
+"""The type of each control record. Its field `version` is the version that it is written in."""
 
 
 class ControlValues(NamedTuple):
@@ -49,8 +49,9 @@ def control_batch(
     """Write a control batch."""
     builder = BatchBuilder(base_offset=base_offset, partition_leader_epoch=epoch, control=True)
     for message in messages:
-        type, version = TYPES[message.__class__]
-        builder.append(control_key(type), message.encode(version), timestamp)
+        version: int = getattr(message, "version")  # noqa: B009 - a field of all of them
+        key = control_key(TYPES[message.__class__])
+        builder.append(key, message.encode(version), timestamp)
     return builder.build()
 
 
@@ -63,23 +64,17 @@ def data_batch(values: Sequence[bytes], base_offset: int, epoch: int, timestamp:
 
 
 def leader_change(
-    leader_id: int, voters: Sequence[ReplicaKey], granting: Sequence[ReplicaKey], directories: bool
+    leader_id: int, voters: Sequence[ReplicaKey], granting: Sequence[ReplicaKey]
 ) -> LeaderChangeMessage:
-    """Make the record that begins an epoch. directories: whether kraft.version is 1."""
+    """Make the record that begins an epoch.
 
-    def listed(keys: Sequence[ReplicaKey]) -> list[LeaderChangeVoter]:
-        return [
-            LeaderChangeVoter(voter_id=key.id, voter_directory_id=key.directory_id)
-            if directories
-            else LeaderChangeVoter(voter_id=key.id)
-            for key in keys
-        ]
-
+    Its version is 0 under any kraft.version: Kafka 4.3 reads no other, and does not start on a log
+    with version 1.
+    """
     return LeaderChangeMessage(
-        version=1 if directories else 0,
         leader_id=leader_id,
-        voters=listed(voters),
-        granting_voters=listed(granting),
+        voters=[LeaderChangeVoter(voter_id=key.id) for key in voters],
+        granting_voters=[LeaderChangeVoter(voter_id=key.id) for key in granting],
     )
 
 

@@ -38,9 +38,7 @@ MOST_REPLICAS: Final = 1000
 def begin_epoch(quorum: Quorum, granting: list[ReplicaKey], now: float) -> None:
     """Append the records that begin an epoch; voters of the bootstrap snapshot go into the log."""
     version = quorum.kraft_versions.last
-    messages: list[Message] = [
-        leader_change(quorum.node_id, quorum.voters.keys, granting, version >= 1)
-    ]
+    messages: list[Message] = [leader_change(quorum.node_id, quorum.voters.keys, granting)]
     if version >= 1 and quorum.voter_sets.last_offset == NOT_IN_LOG:
         messages += voter_records(version, quorum.voters)
     append_control(quorum, messages, now)

@@ -13,6 +13,7 @@ from .effects import (
     AppendResult,
     CheckpointHighWatermarks,
     Effect,
+    HighWatermarkAdvanced,
     IsrChanged,
     ReplicaChanged,
     Respond,
@@ -36,13 +37,6 @@ from .log.replica_log import (
     ReplicaLog,
     TimestampOffset,
 )
-from .metadata import (
-    NO_LEADER,
-    BrokerRegistration,
-    MetadataDelta,
-    PartitionRegistration,
-    TopicPartition,
-)
 from .partition import Partition
 from .replica_manager import ReplicaManager
 from .states import ISR_TRANSITIONS, REPLICA_TRANSITIONS, IsrState, ReplicaState
@@ -50,26 +44,23 @@ from .states import ISR_TRANSITIONS, REPLICA_TRANSITIONS, IsrState, ReplicaState
 __all__ = [
     "CONTROLLER",
     "ISR_TRANSITIONS",
-    "NO_LEADER",
     "REPLICA_TRANSITIONS",
     "AbortedTransaction",
     "AppendCompleted",
     "AppendRejected",
     "AppendRequested",
     "AppendResult",
-    "BrokerRegistration",
     "CheckpointHighWatermarks",
     "Effect",
     "EpochEndOffset",
     "Event",
+    "HighWatermarkAdvanced",
     "IsrChanged",
     "IsrState",
     "LogAppendInfo",
     "MemoryLog",
-    "MetadataDelta",
     "MetadataPublished",
     "Partition",
-    "PartitionRegistration",
     "Registered",
     "ReplicaChanged",
     "ReplicaLog",
@@ -82,5 +73,4 @@ __all__ = [
     "SendRequest",
     "ThrottleChanged",
     "TimestampOffset",
-    "TopicPartition",
 ]

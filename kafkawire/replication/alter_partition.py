@@ -16,9 +16,9 @@ from ..messages.alter_partition_request import (
 )
 from ..messages.alter_partition_response import AlterPartitionResponse
 from ..messages.alter_partition_response import PartitionData as Verdict
+from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .isr import Isr
-from .metadata import TopicPartition
 from .partition import Partition
 from .replicas import Replicas
 
@@ -52,9 +52,9 @@ class AlterPartitions:
 
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
-        self._unsent: dict[TopicPartition, Proposal] = {}
-        self._sent: dict[TopicPartition, Proposal] = {}
-        self._superseded: dict[TopicPartition, Proposal] = {}
+        self._unsent: dict[TopicIdPartition, Proposal] = {}
+        self._sent: dict[TopicIdPartition, Proposal] = {}
+        self._superseded: dict[TopicIdPartition, Proposal] = {}
         """Those that wait for newer metadata."""
         self._retry_at: float | None = None
 
@@ -119,10 +119,10 @@ class AlterPartitions:
     def handle(self, body: AlterPartitionResponse | None, now: float) -> None:
         """Handle the response; None if there is none."""
         sent, self._sent = self._sent, {}
-        verdicts: dict[TopicPartition, Verdict] = {}
+        verdicts: dict[TopicIdPartition, Verdict] = {}
         if body is not None and not body.error_code:
             verdicts = {
-                TopicPartition(topic.topic_id, each.partition_index): each
+                TopicIdPartition(topic.topic_id, each.partition_index): each
                 for topic in body.topics
                 for each in topic.partitions
             }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..messages.produce_request import ProduceRequest
 from ..messages.produce_response import (
@@ -17,12 +17,12 @@ from ..messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import AppendCompleted, AppendResult, Respond
 from .events import AppendRequested
 from .fetching import MOVED
 from .log.replica_log import AppendRejected
-from .metadata import TopicPartition
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import Lookup, Replicas
@@ -35,12 +35,20 @@ REPLICATED: Final = "replicated up to"
 Finish = Callable[[list[AppendResult]], None]
 
 
+class Append(NamedTuple):
+    """How records are appended. timeout: in seconds; internal: they are the broker's own."""
+
+    acks: int
+    timeout: float
+    internal: bool = False
+
+
 @dataclass(slots=True)
 class DelayedProduce:
     """An append that waits for followers. pending: index of a result -> partition."""
 
     results: list[AppendResult]
-    pending: dict[int, TopicPartition]
+    pending: dict[int, TopicIdPartition]
     required: dict[int, int]
     finish: Finish
 
@@ -67,7 +75,8 @@ class Appends:
             self.replicas.emit(Respond(token, response))
 
         records = [each[3] for each in entries]
-        self._append(token, found, records, body.acks, body.timeout_ms / 1000, finish, now)
+        how = Append(body.acks, body.timeout_ms / 1000)
+        self._append(token, found, records, how, finish, now)
 
     def append(self, event: AppendRequested, now: float) -> None:
         """Append batches of this broker."""
@@ -77,45 +86,45 @@ class Appends:
             self.replicas.emit(AppendCompleted(event.token, tuple(results)))
 
         records = [each for _, each in event.entries]
-        self._append(event.token, found, records, event.acks, event.timeout, finish, now)
+        how = Append(event.acks, event.timeout, internal=True)
+        self._append(event.token, found, records, how, finish, now)
 
     def _append(
         self,
         token: int,
         found: list[Lookup],
         records: list[bytes],
-        acks: int,
-        timeout: float,
+        how: Append,
         finish: Finish,
         now: float,
     ) -> None:
         results: list[AppendResult] = []
         delayed = DelayedProduce(results, {}, {}, finish)
         for index, (lookup, data) in enumerate(zip(found, records, strict=True)):
-            result, next_offset = self._append_one(lookup, data, acks, now)
+            result, next_offset = self._append_one(lookup, data, how, now)
             results.append(result)
-            if acks == ALL and not result.error and lookup.partition is not None:
+            if how.acks == ALL and not result.error and lookup.partition is not None:
                 delayed.pending[index] = lookup.partition.key
                 delayed.required[index] = next_offset
         if not delayed.pending:
             finish(results)
             return
         self._delayed[token] = delayed
-        self.purgatory.add(token, now + timeout)
+        self.purgatory.add(token, now + how.timeout)
         for index, key in delayed.pending.items():
             self.purgatory.watch(token, key, REPLICATED, delayed.required[index])
 
     def _append_one(
-        self, lookup: Lookup, records: bytes, acks: int, now: float
+        self, lookup: Lookup, records: bytes, how: Append, now: float
     ) -> tuple[AppendResult, int]:
         """Append to one partition; return the result and the offset after it."""
-        if acks not in ACKS:
+        if how.acks not in ACKS:
             return AppendResult(E.INVALID_REQUIRED_ACKS), -1
         if lookup.partition is None:
             return AppendResult(lookup.error), -1
         partition = lookup.partition
         try:
-            info = partition.append_as_leader(records, acks == ALL, now)
+            info = partition.append_as_leader(records, how.acks == ALL, now, how.internal)
         except AppendRejected as error:
             return AppendResult(error.error, message=error.message), -1
         self.replicas.mark(partition.key)
@@ -131,7 +140,7 @@ class Appends:
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
             self._settle(token, partition.key, high_watermark, partition.acknowledgement())
 
-    def leadership_lost(self, key: TopicPartition) -> None:
+    def leadership_lost(self, key: TopicIdPartition) -> None:
         """Complete the appends to a partition that this broker no longer leads."""
         for token in self.purgatory.all_of(key, REPLICATED):
             self._settle(token, key, None, E.NOT_LEADER_OR_FOLLOWER)
@@ -144,7 +153,7 @@ class Appends:
                 delayed.results[index] = AppendResult(E.REQUEST_TIMED_OUT)
             delayed.finish(delayed.results)
 
-    def _settle(self, token: int, key: TopicPartition, reached: int | None, error: E) -> None:
+    def _settle(self, token: int, key: TopicIdPartition, reached: int | None, error: E) -> None:
         """Decide the results of one partition, up to an offset or all."""
         delayed = self._delayed.get(token)
         if delayed is None:
@@ -178,7 +187,7 @@ class Appends:
             ]
         )
 
-    def _partition(self, key: TopicPartition, result: AppendResult) -> PartitionProduceResponse:
+    def _partition(self, key: TopicIdPartition, result: AppendResult) -> PartitionProduceResponse:
         made = PartitionProduceResponse(
             index=key.partition,
             error_code=result.error,

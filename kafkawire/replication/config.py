@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,7 @@ class ReplicationConfig:
     eligible_leader_replicas: the high watermark stays while the ISR is below min.insync.replicas
     (KIP-966); False for releases before 4.0.
     rack_aware: consumers read from an in-sync replica of their rack (KIP-392).
+    static: the values of `server.properties`, which dynamic ones take precedence over.
     fetch_version: of Fetch requests to other brokers; list_offsets_version likewise.
     """
 
@@ -26,6 +28,7 @@ class ReplicationConfig:
     alter_partition_backoff: float = 0.05
     eligible_leader_replicas: bool = True
     rack_aware: bool = False
+    static: Mapping[str, str] = field(default_factory=dict)
     fetch_version: int = 17
     list_offsets_version: int = 7
     alter_partition_version: int = 3

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ..metadata import TopicIdPartition
 from ..primitives import Message
 from ..protocol import ErrorCode
-from .metadata import TopicPartition
 from .states import IsrState, ReplicaState
 
 CONTROLLER: Final = -1
@@ -52,7 +52,7 @@ class AppendCompleted(NamedTuple):
 class ReplicaChanged(NamedTuple):
     """The state of a replica of this broker changed."""
 
-    key: TopicPartition
+    key: TopicIdPartition
     state: ReplicaState
     leader_epoch: int
 
@@ -60,17 +60,30 @@ class ReplicaChanged(NamedTuple):
 class IsrChanged(NamedTuple):
     """The ISR changed, or a change of it was proposed."""
 
-    key: TopicPartition
+    key: TopicIdPartition
     state: IsrState
     isr: frozenset[int]
+
+
+class HighWatermarkAdvanced(NamedTuple):
+    """Records of a replica are committed up to an offset: those who wait for them may go on."""
+
+    key: TopicIdPartition
+    offset: int
 
 
 class CheckpointHighWatermarks(NamedTuple):
     """Persist high watermarks: what a log has as its own after a restart."""
 
-    offsets: dict[TopicPartition, int]
+    offsets: dict[TopicIdPartition, int]
 
 
 Effect = (
-    SendRequest | Respond | AppendCompleted | ReplicaChanged | IsrChanged | CheckpointHighWatermarks
+    SendRequest
+    | Respond
+    | AppendCompleted
+    | ReplicaChanged
+    | IsrChanged
+    | HighWatermarkAdvanced
+    | CheckpointHighWatermarks
 )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ..primitives import Message
-from .metadata import MetadataDelta, TopicPartition
 
 
 class Registered(NamedTuple):
@@ -18,8 +18,9 @@ class Registered(NamedTuple):
 
 
 class MetadataPublished(NamedTuple):
-    """The metadata log has changes."""
+    """The metadata changed: the delta names what is new in the image, which is only read."""
 
+    image: MetadataImage
     delta: MetadataDelta
 
 
@@ -44,7 +45,7 @@ class AppendRequested(NamedTuple):
     token: int
     acks: int
     timeout: float
-    entries: tuple[tuple[TopicPartition, bytes], ...]
+    entries: tuple[tuple[TopicIdPartition, bytes], ...]
 
 
 class ThrottleChanged(NamedTuple):
@@ -52,9 +53,9 @@ class ThrottleChanged(NamedTuple):
 
     leader_rate: float | None = None
     follower_rate: float | None = None
-    leader_replicas: frozenset[tuple[TopicPartition, int]] = frozenset()
+    leader_replicas: frozenset[tuple[TopicIdPartition, int]] = frozenset()
     """Partitions with the follower that is throttled here, their leader."""
-    follower_partitions: frozenset[TopicPartition] = frozenset()
+    follower_partitions: frozenset[TopicIdPartition] = frozenset()
 
 
 Event = (

@@ -17,11 +17,11 @@ from ..messages.list_offsets_request import (
     ListOffsetsTopic,
 )
 from ..messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
+from ..metadata import TopicIdPartition
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .fetch_params import REPLICA_STATE_FROM
 from .log.replica_log import EpochEndOffset
-from .metadata import TopicPartition
 from .offsets import EARLIEST, LATEST
 from .partition import Partition
 from .replicas import Replicas
@@ -37,7 +37,7 @@ class FollowerQuota:
     """The throttled partitions of a follower, and their quota."""
 
     quota: ReplicationQuota
-    partitions: frozenset[TopicPartition] = frozenset()
+    partitions: frozenset[TopicIdPartition] = frozenset()
 
 
 @dataclass(slots=True)
@@ -67,8 +67,8 @@ class ReplicaFetcher:
         self.replicas = replicas
         self.config = replicas.broker.config
         self.quota = quota
-        self._states: dict[TopicPartition, FetchState] = {}
-        self._sent: dict[TopicPartition, Sent] = {}
+        self._states: dict[TopicIdPartition, FetchState] = {}
+        self._sent: dict[TopicIdPartition, Sent] = {}
         self._in_flight = False
         self._idle_until: float | None = None
         """When something is due, while nothing changes; so that others' events cost nothing."""
@@ -84,7 +84,7 @@ class ReplicaFetcher:
         self._states[partition.key] = FetchState(partition)
         self._sent.pop(partition.key, None)
 
-    def remove(self, key: TopicPartition) -> None:
+    def remove(self, key: TopicIdPartition) -> None:
         """Stop fetching a partition."""
         self.wake()
         self._states.pop(key, None)
@@ -146,14 +146,14 @@ class ReplicaFetcher:
         return self.config.list_offsets_version, body
 
     def _fetch(self, now: float) -> tuple[int, Message] | None:
-        topics: dict[TopicPartition, FetchTopic] = {}
+        topics: dict[TopicIdPartition, FetchTopic] = {}
         for key, each in self._states.items():
             if each.partition.state is not State.FETCHING:
                 continue
             if self._throttled_until(key, each, now) > now:
                 continue
             self._note(key, each)
-            whole = TopicPartition(key.topic_id, 0)
+            whole = TopicIdPartition(key.topic_id, 0)
             if whole not in topics:
                 topics[whole] = FetchTopic(topic=each.partition.topic, topic_id=key.topic_id)
             topics[whole].partitions.append(self._partition(key, each.partition))
@@ -174,10 +174,10 @@ class ReplicaFetcher:
             body.replica_id = broker.broker_id
         return version, body
 
-    def _note(self, key: TopicPartition, each: FetchState) -> None:
+    def _note(self, key: TopicIdPartition, each: FetchState) -> None:
         self._sent[key] = Sent(each.partition.log.log_end_offset, each.partition.leader_epoch)
 
-    def _partition(self, key: TopicPartition, partition: Partition) -> FetchPartition:
+    def _partition(self, key: TopicIdPartition, partition: Partition) -> FetchPartition:
         log = partition.log
         return FetchPartition(
             partition=key.partition,
@@ -188,7 +188,7 @@ class ReplicaFetcher:
             partition_max_bytes=self.config.replica_fetch_max_bytes,
         )
 
-    def _throttled_until(self, key: TopicPartition, each: FetchState, now: float) -> float:
+    def _throttled_until(self, key: TopicIdPartition, each: FetchState, now: float) -> float:
         quota = self.quota.quota
         if key not in self.quota.partitions or each.lag == 0 or not quota.is_exceeded(now):
             return now
@@ -215,7 +215,7 @@ class ReplicaFetcher:
                 self._delay(key, now)
         self._sent.clear()
 
-    def _current(self, key: TopicPartition) -> FetchState | None:
+    def _current(self, key: TopicIdPartition) -> FetchState | None:
         """Return the state of a partition if nothing changed since the request."""
         each, sent = self._states.get(key), self._sent.get(key)
         if each is None or sent is None:
@@ -223,7 +223,7 @@ class ReplicaFetcher:
         log, epoch = each.partition.log, each.partition.leader_epoch
         return each if sent == Sent(log.log_end_offset, epoch) else None
 
-    def _fetched(self, key: TopicPartition, data: PartitionData, now: float) -> None:
+    def _fetched(self, key: TopicIdPartition, data: PartitionData, now: float) -> None:
         each = self._current(key)
         if each is None:
             return
@@ -242,7 +242,7 @@ class ReplicaFetcher:
         self.replicas.mark(key)
 
     def _append(
-        self, key: TopicPartition, each: FetchState, data: PartitionData, now: float
+        self, key: TopicIdPartition, each: FetchState, data: PartitionData, now: float
     ) -> None:
         records = data.records or b""
         try:
@@ -259,7 +259,7 @@ class ReplicaFetcher:
                 self.quota.quota.record(len(records), now)
 
     def _looked_up(
-        self, key: TopicPartition, found: ListOffsetsPartitionResponse, now: float
+        self, key: TopicIdPartition, found: ListOffsetsPartitionResponse, now: float
     ) -> None:
         """Truncate to the leader's end, or begin again at its start, as Kafka's fetcher."""
         each = self._current(key)
@@ -284,7 +284,7 @@ class ReplicaFetcher:
         else:
             self._delay(each.partition.key, now)
 
-    def _delay(self, key: TopicPartition, now: float) -> None:
+    def _delay(self, key: TopicIdPartition, now: float) -> None:
         each = self._states.get(key)
         if each is None or each.partition.state not in (State.FETCHING, State.OUT_OF_RANGE):
             return

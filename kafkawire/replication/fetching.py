@@ -17,10 +17,10 @@ from ..messages.fetch_response import (
     LeaderIdAndEpoch,
     PartitionData,
 )
+from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
 from .fetch_params import MEASURES, FetchParams, bound, params_of
-from .metadata import TopicPartition
 from .partition import Partition
 from .purgatory import Purgatory
 from .replica_selector import preferred_read_replica
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
     topic: str
     topic_id: bytes
-    key: TopicPartition
+    key: TopicIdPartition
     requested: FetchPartition
 
 
@@ -55,7 +55,7 @@ class Fetches:
         self.replicas = replicas
         self.config = replicas.broker.config
         self.quota = ReplicationQuota()
-        self.throttled: frozenset[tuple[TopicPartition, int]] = frozenset()
+        self.throttled: frozenset[tuple[TopicIdPartition, int]] = frozenset()
         self.purgatory: Purgatory[int] = Purgatory()
         self._delayed: dict[int, DelayedFetch] = {}
 
@@ -84,7 +84,7 @@ class Fetches:
             for token in self.purgatory.reached(partition.key, measure, grown):
                 self._recheck(token, now)
 
-    def leadership_changed(self, key: TopicPartition, now: float) -> None:
+    def leadership_changed(self, key: TopicIdPartition, now: float) -> None:
         """Complete the delayed fetches of a partition that got another leader or epoch."""
         for measure in MEASURES:
             for token in self.purgatory.all_of(key, measure):
@@ -137,7 +137,7 @@ class Fetches:
 
     # -- reading
 
-    def _key(self, topic: str, topic_id: bytes, requested: FetchPartition) -> TopicPartition:
+    def _key(self, topic: str, topic_id: bytes, requested: FetchPartition) -> TopicIdPartition:
         return self.replicas.key_of(topic, topic_id, requested.partition)
 
     def _read(self, fetch: DelayedFetch, now: float) -> tuple[FetchResponse, int, bool]:

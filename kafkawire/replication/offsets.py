@@ -30,11 +30,11 @@ from ..messages.offset_for_leader_epoch_response import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
 from .fetch_params import READ_COMMITTED, bound
-from .log.replica_log import ReplicaLog
-from .metadata import TopicPartition
+from .log.replica_log import MAX_TIMESTAMP, ReplicaLog
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replicas
@@ -42,6 +42,7 @@ from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replica
 E = ErrorCode
 LATEST: Final = -1
 EARLIEST: Final = -2
+EARLIEST_LOCAL: Final = -4
 DELETED: Final = "deleted before"
 
 
@@ -81,10 +82,10 @@ class Offsets:
                 made.error_code = E.OFFSET_NOT_AVAILABLE
                 return made
             made.offset, made.leader_epoch = end, log.latest_epoch
-        elif requested.timestamp == EARLIEST:
+        elif requested.timestamp in (EARLIEST, EARLIEST_LOCAL):
             made.offset = log.log_start_offset
             made.leader_epoch = self._epoch_at(log, made.offset)
-        elif requested.timestamp < 0:
+        elif requested.timestamp < MAX_TIMESTAMP:
             made.error_code = E.UNSUPPORTED_VERSION
         else:
             found = log.offset_for_timestamp(requested.timestamp)
@@ -131,8 +132,8 @@ class DelayedDelete:
     """A DeleteRecords that waits for followers. pending: partition -> the requested offset."""
 
     body: DeleteRecordsRequest
-    pending: dict[TopicPartition, int]
-    errors: dict[TopicPartition, ErrorCode]
+    pending: dict[TopicIdPartition, int]
+    errors: dict[TopicIdPartition, ErrorCode]
 
 
 class Deletions:
@@ -157,7 +158,9 @@ class Deletions:
         if not delayed.pending:
             self._respond(token)
 
-    def _delete(self, delayed: DelayedDelete, topic: str, key: TopicPartition, offset: int) -> None:
+    def _delete(
+        self, delayed: DelayedDelete, topic: str, key: TopicIdPartition, offset: int
+    ) -> None:
         partition, error = self.replicas.find(topic, NO_TOPIC_ID, key.partition)
         if partition is not None:
             error = partition.check(-1, only_leader=True)
@@ -178,7 +181,7 @@ class Deletions:
         for token in self.purgatory.reached(partition.key, DELETED, partition.low_watermark):
             self._settle(token, partition.key, E.NONE)
 
-    def leadership_lost(self, key: TopicPartition) -> None:
+    def leadership_lost(self, key: TopicIdPartition) -> None:
         """Complete the deletions of a partition that this broker no longer leads."""
         for token in self.purgatory.all_of(key, DELETED):
             self._settle(token, key, E.NOT_LEADER_OR_FOLLOWER)
@@ -190,7 +193,7 @@ class Deletions:
             delayed.errors.update(dict.fromkeys(delayed.pending, E.REQUEST_TIMED_OUT))
             self._respond(token)
 
-    def _settle(self, token: int, key: TopicPartition, error: E) -> None:
+    def _settle(self, token: int, key: TopicIdPartition, error: E) -> None:
         delayed = self._delayed.get(token)
         if delayed is None or delayed.pending.pop(key, None) is None:
             return
@@ -217,7 +220,9 @@ class Deletions:
         ]
         self.replicas.emit(Respond(token, DeleteRecordsResponse(topics=topics)))
 
-    def _result(self, delayed: DelayedDelete, key: TopicPartition) -> DeleteRecordsPartitionResult:
+    def _result(
+        self, delayed: DelayedDelete, key: TopicIdPartition
+    ) -> DeleteRecordsPartitionResult:
         error = delayed.errors.get(key, E.NONE)
         partition = self.replicas.hosted.get(key)
         low = -1 if error or partition is None else partition.low_watermark

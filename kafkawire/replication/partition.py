@@ -6,19 +6,17 @@ and the start of the leader's epoch, joins the ISR; requests with another leader
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ..metadata import NO_LEADER, PartitionRegistration, TopicIdPartition
 from ..protocol import ErrorCode
-from .config import ReplicationConfig
+from .broker import Broker
 from .isr import Isr, committed_isr
-from .log.replica_log import AppendRejected, EpochEndOffset, LogAppendInfo, ReplicaLog
-from .metadata import (
+from .log.replica_log import (
     NO_EPOCH,
-    NO_LEADER,
     UNKNOWN_OFFSET,
-    BrokerRegistration,
-    PartitionRegistration,
-    TopicPartition,
+    AppendRejected,
+    EpochEndOffset,
+    LogAppendInfo,
+    ReplicaLog,
 )
 from .replica import Replica
 from .states import REPLICA_TRANSITIONS, IsrState, IsrTrigger, ReplicaState, Trigger
@@ -26,21 +24,10 @@ from .states import REPLICA_TRANSITIONS, IsrState, IsrTrigger, ReplicaState, Tri
 E = ErrorCode
 
 
-@dataclass(slots=True)
-class Broker:
-    """What the replicas of a broker share: its id and epoch, its configuration, its metadata."""
-
-    broker_id: int
-    config: ReplicationConfig
-    epoch: int = NO_EPOCH
-    brokers: dict[int, BrokerRegistration] = field(default_factory=dict)
-    min_insync_replicas: dict[bytes, int] = field(default_factory=dict)
-
-
 class Partition:
     """A partition on one broker."""
 
-    def __init__(self, key: TopicPartition, topic: str, log: ReplicaLog, broker: Broker) -> None:
+    def __init__(self, key: TopicIdPartition, topic: str, log: ReplicaLog, broker: Broker) -> None:
         self.key = key
         self.topic = topic
         self.log = log
@@ -118,11 +105,12 @@ class Partition:
     @property
     def min_insync_replicas(self) -> int:
         """min.insync.replicas, at most the number of replicas."""
-        wanted = self.broker.min_insync_replicas.get(self.key.topic_id, 1)
-        return min(wanted, len(self.followers) + 1)
+        return min(self.broker.min_insync_replicas(self.topic), len(self.followers) + 1)
 
-    def append_as_leader(self, records: bytes, all_replicas: bool, now: float) -> LogAppendInfo:
-        """Append records. all_replicas: for acks=all. Raises AppendRejected."""
+    def append_as_leader(
+        self, records: bytes, all_replicas: bool, now: float, internal: bool = False
+    ) -> LogAppendInfo:
+        """Append records. all_replicas: for acks=all; internal: the broker's. AppendRejected."""
         if not self.is_leader:
             raise AppendRejected(E.NOT_LEADER_OR_FOLLOWER, "this broker is not the leader")
         in_sync, needed = len(self.isr.committed), self.min_insync_replicas
@@ -131,7 +119,7 @@ class Partition:
                 E.NOT_ENOUGH_REPLICAS,
                 f"{in_sync} in-sync replicas, min.insync.replicas is {needed}",
             )
-        info = self.log.append_as_leader(records, self.leader_epoch)
+        info = self.log.append_as_leader(records, self.leader_epoch, internal)
         self.maybe_increment_high_watermark(now)
         return info
 
@@ -158,7 +146,7 @@ class Partition:
         replica = self.followers.get(broker_id)
         if replica is None:
             return E.UNKNOWN_LEADER_EPOCH
-        known = self.broker.brokers.get(broker_id)
+        known = self.broker.image.brokers.get(broker_id)
         if known is not None and NO_EPOCH != broker_epoch < known.epoch:
             return E.NOT_LEADER_OR_FOLLOWER  # of a former incarnation
         replica.fetched(offset, start, self.log.log_end_offset, broker_epoch, now)
@@ -193,8 +181,8 @@ class Partition:
 
     def is_eligible(self, replica: Replica) -> bool:
         """Return whether the controller would accept a follower (KIP-841, KIP-903)."""
-        known = self.broker.brokers.get(replica.broker_id)
-        if known is None or not known.is_eligible_for_isr:
+        known = self.broker.image.brokers.get(replica.broker_id)
+        if known is None or not known.is_active:
             return False
         return replica.broker_epoch in (NO_EPOCH, known.epoch)
 
@@ -209,7 +197,7 @@ class Partition:
         return min([self.log.log_start_offset, *live])
 
     def _is_alive(self, broker_id: int) -> bool:
-        known = self.broker.brokers.get(broker_id)
+        known = self.broker.image.brokers.get(broker_id)
         return known is not None and not known.fenced
 
     # -- the ISR

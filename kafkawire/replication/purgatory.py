@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from .metadata import TopicPartition
+from ..metadata import TopicIdPartition
 
 K = TypeVar("K", bound=Hashable)
 W = TypeVar("W", bound=Hashable)
@@ -108,7 +108,7 @@ class Purgatory(Generic[W]):
     """Operations of one kind. Each waits for values of partitions, in a given measure."""
 
     def __init__(self) -> None:
-        self._watched: Thresholds[tuple[TopicPartition, str], W] = Thresholds()
+        self._watched: Thresholds[tuple[TopicIdPartition, str], W] = Thresholds()
         self._times: Thresholds[str, W] = Thresholds()
         self._waiting: dict[W, _Waiting] = {}
 
@@ -127,7 +127,7 @@ class Purgatory(Generic[W]):
         """Add an operation; `watch` says what it waits for."""
         self._waiting[operation] = _Waiting([], self._times.add(TIME, deadline, operation))
 
-    def watch(self, operation: W, key: TopicPartition, measure: str, value: float) -> None:
+    def watch(self, operation: W, key: TopicIdPartition, measure: str, value: float) -> None:
         """Return the operation from `reached` when the measure of a partition is `value`."""
         number = self._watched.add((key, measure), value, operation)
         self._waiting[operation].entries.append(number)
@@ -139,11 +139,11 @@ class Purgatory(Generic[W]):
             self._watched.discard(number)
         waiting.entries.clear()
 
-    def reached(self, key: TopicPartition, measure: str, value: float) -> list[W]:
+    def reached(self, key: TopicIdPartition, measure: str, value: float) -> list[W]:
         """Return operations of which a threshold was reached; they stay, without it."""
         return self._watched.take_reached((key, measure), value)
 
-    def all_of(self, key: TopicPartition, measure: str) -> list[W]:
+    def all_of(self, key: TopicIdPartition, measure: str) -> list[W]:
         """Return the operations that wait for a partition; they stay, without it."""
         return self._watched.take_all((key, measure))
 

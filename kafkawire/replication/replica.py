@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .metadata import UNKNOWN_OFFSET
+from .log.replica_log import UNKNOWN_OFFSET
 
 NEVER = float("-inf")
 

@@ -16,9 +16,11 @@ from ..messages.fetch_request import FetchRequest
 from ..messages.list_offsets_request import ListOffsetsRequest
 from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from ..messages.produce_request import ProduceRequest
+from ..metadata import MetadataDelta, MetadataImage, PartitionRegistration, TopicIdPartition
 from ..primitives import Message
 from .alter_partition import AlterPartitions
 from .appending import Appends
+from .broker import Broker
 from .config import ReplicationConfig
 from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, SendRequest
 from .events import (
@@ -33,14 +35,13 @@ from .events import (
 from .fetcher import FollowerQuota, ReplicaFetcher
 from .fetching import Fetches
 from .log.replica_log import ReplicaLog
-from .metadata import MetadataDelta, PartitionRegistration, TopicPartition
 from .offsets import Deletions, Offsets
-from .partition import Broker, Partition
+from .partition import Partition
 from .replicas import Replicas
 from .states import ReplicaState, Trigger
 from .throttling import ReplicationQuota
 
-OpenLog = Callable[[TopicPartition], ReplicaLog]
+OpenLog = Callable[[TopicIdPartition], ReplicaLog]
 
 
 class ReplicaManager:
@@ -65,7 +66,7 @@ class ReplicaManager:
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
-        self._followed: dict[TopicPartition, int] = {}
+        self._followed: dict[TopicIdPartition, int] = {}
         self._in_flight: dict[int, int] = {}
         """Token of a request -> its destination."""
         self._tokens = 0
@@ -74,7 +75,7 @@ class ReplicaManager:
         self._checkpoint_at = now + config.high_watermark_checkpoint_interval
 
     @property
-    def partitions(self) -> dict[TopicPartition, Partition]:
+    def partitions(self) -> dict[TopicIdPartition, Partition]:
         """The replicas that are hosted here."""
         return self.replicas.hosted
 
@@ -144,7 +145,7 @@ class ReplicaManager:
             case Registered():
                 self.broker.epoch = event.broker_epoch
             case MetadataPublished():
-                self._apply_delta(event.delta, now)
+                self._apply_delta(event.image, event.delta, now)
             case RequestReceived():
                 self._request(event, now)
             case ResponseReceived():
@@ -184,36 +185,36 @@ class ReplicaManager:
 
     # -- metadata
 
-    def _apply_delta(self, delta: MetadataDelta, now: float) -> None:
-        self.broker.brokers.update({each.broker_id: each for each in delta.brokers})
-        self.broker.min_insync_replicas.update(delta.min_insync_replicas)
-        for key in delta.deleted:
-            self._stop(key, now)
-            self.replicas.unregister(key)
-        for registration in delta.partitions:
-            self.replicas.register(registration)
-            if self.broker.broker_id in registration.replicas:
-                self._apply(registration, now)
+    def _apply_delta(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
+        self.broker.publish(image, delta)
+        if delta.deleted_topics:
+            for key in [each for each in self.partitions if each[0] not in image.topics]:
+                self._stop(key, now)
+        for key in delta.partitions:
+            registration = image.partition(key)
+            if registration is not None and self.broker.broker_id in registration.replicas:
+                self._apply(key, image.topics[key.topic_id].name, registration, now)
             else:
-                self._stop(registration.key, now)
+                self._stop(key, now)
         self._mark_affected(delta)
 
     def _mark_affected(self, delta: MetadataDelta) -> None:
         """Mark the partitions whose leader may do more now: brokers and configurations changed."""
-        if not delta.brokers and not delta.min_insync_replicas:
+        if not delta.brokers and not delta.configs:
             return
         for partition in self.partitions.values():
             if partition.is_leader:
                 partition.maybe_increment_high_watermark(self._now)
                 self.replicas.mark(partition.key)
 
-    def _apply(self, registration: PartitionRegistration, now: float) -> None:
+    def _apply(
+        self, key: TopicIdPartition, topic: str, registration: PartitionRegistration, now: float
+    ) -> None:
         """Become leader or follower of a partition."""
-        key = registration.key
         partition = self.partitions.get(key)
         if partition is None:
             log = self._open_log(key)
-            partition = self.partition_type(key, registration.topic, log, self.broker)
+            partition = self.partition_type(key, topic, log, self.broker)
             self.replicas.host(partition)
         was_leader = partition.is_leader
         is_new_epoch = partition.apply(registration, now)
@@ -233,16 +234,16 @@ class ReplicaManager:
             self._fetchers[leader] = ReplicaFetcher(leader, self.replicas, self._quota)
         return self._fetchers[leader]
 
-    def _unfollow(self, key: TopicPartition) -> None:
+    def _unfollow(self, key: TopicIdPartition) -> None:
         leader = self._followed.pop(key, None)
         if leader is not None and leader in self._fetchers:
             self._fetchers[leader].remove(key)
 
-    def _leadership_lost(self, key: TopicPartition) -> None:
+    def _leadership_lost(self, key: TopicIdPartition) -> None:
         self._appends.leadership_lost(key)
         self._deletions.leadership_lost(key)
 
-    def _stop(self, key: TopicPartition, now: float) -> None:
+    def _stop(self, key: TopicIdPartition, now: float) -> None:
         """Stop a replica that is no longer assigned to this broker; its log stays."""
         partition = self.partitions.get(key)
         if partition is None:

@@ -5,8 +5,9 @@ Law: only an in-sync follower that has the offset is chosen, and the leader wher
 
 from __future__ import annotations
 
+from .broker import Broker
 from .fetch_params import FetchParams
-from .partition import Broker, Partition
+from .partition import Partition
 from .replica import Replica
 
 
@@ -30,5 +31,5 @@ def preferred_read_replica(
 
 
 def _rack_of(broker: Broker, broker_id: int) -> str:
-    known = broker.brokers.get(broker_id)
-    return known.rack if known is not None and not known.fenced else ""
+    known = broker.image.brokers.get(broker_id)
+    return known.rack or "" if known is not None and not known.fenced else ""

@@ -5,16 +5,16 @@ Law: whoever changes a partition marks it; the replica manager then completes wh
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
-from .effects import Effect, IsrChanged, ReplicaChanged
+from .broker import Broker
+from .effects import Effect, HighWatermarkAdvanced, IsrChanged, ReplicaChanged
 from .isr import Isr, committed_isr
 from .log.replica_log import ReplicaLog
-from .metadata import PartitionRegistration, TopicPartition
-from .partition import Broker, Partition
+from .partition import Partition
 from .states import ReplicaState
 
 E = ErrorCode
@@ -64,15 +64,12 @@ class Replicas:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.hosted: dict[TopicPartition, Partition] = {}
+        self.hosted: dict[TopicIdPartition, Partition] = {}
         self.effects: list[Effect] = []
-        self._registered: dict[TopicPartition, str] = {}
-        self._ids: dict[str, bytes] = {}
-        self._names: dict[bytes, str] = {}
-        self._counts: Counter[bytes] = Counter()
-        self._changed: dict[TopicPartition, None] = {}
-        self._growth: dict[TopicPartition, Growth] = {}
-        self._reported: dict[TopicPartition, tuple[ReplicaState, int, Isr]] = {}
+        self._changed: dict[TopicIdPartition, None] = {}
+        self._growth: dict[TopicIdPartition, Growth] = {}
+        self._watermarks: dict[TopicIdPartition, int] = {}
+        self._reported: dict[TopicIdPartition, tuple[ReplicaState, int, Isr]] = {}
 
     def emit(self, effect: Effect) -> None:
         """Add an effect."""
@@ -85,41 +82,24 @@ class Replicas:
 
     # -- which there are
 
-    def register(self, registration: PartitionRegistration) -> None:
-        """Remember a partition of the cluster, hosted here or not."""
-        if registration.key not in self._registered:
-            self._counts[registration.key.topic_id] += 1
-        self._registered[registration.key] = registration.topic
-        self._ids[registration.topic] = registration.key.topic_id
-        self._names[registration.key.topic_id] = registration.topic
-
     def host(self, partition: Partition) -> None:
         """Add a replica."""
         self.hosted[partition.key] = partition
         measures = bounds(partition.log)
         self._growth[partition.key] = Growth(measures, dict.fromkeys(measures, 0))
 
-    def remove(self, key: TopicPartition) -> None:
+    def remove(self, key: TopicIdPartition) -> None:
         """Forget a replica."""
         self.hosted.pop(key, None)
         self._growth.pop(key, None)
         self._reported.pop(key, None)
+        self._watermarks.pop(key, None)
 
-    def unregister(self, key: TopicPartition) -> None:
-        """Forget a partition of the cluster."""
-        topic = self._registered.pop(key, None)
-        if topic is None:
-            return
-        self._counts[key.topic_id] -= 1
-        if not self._counts[key.topic_id]:
-            del self._counts[key.topic_id], self._names[key.topic_id]
-            if self._ids.get(topic) == key.topic_id:
-                del self._ids[topic]
-
-    def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicPartition:
+    def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicIdPartition:
         """Return the key of a partition by id, or by name if there is no id."""
-        found = topic_id if topic_id != NO_TOPIC_ID else self._ids.get(topic, NO_TOPIC_ID)
-        return TopicPartition(found, index)
+        ids = self.broker.image.topic_ids
+        found = topic_id if topic_id != NO_TOPIC_ID else ids.get(topic, NO_TOPIC_ID)
+        return TopicIdPartition(found, index)
 
     def find(self, topic: str, topic_id: bytes, index: int) -> Lookup:
         """Find a partition of a request."""
@@ -127,14 +107,14 @@ class Replicas:
         partition = self.hosted.get(key)
         if partition is not None:
             return Lookup(partition, E.NONE)
-        if key in self._registered:
+        if self.broker.image.partition(key) is not None:
             return Lookup(None, E.NOT_LEADER_OR_FOLLOWER)
-        unknown_id = topic_id != NO_TOPIC_ID and topic_id not in self._names
+        unknown_id = topic_id != NO_TOPIC_ID and topic_id not in self.broker.image.topics
         return Lookup(None, E.UNKNOWN_TOPIC_ID if unknown_id else E.UNKNOWN_TOPIC_OR_PARTITION)
 
     # -- which changed
 
-    def mark(self, key: TopicPartition) -> None:
+    def mark(self, key: TopicIdPartition) -> None:
         """Mark a partition as changed."""
         self._changed[key] = None
 
@@ -150,7 +130,7 @@ class Replicas:
                 return partition
         return None
 
-    def size_read(self, key: TopicPartition, measure: str) -> int:
+    def size_read(self, key: TopicIdPartition, measure: str) -> int:
         """Return how many bytes a measure of a partition has grown by."""
         growth = self._growth[key]
         growth.update(self.hosted[key].log)
@@ -163,5 +143,9 @@ class Replicas:
         self._reported[key] = now
         if now[:2] != before[:2]:
             self.emit(ReplicaChanged(key, partition.state, partition.leader_epoch))
+        watermark = partition.log.high_watermark
+        if watermark > self._watermarks.get(key, 0):
+            self.emit(HighWatermarkAdvanced(key, watermark))
+        self._watermarks[key] = watermark
         if isr != before[2] and partition.is_leader:
             self.emit(IsrChanged(key, isr.state, isr.proposed if isr.is_pending else isr.committed))

@@ -99,7 +99,7 @@ class DirectoryLogs:
                 self.deletions.add(folder, now_ms)
                 continue
             key = names.partition_of(folder)
-            if key is None:
+            if key is None or key.topic == names.CLUSTER_METADATA:
                 continue
             checkpoint = LogCheckpoint(points.get(key, 0), starts.get(key, 0), clean)
             log = self._open(key, config_of(key.topic), checkpoint, now_ms)

@@ -22,6 +22,7 @@ from .directory_logs import DirectoryLogs, Recovered
 from .disks.disk import Disk
 from .disks.log_directory import LogDirectory
 from .errors import KafkaStorageError, StorageError
+from .formats import UNKNOWN_BROKER_EPOCH
 from .names import TopicPartition
 from .retention import delete_old_segments
 from .unified_log import UnifiedLog
@@ -140,6 +141,21 @@ class LogManager:
         return {each.name: each.offline for each in self._directories if each.offline}
 
     @property
+    def directory_ids(self) -> list[bytes]:
+        """The ids of the online directories, in order."""
+        return [each.directory_id for each in self._online if each.directory_id is not None]
+
+    @property
+    def clean_shutdown_epoch(self) -> int:
+        """The broker epoch of the last shutdown if all directories agree on it, else -1."""
+        found, *others = {each.broker_epoch for each in self._directories}
+        return UNKNOWN_BROKER_EPOCH if found is None or others else found
+
+    def topic_id(self, partition: TopicPartition) -> bytes | None:
+        """Return the topic id of a log; None if it is not known."""
+        return self._places[partition].directory.topic_ids.get(partition)
+
+    @property
     def partitions(self) -> list[TopicPartition]:
         """The partitions whose logs are online."""
         return [key for key, place in self._places.items() if not place.directory.offline]
@@ -194,15 +210,23 @@ class LogManager:
             place.directory.write_start_offsets()
         return truncated
 
+    def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
+        """Remove all of a log, which goes on at an offset, with the checkpoints."""
+        directory, log = self._places[partition]
+        log.recovery_point = min(log.recovery_point, offset)
+        directory.write_recovery_points()
+        if offset < log.log_start_offset:
+            directory.write_start_offsets({partition: offset})
+        log.truncate_fully(offset, now_ms)
+
     def delete_records(self, partition: TopicPartition, offset: int) -> None:
         """Move a log's start offset, which does not go back after a crash.
 
         Raises OffsetOutOfRange if the offset is beyond the log.
         """
-        place = self._places[partition]
-        log = place.log
+        directory, log = self._places[partition]
         if log.log_start_offset < offset <= log.log_end_offset:
-            place.directory.write_start_offsets({partition: offset})
+            directory.write_start_offsets({partition: offset})
         log.delete_before(offset)
 
     def update_config(self, topic: str, config: LogConfig | None) -> None:
@@ -211,9 +235,8 @@ class LogManager:
             self._topic_configs.pop(topic, None)
         else:
             self._topic_configs[topic] = config
-        for partition, place in self._places.items():
-            if partition.topic == topic:
-                place.log.config = self._config_of(topic)
+        for place in (each for key, each in self._places.items() if key.topic == topic):
+            place.log.config = self._config_of(topic)
 
     def _config_of(self, topic: str) -> LogConfig:
         return self._topic_configs.get(topic, self.config.topic)

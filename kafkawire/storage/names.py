@@ -32,6 +32,8 @@ LOG_START_OFFSETS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 
+CLUSTER_METADATA: Final = "__cluster_metadata"
+"""The topic whose log belongs to the quorum, not to the broker."""
 LONGEST_TOPIC: Final = 249
 _PARTITION: Final = re.compile(r"([a-zA-Z0-9._-]+)-(0|[1-9][0-9]{0,9})")
 _NUMBERED: Final = re.compile(r"([0-9]{20})(\.[a-z]+)(\.[a-z]+)?")

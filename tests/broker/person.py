@@ -136,15 +136,10 @@ class Person:
         return commit(self.client, topic, offset, self.generation_id, self.member_id, version)
 
 
-def commit(
-    client: Client,
-    topic: str,
-    offset: int,
-    generation_id: int = -1,
-    member_id: str = "",
-    version: int = 8,
-) -> ErrorCode:
-    request = OffsetCommitRequest(
+def commit_request(
+    topic: str, offset: int, generation_id: int = -1, member_id: str = ""
+) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
         group_id=GROUP,
         generation_id_or_member_epoch=generation_id,
         member_id=member_id,
@@ -159,7 +154,21 @@ def commit(
             )
         ],
     )
-    response = client.exchange(request, version, OffsetCommitResponse)
+
+
+def commit(
+    client: Client,
+    topic: str,
+    offset: int,
+    generation_id: int = -1,
+    member_id: str = "",
+    version: int = 8,
+) -> ErrorCode:
+    request = commit_request(topic, offset, generation_id, member_id)
+    return commit_error(client.exchange(request, version, OffsetCommitResponse))
+
+
+def commit_error(response: OffsetCommitResponse) -> ErrorCode:
     return ErrorCode(response.topics[0].partitions[0].error_code)
 
 

@@ -75,10 +75,9 @@ def test_errors_are_not_waited_with(scene: Scene) -> None:
 def test_a_client_that_goes_away_is_not_waited_for(scene: Scene) -> None:
     reader = scene.client()
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=1), LATEST)
-    broker = scene.cluster.brokers[1]
-    assert len(broker.replicas.fetch_purgatory) == 1
+    assert len(scene.cluster.replicas[1].fetch_purgatory) == 1
     reader.disconnect()
-    assert len(broker.replicas.fetch_purgatory) == 0
+    assert len(scene.cluster.replicas[1].fetch_purgatory) == 0
     assert not scene.cluster.channel.pending
     scene.advance(6)
 

@@ -17,9 +17,11 @@ from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
 from kafkawire.display import csv_text, printable, printable_lines
 from kafkawire_cli.input import cluster as live
+from kafkawire_cli.live import node
+from kafkawire_cli.render import request_lines
 from kafkawire_cli.render.consumed_records import writer
 from kafkawire_cli.render.messages import Shape
-from kafkawire_cli.verbs import produce, serve
+from kafkawire_cli.verbs import produce
 from tests.capture.written import BROKER, Scenario
 from tests.cli.reports import run
 
@@ -300,13 +302,18 @@ def test_consume(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
     from kafkawire.messages.heartbeat_request import HeartbeatRequest
+    from kafkawire.metadata import TopicIdPartition
+    from kafkawire.replication import IsrChanged, IsrState, ReplicaChanged, ReplicaState
 
     request = SimpleNamespace(
         body=HeartbeatRequest(group_id=HOSTILE), version=0, node_id=1, connection=1,
         api_key=12, correlation_id=1, size=1, client_id=HOSTILE,
     )  # fmt: skip
-    serve._print_report(SimpleNamespace(request=request, response=None, took=0.1))  # type: ignore[arg-type]
-    serve._print_close(Close(1, HOSTILE))
+    request_lines.print_report(SimpleNamespace(request=request, response=None, took=0.1))  # type: ignore[arg-type]
+    request_lines.print_close(Close(1, HOSTILE))
+    key = TopicIdPartition(bytes(16), 0)
+    node._print_effect(ReplicaChanged(key, ReplicaState.LEADER, 1), lambda _: HOSTILE)
+    node._print_effect(IsrChanged(key, IsrState.COMMITTED, frozenset({1})), lambda _: HOSTILE)
     out = capsys.readouterr().out
-    assert out.count("\n") == 2
+    assert out.count("\n") == 4
     assert_clean(out)

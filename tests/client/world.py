@@ -202,7 +202,7 @@ class World:
     def nothing_is_left(self) -> bool:
         """Whether the cluster has forgotten all clients, now that they are gone."""
         cluster = self.cluster
-        waiting = sum(len(broker.replicas.fetch_purgatory) for broker in cluster.brokers.values())
+        waiting = sum(len(each.fetch_purgatory) for each in cluster.replicas.values())
         return not (cluster.connections or cluster.channel.pending or waiting)
 
     # How it turns.

@@ -7,13 +7,13 @@ committed, states in the newest image of the leader.
 from __future__ import annotations
 
 from kafkawire.controller import MetadataImage, MetadataLoader, PartitionRegistration, snapshot
-from kafkawire.controller.image.indexes import PartitionIndexes
-from kafkawire.controller.image.versions import EPOCH_BUMP_UNTIL
 from kafkawire.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.partition_change_record import PartitionChangeRecord
 from kafkawire.messages.register_broker_record import RegisterBrokerRecord
 from kafkawire.messages.topic_record import TopicRecord
+from kafkawire.metadata.indexes import PartitionIndexes, TopicIdPartition
+from kafkawire.metadata.versions import EPOCH_BUMP_UNTIL
 from kafkawire.primitives import Message
 
 from .world import Violation, World
@@ -192,7 +192,7 @@ def check_indexes(image: MetadataImage) -> None:
     """Build the indexes anew and compare."""
     made = PartitionIndexes()
     for topic, index, partition in image.partitions():
-        made.update((topic.topic_id, index), None, partition)
+        made.update(TopicIdPartition(topic.topic_id, index), None, partition)
     for name in INDEXES:
         ours = {key: set(found) for key, found in getattr(image.indexes, name)._found.items()}
         anew = {key: set(found) for key, found in getattr(made, name)._found.items()}

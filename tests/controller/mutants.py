@@ -20,8 +20,6 @@ from kafkawire.controller import (
     quorum_controller,
 )
 from kafkawire.controller.broker_states import BrokerState, Trigger
-from kafkawire.controller.image import image as images
-from kafkawire.controller.image import indexes, registrations, topic_records
 from kafkawire.controller.operations import alter_partition, broker_heartbeat, broker_registration
 from kafkawire.controller.operations import producer_ids as ids
 from kafkawire.controller.partition_change import PartitionChange
@@ -29,6 +27,8 @@ from kafkawire.controller.quorum_controller import QuorumController
 from kafkawire.controller.sessions import Sessions
 from kafkawire.controller.state import ControllerState
 from kafkawire.messages.producer_ids_record import ProducerIdsRecord
+from kafkawire.metadata import image as images
+from kafkawire.metadata import indexes, registrations, topic_records
 
 S, T = BrokerState, Trigger
 Patch = Any
@@ -141,7 +141,7 @@ def _delete_without_configs() -> Patch:
         remove(image, record, delta)
         image.configs.update(configs)
 
-    replay = import_module("kafkawire.controller.image.replay")
+    replay = import_module("kafkawire.metadata.replay")
     table = {**replay.REPLAY}
     table[next(key for key, value in table.items() if value is remove)] = made
     return patch.object(replay, "REPLAY", table)

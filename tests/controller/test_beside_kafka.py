@@ -15,7 +15,6 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.controller import ControllerConfig, MetadataLoader, snapshot
-from kafkawire.controller.image.loader import TRANSACTIONS
 from kafkawire.log import InternalLog, RecordRow, read, recognise
 from kafkawire.messages import alter_client_quotas_request as quotas
 from kafkawire.messages import alter_configs_request as full
@@ -65,6 +64,7 @@ from kafkawire.messages.producer_ids_record import ProducerIdsRecord
 from kafkawire.messages.register_broker_record import RegisterBrokerRecord
 from kafkawire.messages.remove_topic_record import RemoveTopicRecord
 from kafkawire.messages.topic_record import TopicRecord
+from kafkawire.metadata.loader import TRANSACTIONS
 from kafkawire.primitives import Message
 
 from ..real.broker import NODE_ID, Broker

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkawire.controller import ControllerConfig
-from kafkawire.controller.image.versions import RELEASES
 from kafkawire.log import InternalLog, encode_log_message
+from kafkawire.metadata.versions import RELEASES
 from kafkawire.records import BatchBuilder
 
 from ..real.dump import dump

@@ -26,7 +26,6 @@ from kafkawire.controller import (
     SnapshotLoaded,
     snapshot,
 )
-from kafkawire.controller.image.versions import ELR
 from kafkawire.controller.state import BOOTSTRAP, FEATURES
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_registration_request import (
@@ -35,6 +34,7 @@ from kafkawire.messages.broker_registration_request import (
     Listener,
 )
 from kafkawire.messages.broker_registration_response import BrokerRegistrationResponse
+from kafkawire.metadata.versions import ELR
 from kafkawire.primitives import Message
 
 CLUSTER: Final = "sim"

@@ -7,8 +7,21 @@ isolated voter raises no epochs │ a healed quorum commits
 
 from __future__ import annotations
 
-from kafkawire.raft import KafkaRaftClient, MemoryLog, OffsetAndEpoch, State
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from kafkawire.raft import KafkaRaftClient, OffsetAndEpoch, ReplicatedLog, State
+from kafkawire.raft.log import StoredBatch
 from kafkawire.records import RecordBatches
+
+
+class CrashableLog(ReplicatedLog, Protocol):
+    """A log that can lose what was not flushed, except the first `kept` batches of it."""
+
+    @property
+    def batches(self) -> Sequence[StoredBatch]: ...
+
+    def crash(self, kept: int = 0) -> int: ...
 
 
 class Violation(AssertionError):
@@ -62,20 +75,19 @@ class Checks:
         if known is not None:
             self.fail(now, f"epoch {client.epoch} has leaders {known} and {(id, incarnation)}")
         self._leaders[client.epoch] = (id, incarnation)
-        log = client.log
-        assert isinstance(log, MemoryLog)
+        log = cast("CrashableLog", client.log)
         if log.end.offset < self.end:
             self.fail(now, f"leader {id} lacks committed records from {log.end.offset} on")
         self._compare(now, id, log, log.start_offset, self.end)
 
-    def committed(self, now: float, id: int, log: MemoryLog, offset: int) -> None:
+    def committed(self, now: float, id: int, log: CrashableLog, offset: int) -> None:
         """Compare what a node commits with what any node has committed."""
         if offset > log.end.offset:
             self.fail(now, f"node {id} commits {offset}, its log ends at {log.end.offset}")
         self._compare(now, id, log, self._checked.get(id, 0), offset)
         self._checked[id] = offset
 
-    def _compare(self, now: float, id: int, log: MemoryLog, start: int, end: int) -> None:
+    def _compare(self, now: float, id: int, log: CrashableLog, start: int, end: int) -> None:
         for batch in log.batches:
             if batch.last_offset < start:
                 continue
@@ -96,7 +108,7 @@ class Checks:
         """Return the values that are committed before an offset."""
         return [value for offset, value in self._values if offset < end]
 
-    def loaded(self, now: float, id: int, log: MemoryLog, snapshot: OffsetAndEpoch) -> None:
+    def loaded(self, now: float, id: int, log: CrashableLog, snapshot: OffsetAndEpoch) -> None:
         """Compare a snapshot with the records that it stands for."""
         data = log.snapshot(snapshot)
         assert data is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ from kafkawire.raft import (
     bootstrap_snapshot,
 )
 
-from .checks import Checks
+from .checks import Checks, CrashableLog
 from .scenarios import Happening, Scenario
 
 LEAST_DELAY: Final = 0.001
@@ -62,7 +62,7 @@ class Replica:
 
     id: int
     config: RaftConfig
-    log: MemoryLog = field(default_factory=MemoryLog)
+    log: CrashableLog
     quorum_state: str | None = None
     client: KafkaRaftClient | None = None
     incarnation: int = 0
@@ -75,6 +75,8 @@ class Replica:
 
 class Simulation:
     """One run of a scenario."""
+
+    log_type: Callable[[], CrashableLog] = MemoryLog
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -106,7 +108,7 @@ class Simulation:
             endpoints=(_endpoint(id),),
             max_bytes=(100, 400)[self.scenario.seed % 2],
         )
-        return Replica(id, config)
+        return Replica(id, config, self.log_type())
 
     # -- running
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,27 +126,34 @@ class Broker:
     def _configuration(self) -> Path:
         return self.directory / "server.properties"
 
-    def format(self) -> None:
-        """Write the configuration and format the storage, with a SCRAM user."""
+    def configure(self, more: Mapping[str, str]) -> None:
+        """Write the configuration. more: further properties."""
         listeners = f"CLIENTS://{self.bootstrap},SASL://{self.sasl_bootstrap}"
         properties = PROPERTIES | {
             "listeners": f"{listeners},CONTROLLER://{HOST}:{self.controller_port}",
             "advertised.listeners": listeners,
-            "controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}",
             "log.dirs": str(self.data),
         }
         self._configuration.write_text(
-            "".join(f"{key}={value}\n" for key, value in properties.items())
+            "".join(f"{key}={value}\n" for key, value in {**properties, **more}.items())
         )
+
+    def format(self) -> None:
+        """Write the configuration and format the storage, with a SCRAM user."""
+        self.configure({"controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}"})
         users = [
             f"--add-scram={mechanism}=[name={USER},password={PASSWORD}]"
             for mechanism in MECHANISMS
             if mechanism.startswith("SCRAM")
         ]
+        self.format_storage("--standalone", *users)
+
+    def format_storage(self, *options: str) -> None:
+        """Format the storage, as its configuration says."""
         self.installation.run(
             "kafka.tools.StorageTool",
-            *("format", "--standalone", f"--cluster-id={CLUSTER_ID}"),
-            *(f"--config={self._configuration}", *users),
+            *("format", f"--cluster-id={CLUSTER_ID}"),
+            *(f"--config={self._configuration}", *options),
         )
 
     def start(self) -> None:
@@ -170,6 +177,13 @@ class Broker:
             self.process.wait(STOP_SECONDS)
         finally:
             self.process.kill()
+            self.process = None
+
+    def kill(self) -> None:
+        """End it at once: a node of a quorum without majority cannot shut down in order."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(STOP_SECONDS)
             self.process = None
 
     def _answers(self) -> bool:

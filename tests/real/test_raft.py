@@ -144,6 +144,7 @@ def names(data: bytes) -> set[str]:
                 row = decode_log_record(InternalLog.METADATA, record.key, record.value).value
                 assert row is not None
                 assert row.message is not None, row
+                assert row.name is not None, row
                 found.add(row.name)
     return found
 

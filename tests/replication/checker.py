@@ -10,25 +10,38 @@ of a transaction a consumer with read_committed sees nothing unless it was commi
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
+from kafkawire.metadata import TopicIdPartition
 from kafkawire.records import RecordBatches
-from kafkawire.replication import MemoryLog, TopicPartition
+from kafkawire.replication import ReplicaLog
 
-Place = tuple[TopicPartition, int]
+Place = tuple[TopicIdPartition, int]
+
+
+class CrashableLog(ReplicaLog, Protocol):
+    """A log that loses what is at an offset and after it, down to what was flushed at most."""
+
+    @property
+    def flushed_offset(self) -> int: ...
+
+    def flush(self) -> None: ...
+
+    def crash(self, end_offset: int, high_watermark: int) -> None: ...
 
 
 class Violation(AssertionError):
     """An invariant does not hold."""
 
 
-def values(log: MemoryLog, start: int, end: int) -> dict[int, bytes]:
+def values(log: ReplicaLog, start: int, end: int) -> dict[int, bytes]:
     """Return the values of a log by offset."""
     if start >= end:
         return {}
     return dict(records(log.read(start, 1 << 40, end, at_least_one=True), start))
 
 
-def at(log: MemoryLog, offset: int) -> bytes | None:
+def at(log: ReplicaLog, offset: int) -> bytes | None:
     """Return the value at an offset."""
     data = log.read(offset, 0, log.log_end_offset, at_least_one=True)
     return dict(records(data, offset)).get(offset)
@@ -48,15 +61,15 @@ class Checker:
     def __init__(self, min_isr: int) -> None:
         self.min_isr = min_isr
         self.promised: dict[Place, bytes] = {}
-        self.leaders: dict[tuple[TopicPartition, int], int] = {}
-        self.watermarks: dict[tuple[TopicPartition, int], int] = {}
-        self.lost: dict[tuple[int, TopicPartition, int], bytes] = {}
+        self.leaders: dict[tuple[TopicIdPartition, int], int] = {}
+        self.watermarks: dict[tuple[TopicIdPartition, int], int] = {}
+        self.lost: dict[tuple[int, TopicIdPartition, int], bytes] = {}
         """Records that a broker lost in a crash, and so had before."""
-        self.deleted: dict[TopicPartition, int] = {}
+        self.deleted: dict[TopicIdPartition, int] = {}
         self.outcomes: dict[int, str] = {}
         """Producer id -> open, committed or aborted."""
 
-    def promise(self, key: TopicPartition, offset: int, value: bytes, why: str) -> None:
+    def promise(self, key: TopicIdPartition, offset: int, value: bytes, why: str) -> None:
         """Note that a record was acknowledged or seen."""
         before = self.promised.setdefault((key, offset), value)
         if before != value:
@@ -64,10 +77,10 @@ class Checker:
 
     def acknowledged(
         self,
-        key: TopicPartition,
+        key: TopicIdPartition,
         offset: int,
         value: bytes,
-        logs: dict[int, MemoryLog],
+        logs: dict[int, ReplicaLog],
         min_isr: int,
     ) -> None:
         """Check that enough replicas have, or had, an acknowledged record."""
@@ -85,13 +98,13 @@ class Checker:
             raise Violation(f"offset {offset} acknowledged, but only {sorted(holders)} have it")
         self.promise(key, offset, value, "acknowledged")
 
-    def led(self, key: TopicPartition, epoch: int, broker: int) -> None:
+    def led(self, key: TopicIdPartition, epoch: int, broker: int) -> None:
         """Check that a new leader is the only one of its epoch."""
         other = self.leaders.setdefault((key, epoch), broker)
         if other != broker:
             raise Violation(f"brokers {other} and {broker} both lead epoch {epoch}")
 
-    def complete(self, key: TopicPartition, log: MemoryLog, who: str) -> None:
+    def complete(self, key: TopicIdPartition, log: ReplicaLog, who: str) -> None:
         """Check that a log has everything that was promised."""
         has = values(log, log.log_start_offset, log.log_end_offset)
         for (one, offset), value in self.promised.items():
@@ -100,14 +113,14 @@ class Checker:
         if log.log_start_offset > self.deleted.get(key, 0):
             raise Violation(f"{who} starts at {log.log_start_offset}, nobody deleted that much")
 
-    def watermark(self, key: TopicPartition, epoch: int, offset: int, end: int) -> None:
+    def watermark(self, key: TopicIdPartition, epoch: int, offset: int, end: int) -> None:
         """Check that the high watermark of an epoch's leader only grows, within its log."""
         before = self.watermarks.get((key, epoch), 0)
         if offset < before or offset > end:
             raise Violation(f"high watermark {offset} in epoch {epoch}, was {before}, end {end}")
         self.watermarks[key, epoch] = offset
 
-    def agree(self, key: TopicPartition, leader: MemoryLog, other: MemoryLog, who: str) -> None:
+    def agree(self, key: TopicIdPartition, leader: ReplicaLog, other: ReplicaLog, who: str) -> None:
         """Check that an in-sync replica has what is below the leader's high watermark."""
         start = max(leader.log_start_offset, other.log_start_offset)
         end = leader.high_watermark

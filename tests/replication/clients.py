@@ -24,10 +24,11 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.metadata import TopicIdPartition
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import BatchBuilder, RecordBatches, end_txn_batch
-from kafkawire.replication import AppendCompleted, MemoryLog, TopicPartition
+from kafkawire.replication import AppendCompleted, ReplicaLog
 
 from .checker import Violation, records
 from .plan import Fault
@@ -57,9 +58,9 @@ class Consumer:
         self.number = number
         self.isolation = isolation
         self.rack = rack
-        self.positions: Counter[TopicPartition] = Counter()
-        self.epochs: dict[TopicPartition, int] = {}
-        self.preferred: dict[TopicPartition, int] = {}
+        self.positions: Counter[TopicIdPartition] = Counter()
+        self.epochs: dict[TopicIdPartition, int] = {}
+        self.preferred: dict[TopicIdPartition, int] = {}
 
 
 class Cluster(World):
@@ -68,7 +69,7 @@ class Cluster(World):
     def simulate(self) -> None:
         """Run, and check that everything caught up at the end."""
         self.counts: Counter[str] = Counter()
-        self.seen: Counter[TopicPartition] = Counter()
+        self.seen: Counter[TopicIdPartition] = Counter()
         self.values = 0
         self.every(0.25, self.produce)
         self.every(0.9, self.ask_for_the_end)
@@ -85,10 +86,10 @@ class Cluster(World):
                 if consumer.positions[key] < end - 40:  # the last fetches may be on their way
                     raise Violation(f"no progress: consumer at {consumer.positions[key]} of {end}")
 
-    def logs(self, key: TopicPartition) -> dict[int, MemoryLog]:
+    def logs(self, key: TopicIdPartition) -> dict[int, ReplicaLog]:
         return {node.id: node.logs[key] for node in self.nodes if key in node.logs}
 
-    def target(self, key: TopicPartition) -> int:
+    def target(self, key: TopicIdPartition) -> int:
         """Return the leader, or once in a while another broker."""
         leader = self.controller.partitions[key].registration.leader
         if leader < 0 or self.rng.random() < 0.1:
@@ -123,7 +124,7 @@ class Cluster(World):
 
         self.request(CLIENT, self.target(key), PRODUCE_VERSION, body, done)
 
-    def acknowledged(self, key: TopicPartition, base: int, made: list[bytes]) -> None:
+    def acknowledged(self, key: TopicIdPartition, base: int, made: list[bytes]) -> None:
         replicas = len(self.controller.partitions[key].registration.replicas)
         for offset, value in enumerate(made, base):
             self.checker.acknowledged(
@@ -140,7 +141,7 @@ class Cluster(World):
             key = self.keys[fault.broker % len(self.keys)]
             self.delete(key, self.seen[key])
 
-    def delete(self, key: TopicPartition, offset: int) -> None:
+    def delete(self, key: TopicIdPartition, offset: int) -> None:
         """Delete records that were consumed."""
         self.checker.deleted[key] = max(self.checker.deleted.get(key, 0), offset)
         each = DeleteRecordsPartition(partition_index=key.partition, offset=offset)
@@ -206,7 +207,7 @@ class Cluster(World):
 
         self.request(CLIENT + consumer.number, target, FETCH_VERSION, body, done)
 
-    def fetched(self, consumer: Consumer, key: TopicPartition, answer: FetchResponse) -> None:
+    def fetched(self, consumer: Consumer, key: TopicIdPartition, answer: FetchResponse) -> None:
         (data,) = answer.responses[0].partitions
         position = consumer.positions[key]
         self.counts[f"fetch {E(data.error_code).name}"] += 1
@@ -262,7 +263,7 @@ class Cluster(World):
             self.append(node, (key, batch(made, producer)), written)
         self.at(self.now + 3.0, lambda: decide(complete=False))
 
-    def end(self, key: TopicPartition, producer: int, commits: bool) -> None:
+    def end(self, key: TopicIdPartition, producer: int, commits: bool) -> None:
         """Write the marker, until it is acknowledged."""
         done: list[bool] = []
 

@@ -1,7 +1,7 @@
 """A scripted controller: elects leaders from the ISR, judges AlterPartition, fences brokers.
 
 One process that never fails, with the rules of Kafka's ReplicationControlManager; the metadata log
-is the list of its deltas.
+is a list of records, those of one decision together.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from kafkawire.messages.alter_partition_response import (
     PartitionData,
     TopicData,
 )
-from kafkawire.protocol import ErrorCode
-from kafkawire.replication import (
+from kafkawire.messages.config_record import ConfigRecord
+from kafkawire.messages.topic_record import TopicRecord
+from kafkawire.metadata import (
     NO_LEADER,
     BrokerRegistration,
-    MetadataDelta,
     PartitionRegistration,
-    TopicPartition,
+    TopicIdPartition,
 )
+from kafkawire.metadata.snapshot import registration_record
+from kafkawire.primitives import Message
+from kafkawire.protocol import ErrorCode
 
 E = ErrorCode
 SESSION: Final = 4.0
@@ -34,6 +37,7 @@ SESSION: Final = 4.0
 class PartitionState:
     """A partition. elr: eligible leader replicas (KIP-966). target: of a reassignment."""
 
+    key: TopicIdPartition
     registration: PartitionRegistration
     elr: frozenset[int] = frozenset()
     target: tuple[int, ...] = ()
@@ -46,26 +50,31 @@ class Controller:
     elr: bool
     min_isr: int
     brokers: dict[int, BrokerRegistration] = field(default_factory=dict)
-    partitions: dict[TopicPartition, PartitionState] = field(default_factory=dict)
-    log: list[MetadataDelta] = field(default_factory=list)
+    partitions: dict[TopicIdPartition, PartitionState] = field(default_factory=dict)
+    log: list[tuple[Message, ...]] = field(default_factory=list)
     seen: dict[int, float] = field(default_factory=dict)
     registered_at: dict[int, int] = field(default_factory=dict)
     """Broker -> the length of the log with its registration."""
 
     def publish(self, *states: PartitionState, broker: BrokerRegistration | None = None) -> None:
-        """Append a delta to the metadata log."""
+        """Append to the metadata log."""
+        records: list[Message] = []
         for state in states:
-            self.partitions[state.registration.key] = state
-        brokers = () if broker is None else (broker,)
+            self.partitions[state.key] = state
+            records.append(state.registration.record(*state.key))
         if broker is not None:
             self.brokers[broker.broker_id] = broker
-        self.log.append(MetadataDelta(tuple(state.registration for state in states), (), brokers))
+            records.append(registration_record(broker))
+        self.log.append(tuple(records))
 
-    def create(self, key: TopicPartition, topic: str, replicas: tuple[int, ...]) -> None:
+    def create(self, key: TopicIdPartition, topic: str, replicas: tuple[int, ...]) -> None:
         """Create a partition whose replicas are all in sync."""
-        made = PartitionRegistration(key, topic, replicas, replicas, replicas[0], 0, 0)
-        self.partitions[key] = PartitionState(made)
-        self.log.append(MetadataDelta((made,), (), (), {key.topic_id: self.min_isr}))
+        made = PartitionRegistration(replicas, replicas, replicas[0])
+        records: list[Message] = []
+        if not any(each.topic_id == key.topic_id for each in self.partitions):
+            records = created(key.topic_id, topic, self.min_isr)
+        self.partitions[key] = PartitionState(key, made)
+        self.log.append((*records, made.record(*key)))
 
     # -- brokers
 
@@ -73,7 +82,7 @@ class Controller:
         """Register an incarnation; one that may have lost records leaves ISR and ELR."""
         self.fence(broker_id)
         epoch = len(self.log) + 1
-        self.publish(broker=BrokerRegistration(broker_id, epoch, fenced=True, rack=rack))
+        self.publish(broker=BrokerRegistration(broker_id, bytes(16), epoch, rack=rack))
         self.registered_at[broker_id] = len(self.log)
         self.seen[broker_id] = now
         if not was_clean:
@@ -131,11 +140,11 @@ class Controller:
         elr = frozenset[int]()
         if self.elr and len(isr) < min(self.min_isr, len(state.registration.replicas)):
             elr = (state.elr | removed) - set(isr)
-        return PartitionState(state.registration._replace(isr=isr), elr, state.target)
+        return replace(state, registration=state.registration._replace(isr=isr), elr=elr)
 
     def _change(self, state: PartitionState, force: bool = False) -> None:
         """Elect a leader if needed, and publish what changed."""
-        old = self.partitions[state.registration.key]
+        old = self.partitions[state.key]
         state = self._elected(self._progressed(state))
         if state != old or force:
             epoch = old.registration.partition_epoch + 1
@@ -151,8 +160,10 @@ class Controller:
         if not electable:
             eligible = [each for each in now.replicas if each in state.elr and self.is_live(each)]
             if eligible and not now.isr:
-                state = PartitionState(
-                    now._replace(isr=(eligible[0],)), state.elr - {eligible[0]}, state.target
+                state = replace(
+                    state,
+                    registration=now._replace(isr=(eligible[0],)),
+                    elr=state.elr - {eligible[0]},
                 )
                 electable = [eligible[0]]
         leader = electable[0] if electable else NO_LEADER
@@ -161,7 +172,7 @@ class Controller:
         changed = state.registration._replace(leader=leader, leader_epoch=now.leader_epoch + 1)
         return replace(state, registration=changed)
 
-    def elect(self, key: TopicPartition, broker_id: int) -> None:
+    def elect(self, key: TopicIdPartition, broker_id: int) -> None:
         """Elect another in-sync replica, if it is one and lives."""
         state = self.partitions[key]
         now = state.registration
@@ -171,19 +182,19 @@ class Controller:
                 replace(state, registration=now._replace(leader=broker_id, leader_epoch=epoch))
             )
 
-    def reassign(self, key: TopicPartition, target: tuple[int, ...]) -> None:
+    def reassign(self, key: TopicIdPartition, target: tuple[int, ...]) -> None:
         """Add replicas; the old ones leave when the new ones are in sync."""
         state = self.partitions[key]
         now = state.registration
         replicas = tuple(dict.fromkeys((*target, *now.replicas)))
-        self._change(PartitionState(now._replace(replicas=replicas), state.elr, target), True)
+        self._change(PartitionState(key, now._replace(replicas=replicas), state.elr, target), True)
 
     def _progressed(self, state: PartitionState) -> PartitionState:
         """Complete a reassignment whose target is in sync."""
         now, target = state.registration, state.target
         if not target or not set(target) <= set(now.isr):
             return state
-        return PartitionState(now._replace(replicas=target, isr=target), frozenset(), ())
+        return PartitionState(state.key, now._replace(replicas=target, isr=target))
 
     # -- AlterPartition
 
@@ -198,7 +209,7 @@ class Controller:
                     topic_id=topic.topic_id,
                     partitions=[
                         self._judge(
-                            TopicPartition(topic.topic_id, each.partition_index),
+                            TopicIdPartition(topic.topic_id, each.partition_index),
                             body.broker_id,
                             each,
                         )
@@ -209,7 +220,7 @@ class Controller:
             ]
         )
 
-    def _judge(self, key: TopicPartition, broker_id: int, proposed: Proposed) -> PartitionData:
+    def _judge(self, key: TopicIdPartition, broker_id: int, proposed: Proposed) -> PartitionData:
         made = PartitionData(partition_index=key.partition)
         state = self.partitions[key]
         made.error_code = self._error(state.registration, broker_id, proposed)
@@ -240,3 +251,12 @@ class Controller:
             if known is None or known.fenced or epoch not in (-1, known.epoch):
                 return E.INELIGIBLE_REPLICA
         return E.NONE
+
+
+def created(topic_id: bytes, topic: str, min_isr: int) -> list[Message]:
+    """Make the records of a topic without partitions."""
+    value = str(min_isr)
+    return [
+        TopicRecord(name=topic, topic_id=topic_id),
+        ConfigRecord(resource_type=2, resource_name=topic, name="min.insync.replicas", value=value),
+    ]

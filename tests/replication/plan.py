@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tests.fuzzing import fewest
+
 
 class Fault(NamedTuple):
     """Something that happens at a time. broker and other: what it happens to."""
@@ -92,15 +94,5 @@ def draw(seed: int) -> Plan:
 
 def shrunk(plan: Plan, fails: Callable[[Plan], bool]) -> Plan:
     """Leave out faults, halves first, as long as the plan fails."""
-    size = max(1, len(plan.faults) // 2)
-    while True:
-        at = 0
-        while at < len(plan.faults):
-            fewer = plan._replace(faults=plan.faults[:at] + plan.faults[at + size :])
-            if fails(fewer):
-                plan = fewer
-            else:
-                at += size
-        if size == 1:
-            return plan
-        size //= 2
+    faults = fewest(plan.faults, lambda fewer: fails(plan._replace(faults=fewer)))
+    return plan._replace(faults=faults)

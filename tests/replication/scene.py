@@ -21,15 +21,19 @@ from kafkawire.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from kafkawire.metadata import (
+    BrokerRegistration,
+    MetadataLoader,
+    PartitionRegistration,
+    TopicIdPartition,
+)
+from kafkawire.metadata.snapshot import registration_record
 from kafkawire.primitives import Message
 from kafkawire.replication import (
-    BrokerRegistration,
     Effect,
     MemoryLog,
-    MetadataDelta,
     MetadataPublished,
     Partition,
-    PartitionRegistration,
     Registered,
     ReplicaManager,
     ReplicationConfig,
@@ -37,14 +41,20 @@ from kafkawire.replication import (
     Respond,
     ResponseReceived,
     SendRequest,
-    TopicPartition,
 )
 
 from .clients import batch
+from .controller import created
 
 ID: Final = b"topic-of-16-byte"
-KEY: Final = TopicPartition(ID, 0)
+KEY: Final = TopicIdPartition(ID, 0)
 CONFIG: Final = ReplicationConfig()
+
+
+def broker(broker_id: int, epoch: int | None = None, **fields: Any) -> BrokerRegistration:
+    """Make the registration of a broker that is not fenced."""
+    given = {"fenced": False, **fields}
+    return BrokerRegistration(broker_id, bytes(16), broker_id if epoch is None else epoch, **given)
 
 
 class Scene:
@@ -58,9 +68,12 @@ class Scene:
         self.effects: list[Effect] = []
         self.machine = ReplicaManager(1, config, lambda _: self.log, self.now)
         self.tokens = 0
+        self.loader = MetadataLoader()
         self.handle(Registered(1))
-        brokers = tuple(BrokerRegistration(each, each, rack=f"r{each}") for each in (1, 2, 3))
-        self.handle(MetadataPublished(MetadataDelta((), (), brokers, {ID: min_isr})))
+        self.publish(
+            *(registration_record(broker(each, rack=f"r{each}")) for each in (1, 2, 3)),
+            *created(ID, "t", min_isr),
+        )
 
     @property
     def partition(self) -> Partition:
@@ -87,8 +100,13 @@ class Scene:
     def metadata(
         self, leader: int = 1, epoch: int = 0, isr: tuple[int, ...] = (1, 2, 3), version: int = 0
     ) -> None:
-        made = PartitionRegistration(KEY, "t", (1, 2, 3), isr, leader, epoch, version)
-        self.handle(MetadataPublished(MetadataDelta((made,))))
+        made = PartitionRegistration((1, 2, 3), isr, leader, epoch, version)
+        self.publish(made.record(*KEY))
+
+    def publish(self, *records: Message) -> None:
+        """Append to the metadata log."""
+        delta = self.loader.apply(records, self.loader.offset + 1)
+        self.handle(MetadataPublished(self.loader.image, delta))
 
     def request(self, version: int, body: Message) -> int:
         """Send a request; return its token."""

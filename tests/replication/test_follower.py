@@ -20,10 +20,9 @@ from kafkawire.messages.list_offsets_response import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from kafkawire.messages.remove_topic_record import RemoveTopicRecord
 from kafkawire.replication import (
     MemoryLog,
-    MetadataDelta,
-    MetadataPublished,
     ReplicaState,
     ResponseReceived,
     ThrottleChanged,
@@ -182,7 +181,7 @@ def test_throttled_partitions_wait() -> None:
 
 def test_a_replica_that_is_removed_stops() -> None:
     scene = follower()
-    scene.handle(MetadataPublished(MetadataDelta((), (KEY,))))
+    scene.publish(RemoveTopicRecord(topic_id=ID))
     assert KEY not in scene.machine.partitions
     respond(scene, records=stored(b"a"), high_watermark=1)
     assert scene.log.log_end_offset == 0

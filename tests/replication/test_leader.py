@@ -20,20 +20,19 @@ from kafkawire.messages.offset_for_leader_epoch_request import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from kafkawire.metadata import BrokerRegistration
+from kafkawire.metadata.snapshot import registration_record
 from kafkawire.replication import (
     AppendCompleted,
     AppendRequested,
-    BrokerRegistration,
     CheckpointHighWatermarks,
     IsrState,
-    MetadataDelta,
-    MetadataPublished,
     ReplicationConfig,
     ThrottleChanged,
 )
 
 from .clients import batch
-from .scene import CONFIG, KEY, Scene
+from .scene import CONFIG, KEY, Scene, broker
 
 E = ErrorCode
 
@@ -143,16 +142,16 @@ def test_the_start_of_the_epoch_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "broker",
+    "going",
     [
-        BrokerRegistration(3, 3, fenced=True),
-        BrokerRegistration(3, 3, in_controlled_shutdown=True),
+        broker(3, fenced=True),
+        broker(3, in_controlled_shutdown=True),
     ],
 )
-def test_brokers_that_go_do_not_join(broker: BrokerRegistration) -> None:
+def test_brokers_that_go_do_not_join(going: BrokerRegistration) -> None:
     scene = leader()
     scene.metadata(isr=(1, 2), version=1)
-    scene.handle(MetadataPublished(MetadataDelta((), (), (broker,))))
+    scene.publish(registration_record(going))
     scene.fetch(3, 0)
     assert scene.proposals() == []
 
@@ -160,7 +159,7 @@ def test_brokers_that_go_do_not_join(broker: BrokerRegistration) -> None:
 def test_fetches_of_a_former_incarnation_do_not_count() -> None:
     scene = leader()
     scene.produce(b"a", acks=1)
-    scene.handle(MetadataPublished(MetadataDelta((), (), (BrokerRegistration(3, 9),))))
+    scene.publish(registration_record(broker(3, 9)))
     token = scene.fetch(3, 1, replica_epoch=3)
     assert scene.fetched(token).error_code == E.NOT_LEADER_OR_FOLLOWER
     assert scene.partition.followers[3].log_end_offset == -1

@@ -21,21 +21,21 @@ from kafkawire.messages.list_offsets_request import ListOffsetsRequest
 from kafkawire.messages.list_offsets_response import ListOffsetsResponse
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.metadata import MetadataLoader, TopicIdPartition
 from kafkawire.primitives import Message
 from kafkawire.replication import (
     CONTROLLER,
     AppendCompleted,
     AppendRequested,
-    BrokerRegistration,
     CheckpointHighWatermarks,
     Effect,
     Event,
     IsrChanged,
     MemoryLog,
-    MetadataDelta,
     MetadataPublished,
     Registered,
     ReplicaChanged,
+    ReplicaLog,
     ReplicaManager,
     ReplicaState,
     ReplicationConfig,
@@ -43,10 +43,9 @@ from kafkawire.replication import (
     Respond,
     ResponseReceived,
     SendRequest,
-    TopicPartition,
 )
 
-from .checker import Checker, Violation, values
+from .checker import Checker, CrashableLog, Violation, values
 from .controller import Controller
 from .plan import FAULTY, Fault, Plan
 
@@ -75,13 +74,14 @@ class Node:
     """A broker: its machine while it is up, and its disk."""
 
     id: int
-    logs: dict[TopicPartition, MemoryLog] = field(default_factory=dict)
-    checkpoint: dict[TopicPartition, int] = field(default_factory=dict)
+    logs: dict[TopicIdPartition, CrashableLog] = field(default_factory=dict)
+    checkpoint: dict[TopicIdPartition, int] = field(default_factory=dict)
     manager: ReplicaManager | None = None
     incarnation: int = 0
     epoch: int = -1
     was_clean: bool = True
     applied: int = 0
+    loader: MetadataLoader = field(default_factory=MetadataLoader)
     skew: float = 0.0
     paused_until: float = 0.0
     timer: float | None = None
@@ -91,6 +91,8 @@ class Node:
 
 class World:
     """The simulation of a plan. manager_type: the machine, or a mutant of it."""
+
+    log_type: Callable[[], CrashableLog] = MemoryLog
 
     def __init__(self, plan: Plan, manager_type: type[ReplicaManager] = ReplicaManager) -> None:
         self.plan, self.setup = plan, plan.setup
@@ -110,7 +112,7 @@ class World:
             eligible_leader_replicas=self.setup.elr,
             rack_aware=self.setup.rack_aware,
         )
-        self.keys = [TopicPartition(TOPIC_ID, each) for each in range(self.setup.partitions)]
+        self.keys = [TopicIdPartition(TOPIC_ID, each) for each in range(self.setup.partitions)]
         self.blocked: dict[tuple[int, int], float] = {}
         self.slow: dict[tuple[int, int], float] = {}
         self.unclean: set[int] = set()
@@ -226,15 +228,17 @@ class World:
         """Start a broker: it registers, and then reads the metadata log from its beginning."""
         node.incarnation += 1
         node.timer = None
-        node.epoch, node.applied = -1, 0
+        node.epoch, node.applied, node.loader = -1, 0, MetadataLoader()
         node.replies.clear()
         node.appended.clear()
         node.manager = self.manager_type(
             node.id, self.config, lambda key: self.open_log(node, key), self.clock(node)
         )
 
-    def open_log(self, node: Node, key: TopicPartition) -> MemoryLog:
-        return node.logs.setdefault(key, MemoryLog())
+    def open_log(self, node: Node, key: TopicIdPartition) -> ReplicaLog:
+        if key not in node.logs:
+            node.logs[key] = self.log_type()
+        return node.logs[key]
 
     def clock(self, node: Node) -> float:
         return self.now + node.skew
@@ -342,10 +346,12 @@ class World:
                 starts = node.applied == 0  # a broker first catches up to its registration
                 least = self.controller.registered_at[node.id] if starts else node.applied + 1
                 until = self.rng.randint(least, len(self.controller.log))
-                deltas = self.controller.log[node.applied : until]
+                entries = self.controller.log[node.applied : until]
                 node.applied = until
-                for delta in [merged(deltas)] if starts or self.rng.random() < 0.5 else deltas:
-                    self.handle(node, MetadataPublished(delta))
+                together = starts or self.rng.random() < 0.5
+                for records in [sum(entries, ())] if together else entries:
+                    delta = node.loader.apply(records, node.loader.offset + 1)
+                    self.handle(node, MetadataPublished(node.loader.image, delta))
 
     def flush(self, node: Node) -> None:
         """Flush a broker's logs, as its operating system does at some time."""
@@ -433,7 +439,7 @@ class World:
 
     # -- what must hold
 
-    def leader(self, key: TopicPartition) -> Node | None:
+    def leader(self, key: TopicIdPartition) -> Node | None:
         """Return the broker that leads in the epoch of the controller, if it knows of it."""
         registration = self.controller.partitions[key].registration
         if registration.leader < 0:
@@ -479,20 +485,10 @@ class World:
     def append(
         self,
         node: Node,
-        entry: tuple[TopicPartition, bytes],
+        entry: tuple[TopicIdPartition, bytes],
         done: Callable[[AppendCompleted], None],
     ) -> None:
         """Let a broker append a batch of its own, as a coordinator does."""
         self._tokens += 1
         node.appended[self._tokens] = done
         self.handle(node, AppendRequested(self._tokens, -1, 2.0, (entry,)))
-
-
-def merged(deltas: list[MetadataDelta]) -> MetadataDelta:
-    """Return one delta for several: of each thing the last."""
-    partitions = {each.key: each for delta in deltas for each in delta.partitions}
-    brokers: dict[int, BrokerRegistration] = {
-        each.broker_id: each for delta in deltas for each in delta.brokers
-    }
-    minima = {key: value for delta in deltas for key, value in delta.min_insync_replicas.items()}
-    return MetadataDelta(tuple(partitions.values()), (), tuple(brokers.values()), minima)

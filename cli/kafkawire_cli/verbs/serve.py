@@ -1,4 +1,4 @@
-"""`kafkawire serve`: runs an in-memory Kafka cluster.
+"""`kafkawire serve`: runs an in-memory Kafka cluster, or one node with its files.
 
 Law: one line per request when its response is sent, and one line with the reason per connection
 that a broker closes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from datetime import datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,11 +18,13 @@ import typer
 from kafkawire.display import printable
 
 from ..input.names import complete_release
+from ..input.node import NodeChoice, node_options
 from ..input.options import pairs
+from ..live.node import run_node
 from ..pipes import stop_at_closed_pipe
+from ..render.request_lines import print_close, print_report
 
 if TYPE_CHECKING:
-    from kafkawire.broker import Close, Report
     from kafkawire.broker.faults import Fault
     from kafkawire.net.server import ServerConfig
     from kafkawire.net.server_recording import Recording
@@ -83,18 +85,26 @@ def serve(  # noqa: PLR0913 - options of the verb
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print requests.")] = False,
+    node: NodeChoice = NodeChoice(),  # noqa: B008 - a constant
 ) -> None:
-    """Run an in-memory Kafka cluster until interrupted.
+    """Run an in-memory Kafka cluster, or one node with files, until interrupted.
 
     \b
     kafkawire serve --topic orders:6
     kafkawire serve --brokers 3 --release 2.8 --set group.initial.rebalance.delay.ms=0
     kafkawire serve --user alice:secret --record talk.pcap
     kafkawire serve --fault 'Produce nth=3 action=disconnect' --fault 'Fetch error=NOT_CONTROLLER'
+    kafkawire serve --data-dir node-1
 
-    Prints a line per request. Exit code 2: usage error.
+    Prints a line per request. Exit codes: 1 node failed, 2 usage error.
     """
     faults = [_fault(each) for each in fault or []]
+    if any(each is not None for each in node):
+        of_cluster = {"--brokers": brokers > 1, "--topic": topic, "--release": release}
+        _refuse(of_cluster | {"--user": user, "--tls": tls})
+        options = node_options(node, host, port, _settings(setting or []))
+        run_node(options, faults, _recording(record), quiet)
+        return
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
     recording = _recording(record)
     with stop_at_closed_pipe():
@@ -111,18 +121,13 @@ def _config(
     users: list[str],
     tls: Path | None,
 ) -> ServerConfig:
-    from kafkawire.broker.configs import Settings
     from kafkawire.broker.releases import LATEST, offered
     from kafkawire.net.server import ServerConfig
 
-    given = pairs(settings, "--set")
+    given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")
     if passwords:
         given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
-    try:
-        Settings(given)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--set") from None
     try:
         offered(release or LATEST)
     except ValueError as error:
@@ -137,6 +142,24 @@ def _config(
         passwords=passwords,
         tls=_tls(tls),
     )
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    from kafkawire.broker.configs import Settings
+
+    found = pairs(given, "--set")
+    try:
+        Settings(found)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--set") from None
+    return found
+
+
+def _refuse(given: Mapping[str, object]) -> None:
+    """Fail if an option is given that only a cluster in memory has."""
+    for name, value in given.items():
+        if value:
+            raise typer.BadParameter("not allowed with one node", param_hint=name)
 
 
 def _topic(text: str) -> tuple[str, int]:
@@ -196,8 +219,8 @@ async def _serve(
 
     server = Server(
         config,
-        on_report=None if quiet else _print_report,
-        on_close=None if quiet else _print_close,
+        on_report=None if quiet else print_report,
+        on_close=None if quiet else print_close,
         recording=recording,
     )
     stopped = asyncio.Event()
@@ -215,30 +238,3 @@ async def _serve(
         await stopped.wait()
     finally:
         await server.stop()
-
-
-def _print_report(report: Report) -> None:
-    from ..render.message_table import facts
-
-    request, response = report.request, report.response
-    request_text = str(facts(request.body, request.version, request.api_key, "request"))
-    if response is None:
-        response_text = "no response"
-    else:
-        found = facts(response, request.version, request.api_key, "response")
-        response_text = str(found) or "ok"
-    name = type(request.body).__name__.removesuffix("Request")
-    _print(
-        f"{request.node_id:>3} {request.connection:>4} {name:24} v{request.version:<3} "
-        f"{request.correlation_id:>6} {request.size:>8} {report.took * 1000:>7.1f} ms  "
-        f"{request.client_id or '-'}  {request_text} -> {response_text}"
-    )
-
-
-def _print_close(close: Close) -> None:
-    _print(f"    {close.connection:>4} closed: {close.reason}")
-
-
-def _print(text: str) -> None:
-    """Print a line with the time. Text from clients is escaped, so that it stays one line."""
-    print(datetime.now().strftime("%H:%M:%S.%f")[:-3], printable(text), flush=True)

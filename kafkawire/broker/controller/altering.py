@@ -63,7 +63,7 @@ def _alter_topic(
 def _alter_brokers(
     controller: Controller, name: str, change: Change, validate_only: bool, now: float
 ) -> Problem | None:
-    if name not in ("", *map(str, controller.context.endpoints)):
+    if name not in ("", *map(str, controller.metadata.endpoints)):
         return E.INVALID_REQUEST, f"no such broker: {name}"
     source = source_of(name)
     values = controller.context.settings.altered(source)

@@ -7,7 +7,7 @@ Law: every change of the cluster's metadata is persisted as in Kafka: typed reco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...configs import ResourceType, source_of
 from ...configs.topic_names import topic_name_error
@@ -18,14 +18,21 @@ from ...messages.producer_ids_record import ProducerIdsRecord
 from ...messages.remove_topic_record import RemoveTopicRecord
 from ...messages.topic_record import TopicRecord
 from ...primitives import Message
+from ...protocol import ErrorCode
 from ...protocol.log_records import encode_log_message
 from ...records import BatchBuilder
 from ..context import Context
 from ..effects import Persist
 from ..groups.coordinators import Coordinators
+from ..metadata import ClusterMetadata
 from ..replication.appending import Appender
+from ..request import Request
 from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic
-from .producer_ids import ProducerIds
+from .producer_ids import Producer, ProducerIds
+
+if TYPE_CHECKING:
+    from ...messages.init_producer_id_request import InitProducerIdRequest
+    from ...messages.init_producer_id_response import InitProducerIdResponse
 
 METADATA_LOG: Final = "__cluster_metadata"
 
@@ -33,18 +40,24 @@ METADATA_LOG: Final = "__cluster_metadata"
 class Controller:
     """Changes the metadata of a cluster.
 
-    producer_ids: the producer ids that it assigns. offset: the end offset of the metadata log.
+    producer_ids: the producer ids that it assigns.
     """
 
-    def __init__(self, context: Context, appender: Appender, groups: Coordinators) -> None:
+    def __init__(
+        self,
+        context: Context,
+        metadata: ClusterMetadata,
+        appender: Appender,
+        groups: Coordinators,
+    ) -> None:
         self.context = context
-        self.topics = context.topics
+        self.metadata = metadata
+        self.topics = metadata.topics
         self.appender = appender
         self.groups = groups
         self.producer_ids = ProducerIds(
             self._reserve_producer_ids, context.bounds.transactional_ids
         )
-        self.offset = 0
 
     def find_or_create_topic(self, name: str, now: float) -> Topic | None:
         """Find a topic; create it if `auto.create.topics.enable` allows."""
@@ -149,6 +162,20 @@ class Controller:
             )
             self._persist([change], now)
 
+    def initialise(
+        self, _request: Request, body: InitProducerIdRequest, now: float
+    ) -> InitProducerIdResponse:
+        """Assign a producer id; a transactional id keeps its own, with the next epoch."""
+        from ...messages.init_producer_id_response import InitProducerIdResponse
+
+        known = Producer(body.producer_id, body.producer_epoch)
+        given = self.producer_ids.initialise(body.transactional_id, known, now)
+        if isinstance(given, ErrorCode):
+            return InitProducerIdResponse(error_code=given, producer_id=-1, producer_epoch=-1)
+        return InitProducerIdResponse(
+            producer_id=given.producer_id, producer_epoch=given.producer_epoch
+        )
+
     def _reserve_producer_ids(self, next_producer_id: int, now: float) -> None:
         """Persist that producer ids below this one may have been assigned."""
         record = ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=next_producer_id)
@@ -157,10 +184,10 @@ class Controller:
     def _persist(self, records: Sequence[Message], now: float) -> None:
         if not records:
             return
-        builder = BatchBuilder(base_offset=self.offset, partition_leader_epoch=0)
+        builder = BatchBuilder(base_offset=self.metadata.offset, partition_leader_epoch=0)
         for record in records:
             builder.append(None, encode_log_message(record, 0), self.context.wall_ms(now))
-        self.offset = builder.last_offset + 1
+        self.metadata.offset = builder.last_offset + 1
         self.context.emit(Persist(METADATA_LOG, 0, builder.build()))
 
 

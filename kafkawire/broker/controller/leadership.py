@@ -7,7 +7,7 @@ coordinator and completes delayed fetches.
 from __future__ import annotations
 
 from ..events import LeaderMoved
-from ..topics import NO_LEADER, Partition
+from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
 from .controller import Controller
 
 
@@ -48,5 +48,6 @@ def leader_moved(controller: Controller, event: LeaderMoved, now: float) -> None
 def leader_changed(controller: Controller, partition: Partition, now: float) -> None:
     """Handle a partition's change of leader."""
     controller.persist_leader(partition, now)
-    controller.groups.leader_changed(partition, now)
+    if partition.topic == OFFSETS_TOPIC:
+        controller.groups.leader_changed(partition.index, partition.leader_id != NO_LEADER, now)
     controller.appender.complete_fetches(partition, now)

@@ -27,7 +27,7 @@ from ...protocol.log_types import InternalLog
 from ...records import Batch
 from ..effects import Persist, Persisted, Trim
 from ..log.partition_log import Stored
-from ..topics import NO_LEADER, Partition, Topic
+from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic
 from .controller import METADATA_LOG, Controller
 from .leadership import leader_changed
 
@@ -43,7 +43,12 @@ def restore(controller: Controller, persisted: Iterable[Persisted], now: float) 
             _append(controller, each)
     for partition in controller.topics.partitions():
         _elect(controller, partition, now)
-    controller.groups.load_all(now)
+    topic = controller.topics.get(OFFSETS_TOPIC)
+    if topic is not None:
+        for partition in topic.partitions:
+            led = partition.leader_id != NO_LEADER
+            controller.groups.leader_changed(partition.index, led, now)
+        controller.groups.start_expiration(now)
 
 
 def _partition(controller: Controller, effect: Persisted) -> Partition:
@@ -79,7 +84,7 @@ def _metadata(controller: Controller, effect: Persist) -> None:
         if read is None or read.message is None or type(read.message) not in _REPLAY:
             raise ValueError(f"{METADATA_LOG} offset {record.offset}: {read}")
         _REPLAY[type(read.message)](controller, read.message)
-        controller.offset = record.offset + 1
+        controller.metadata.offset = record.offset + 1
 
 
 def _elect(controller: Controller, partition: Partition, now: float) -> None:

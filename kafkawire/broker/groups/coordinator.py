@@ -1,7 +1,7 @@
 """Coordinates the groups of one partition of `__consumer_offsets`, and stores their offsets.
 
-Law: a change of a group or of its offsets is appended to the partition's log before any response; a
-new coordinator knows only what it loads from that log.
+Law: a change of a group or of its offsets is appended to the partition's log before any response,
+and committed before the response is sent; a new coordinator knows only what it loads from that log.
 
     request ─▶ Group ─▶ effects ─▶ log records, responses to delayed requests
 """
@@ -17,7 +17,7 @@ from ...messages.group_metadata_key import GroupMetadataKey
 from ...messages.group_metadata_value import GroupMetadataValue
 from ...messages.offset_commit_key import OffsetCommitKey
 from ...messages.offset_commit_value import OffsetCommitValue
-from ...primitives import Structure
+from ...primitives import Message, Structure
 from ...protocol import ErrorCode
 from ...protocol.log_records import decode_log_record
 from ...protocol.log_types import InternalLog
@@ -25,10 +25,10 @@ from ...protocol.versioned import try_versioned
 from ...records import Batch, BatchBuilder
 from ..context import Context
 from ..events import GroupDue
+from ..interfaces import CoordinatorLog
 from ..network.request_channel import RequestChannel
-from ..replication.appending import Appender
-from ..topics import OFFSETS_TOPIC, Partition
 from . import offsets
+from .deferred import DeferredResponses
 from .group import Group
 from .offsets import NEVER, Committed, LogRecord, TopicPartition
 from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
@@ -46,30 +46,29 @@ CLIENT_CHARACTERS: Final = 200
 class Coordinator:
     """The groups of one partition by id, and their committed offsets.
 
-    index: of the partition. usage: of all groups of the cluster.
+    index: of the partition. usage: of all groups of the cluster. deferred: the responses that wait
+    until records are committed. pending: the offset after what it has appended, 0 if that is
+    committed.
     """
 
     def __init__(
         self,
         context: Context,
         channel: RequestChannel,
-        appender: Appender,
+        log: CoordinatorLog,
         usage: Usage,
+        deferred: DeferredResponses,
         index: int,
     ) -> None:
         self.context = context
         self.channel = channel
-        self.appender = appender
+        self.log = log
         self.usage = usage
+        self.deferred = deferred
         self.index = index
+        self.pending = 0
         self.groups: dict[str, Group] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
-
-    @property
-    def partition(self) -> Partition:
-        found = self.context.topics.partition(OFFSETS_TOPIC, self.index)
-        assert found is not None
-        return found
 
     # -- groups
 
@@ -127,7 +126,7 @@ class Coordinator:
                 continue
             request = self.channel.pending.get(effect.reply_to)
             if request is not None:
-                self.channel.respond(effect.reply_to, message(effect, request), now)
+                self._respond(effect.reply_to, message(effect, request), now)
         self.usage.note(group)
         due = GroupDue(self.index, group.group_id)
         self.context.deadlines.set(due, group.next_deadline())
@@ -234,13 +233,30 @@ class Coordinator:
         builder = BatchBuilder()
         for key, value in records:
             builder.append(key, value, self.context.wall_ms(now))
-        self.appender.write(self.partition, builder, now)
+        self._appended(self.log.append(self.index, builder, now))
+
+    def _appended(self, offset: int) -> None:
+        self.pending = offset if self.log.committed(self.index) < offset else 0
+
+    def _respond(self, reply_to: int, response: Message, now: float) -> None:
+        if self.pending:
+            self.deferred.add(reply_to, response, {self.index: self.pending}, now)
+        else:
+            self.channel.respond(reply_to, response, now)
+
+    def committed(self, offset: int, now: float) -> None:
+        """Send the responses that waited for records before `offset`."""
+        if self.pending <= offset:
+            self.pending = 0
+        self.deferred.committed(self.index, offset, now)
 
     def load(self, now: float) -> None:
         """Load groups and offsets from the log."""
         found: dict[str, GroupMetadataValue | None] = {}
-        for stored in self.partition.log:
-            for record in Batch(stored.data, 0, len(stored.data)).records():
+        for data in self.log.batches(self.index):
+            batch = Batch(data, 0, len(data))
+            self._appended(batch.base_offset + batch.last_offset_delta + 1)
+            for record in batch.records():
                 read = decode_log_record(InternalLog.OFFSETS, record.key, record.value)
                 key = None if read.key is None else read.key.message
                 value = None if read.value is None else read.value.message
@@ -269,10 +285,12 @@ class Coordinator:
             by_partition.pop((key.topic, key.partition), None)
         self.usage.offsets += len(by_partition)
 
-    def unload(self, now: float) -> None:
-        """Unload all groups: another broker is their coordinator now."""
+    def unload(self, error: ErrorCode, now: float) -> None:
+        """Unload all groups; their delayed requests fail with an error."""
+        self.pending = 0
+        self.deferred.fail(self.index, error, now)
         for group in self.groups.values():
-            self.perform(group, group.end(E.NOT_COORDINATOR), now)
+            self.perform(group, group.end(error), now)
             self.usage.forget(group)
         self.groups.clear()
         self.usage.offsets -= sum(map(len, self.offsets.values()))

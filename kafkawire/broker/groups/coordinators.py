@@ -6,23 +6,25 @@ as in Kafka. When the leader changes, the new coordinator loads the partition.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from operator import mul
 from struct import unpack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from ...primitives import Message
 from ...protocol import ErrorCode
 from ..context import Context
 from ..events import GroupDue, OffsetsDue, OffsetsLoaded
+from ..interfaces import CoordinatorLog
 from ..network.request_channel import RequestChannel
-from ..replication.appending import Appender
-from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
+from ..request import DELAYED, Outcome, Request
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
+    from .deferred import DeferredResponses
     from .usage import Usage
 
-
+M = TypeVar("M", bound=Message)
 POWERS: Final = tuple(pow(31, power, 1 << 32) for power in range(63, -1, -1))
 """Powers of 31 down to 1: hashes 64 code units at a time, as group ids may be 32 KB long."""
 
@@ -46,16 +48,17 @@ def partition_for(group_id: str, partitions: int) -> int:
 
 
 class Coordinators:
-    """The coordinators of a cluster by partition."""
+    """The coordinators by partition: of all brokers of a cluster in memory, or of one node."""
 
-    def __init__(self, context: Context, channel: RequestChannel, appender: Appender) -> None:
+    def __init__(self, context: Context, channel: RequestChannel, log: CoordinatorLog) -> None:
         self._context = context
         self._channel = channel
-        self._appender = appender
+        self._log = log
         self._by_partition: dict[int, Coordinator] = {}
         self._loading: set[int] = set()
         self._expiration_started = False
         self._usage: Usage | None = None
+        self._deferred: DeferredResponses | None = None
 
     @property
     def usage(self) -> Usage:
@@ -66,11 +69,18 @@ class Coordinators:
             self._usage = Usage(self._context.bounds)
         return self._usage
 
+    @property
+    def deferred(self) -> DeferredResponses:
+        """The responses that wait until records are committed."""
+        if self._deferred is None:
+            from .deferred import DeferredResponses
+
+            self._deferred = DeferredResponses(self._context, self._channel)
+        return self._deferred
+
     def partition_of(self, group_id: str) -> int:
         """Return the partition of a group."""
-        topic = self._context.topics.get(OFFSETS_TOPIC)
-        assert topic is not None
-        return partition_for(group_id, len(topic.partitions))
+        return partition_for(group_id, self._log.partition_count)
 
     def of(self, index: int) -> Coordinator | ErrorCode:
         """Return a partition's coordinator, or an error while it is loading."""
@@ -85,21 +95,14 @@ class Coordinators:
             from .coordinator import Coordinator
 
             found = self._by_partition[index] = Coordinator(
-                self._context, self._channel, self._appender, self.usage, index
+                self._context, self._channel, self._log, self.usage, self.deferred, index
             )
         return found
 
-    def leader_changed(self, partition: Partition, now: float) -> None:
-        """Unload the old coordinator of a partition and load the new one."""
-        if partition.topic != OFFSETS_TOPIC:
-            return
-        index = partition.index
-        old = self._by_partition.pop(index, None)
-        if old is not None:
-            old.unload(now)
-        self._loading.discard(index)
-        self._context.deadlines.cancel(OffsetsLoaded(index))
-        if partition.leader_id == NO_LEADER:
+    def leader_changed(self, index: int, led: bool, now: float) -> None:
+        """Unload the old coordinator of a partition, and load the new one if there is one here."""
+        self.unload(index, ErrorCode.NOT_COORDINATOR, now)
+        if not led:
             return
         if self._context.load_seconds <= 0:
             self.load(index, now)
@@ -112,13 +115,29 @@ class Coordinators:
         self._loading.discard(index)
         self._of(index).load(now)
 
-    def load_all(self, now: float) -> None:
-        """Load all coordinators and start the expiration of offsets."""
-        topic = self._context.topics.get(OFFSETS_TOPIC)
-        for partition in () if topic is None else topic.partitions:
-            self.leader_changed(partition, now)
-        if topic is not None:
-            self.start_expiration(now)
+    def unload(self, index: int, error: ErrorCode, now: float) -> None:
+        """Unload the coordinator of a partition; its delayed requests fail."""
+        self._loading.discard(index)
+        self._context.deadlines.cancel(OffsetsLoaded(index))
+        old = self._by_partition.pop(index, None)
+        if old is not None:
+            old.unload(error, now)
+
+    def committed(self, index: int, offset: int, now: float) -> None:
+        """Send the responses that waited for the high watermark of a partition."""
+        coordinator = self._by_partition.get(index)
+        if coordinator is not None:
+            coordinator.committed(offset, now)
+
+    def settle(
+        self, request: Request, response: M, coordinators: Iterable[Coordinator], now: float
+    ) -> M | Outcome:
+        """Return a response, or defer it until what the coordinators have appended is committed."""
+        offsets = {each.index: each.pending for each in coordinators if each.pending}
+        if not offsets:
+            return response
+        self.deferred.add(request.reply_to, response, offsets, now)
+        return DELAYED
 
     def due(self, due: GroupDue, now: float) -> None:
         """Handle the expired deadlines of a group."""

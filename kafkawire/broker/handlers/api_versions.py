@@ -56,7 +56,7 @@ def handle(
             for each in known
             if each.lowest or request.version >= LOWEST_0_FROM
         ]
-        response.finalized_features_epoch = broker.controller.offset
+        response.finalized_features_epoch = broker.metadata.offset
         response.finalized_features = [
             FinalizedFeatureKey(
                 name=each.name, max_version_level=each.level, min_version_level=each.level

@@ -13,26 +13,27 @@ from ...messages.delete_groups_response import DeletableGroupResult, DeleteGroup
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 
 
 def handle(
     broker: Broker,
-    _request: Request,
+    request: Request,
     body: DeleteGroupsRequest,
     _connection: Connection,
     now: float,
-) -> DeleteGroupsResponse:
+) -> DeleteGroupsResponse | Outcome:
     """Delete each group."""
-    results = []
+    results, used = [], []
     for group_id in body.groups_names:
         coordinator = broker.coordinator(group_id)
         if isinstance(coordinator, ErrorCode):
             error = coordinator
         else:
+            used.append(coordinator)
             error = coordinator.delete(group_id, now)
         results.append(DeletableGroupResult(group_id=group_id, error_code=error))
-    return DeleteGroupsResponse(results=results)
+    return broker.groups.settle(request, DeleteGroupsResponse(results=results), used, now)
 
 
 def error_response(body: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:

@@ -36,13 +36,12 @@ def handle(
         return error_response(
             body, E.MISMATCHED_ENDPOINT_TYPE if known else E.UNSUPPORTED_ENDPOINT_TYPE
         )
-    context = broker.context
     response = DescribeClusterResponse(
-        cluster_id=context.cluster_id,
-        controller_id=context.controller_id,
+        cluster_id=broker.context.cluster_id,
+        controller_id=broker.metadata.controller_id,
         brokers=[
             DescribeClusterBroker(broker_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in context.alive_endpoints()
+            for node_id, host, port, rack in broker.metadata.alive_endpoints()
         ],
     )
     if body.include_cluster_authorized_operations:

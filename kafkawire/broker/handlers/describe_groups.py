@@ -24,7 +24,7 @@ from ..broker import Broker
 from ..groups.group import Group
 from ..groups.states import GroupState
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS
 
 E = ErrorCode
@@ -37,8 +37,8 @@ def handle(
     request: Request,
     body: DescribeGroupsRequest,
     _connection: Connection,
-    _now: float,
-) -> DescribeGroupsResponse:
+    now: float,
+) -> DescribeGroupsResponse | Outcome:
     """Describe each group, duplicates once; an unknown group is Dead."""
     requested = dict.fromkeys(body.groups)
     groups = [_described(broker, group_id, request.version) for group_id in requested]
@@ -46,7 +46,8 @@ def handle(
         for each in groups:
             if not each.error_code:
                 each.authorized_operations = GROUP_OPERATIONS
-    return DescribeGroupsResponse(groups=groups)
+    used = [found for found in map(broker.coordinator, requested) if not isinstance(found, E)]
+    return broker.groups.settle(request, DescribeGroupsResponse(groups=groups), used, now)
 
 
 def _described(broker: Broker, group_id: str, version: int) -> DescribedGroup:

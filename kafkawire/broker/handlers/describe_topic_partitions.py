@@ -17,10 +17,11 @@ from ...messages.describe_topic_partitions_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..interfaces import PartitionMetadata
 from ..network.connection import Connection
 from ..request import Request
 from ..security.operations import TOPIC_OPERATIONS
-from ..topics import NO_LEADER, Partition
+from ..topics import NO_LEADER
 
 E = ErrorCode
 MOST: Final = "max.request.partition.size.limit"
@@ -76,7 +77,7 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)
 
 
-def _partition(partition: Partition) -> DescribeTopicPartitionsResponsePartition:
+def _partition(partition: PartitionMetadata) -> DescribeTopicPartitionsResponsePartition:
     led = partition.leader_id != NO_LEADER
     return DescribeTopicPartitionsResponsePartition(
         error_code=E.NONE if led else E.LEADER_NOT_AVAILABLE,

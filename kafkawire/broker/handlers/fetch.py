@@ -1,4 +1,4 @@
-"""Fetch: reads records of partitions that this broker leads.
+"""Fetch: reads records.
 
 v0   the first
 v1   response +throttle_time_ms
@@ -31,7 +31,6 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..fetched import Fetched
 from ..network.connection import Connection
-from ..replication.reading import fetch
 from ..request import Outcome, Request
 
 
@@ -39,7 +38,7 @@ def handle(
     broker: Broker, request: Request, body: FetchRequest, _connection: Connection, now: float
 ) -> FetchResponse | Fetched | Outcome:
     """Read records, or delay the response until there are enough."""
-    return fetch(broker.replicas, request, body, now)
+    return broker.replicas.fetch(request, body, now)
 
 
 def error_response(body: FetchRequest, error: ErrorCode) -> FetchResponse:

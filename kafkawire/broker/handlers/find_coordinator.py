@@ -57,12 +57,15 @@ def _find(broker: Broker, key: str, key_type: int, now: float) -> Coordinator:
         return _unavailable(key, E.INVALID_REQUEST)
     if key == "":
         return _unavailable(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
-    topic = broker.controller.ensure_offsets_topic(now)
+    topic = broker.topic_creation.ensure_offsets_topic(now)
+    if topic is None:
+        return _unavailable(key, E.COORDINATOR_NOT_AVAILABLE)
     # transactional ids too, as there is no __transaction_state: the same hash and partitions
     leader = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
-    if leader == NO_LEADER:
+    endpoint = None if leader == NO_LEADER else broker.metadata.endpoint(leader)
+    if endpoint is None:
         return _unavailable(key, E.COORDINATOR_NOT_AVAILABLE)
-    node_id, host, port, _ = broker.context.endpoints[leader]
+    node_id, host, port, _ = endpoint
     return Coordinator(key=key, node_id=node_id, host=host, port=port, error_message="")
 
 

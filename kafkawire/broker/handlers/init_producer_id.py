@@ -16,33 +16,26 @@ from ...messages.init_producer_id_request import InitProducerIdRequest
 from ...messages.init_producer_id_response import InitProducerIdResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..controller.producer_ids import Producer
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 
 E = ErrorCode
 
 
 def handle(
     broker: Broker,
-    _request: Request,
+    request: Request,
     body: InitProducerIdRequest,
     _connection: Connection,
     now: float,
-) -> InitProducerIdResponse:
+) -> InitProducerIdResponse | Outcome:
     """Assign a new producer id; a transactional id keeps its own, with the next epoch."""
     if body.transactional_id == "":
         return error_response(body, E.INVALID_REQUEST)
     longest = broker.settings.number("transaction.max.timeout.ms")
     if body.transactional_id is not None and not 0 < body.transaction_timeout_ms <= longest:
         return error_response(body, E.INVALID_TRANSACTION_TIMEOUT)
-    known = Producer(body.producer_id, body.producer_epoch)
-    given = broker.controller.producer_ids.initialise(body.transactional_id, known, now)
-    if isinstance(given, ErrorCode):
-        return error_response(body, given)
-    return InitProducerIdResponse(
-        producer_id=given.producer_id, producer_epoch=given.producer_epoch
-    )
+    return broker.producer_ids.initialise(request, body, now)
 
 
 def error_response(_body: InitProducerIdRequest, error: ErrorCode) -> InitProducerIdResponse:

@@ -17,7 +17,7 @@ from ...messages.list_groups_response import ListedGroup, ListGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 
 CLASSIC: Final = "classic"
 STATES_FROM: Final = 4
@@ -25,8 +25,8 @@ TYPES_FROM: Final = 5
 
 
 def handle(
-    broker: Broker, request: Request, body: ListGroupsRequest, _connection: Connection, _now: float
-) -> ListGroupsResponse:
+    broker: Broker, request: Request, body: ListGroupsRequest, _connection: Connection, now: float
+) -> ListGroupsResponse | Outcome:
     """List groups in the requested states and of the requested types."""
     states = {state.lower() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
@@ -34,7 +34,7 @@ def handle(
     if isinstance(coordinators, ErrorCode):
         return error_response(body, coordinators)
     groups = [group for coordinator in coordinators for group in coordinator.groups.values()]
-    return ListGroupsResponse(
+    response = ListGroupsResponse(
         groups=[
             ListedGroup(
                 group_id=group.group_id,
@@ -47,6 +47,7 @@ def handle(
             and (not types or CLASSIC in types)
         ]
     )
+    return broker.groups.settle(request, response, coordinators, now)
 
 
 def error_response(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:

@@ -34,10 +34,11 @@ from ...messages.metadata_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..interfaces import PartitionMetadata, TopicMetadata
 from ..network.connection import Connection
 from ..request import Request, Work
 from ..security.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ..topics import INTERNAL, NO_LEADER, Partition, Topic
+from ..topics import INTERNAL, NO_LEADER
 
 E = ErrorCode
 NO_ID: Final = bytes(16)
@@ -61,15 +62,14 @@ def handle(
 def _response(
     broker: Broker, body: MetadataRequest, version: int, now: float
 ) -> Work[MetadataResponse]:
-    context = broker.context
     listener = [
         MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
-        for node_id, host, port, rack in context.alive_endpoints()
+        for node_id, host, port, rack in broker.metadata.alive_endpoints()
     ]
     response = MetadataResponse(
         brokers=listener,
-        cluster_id=context.cluster_id,
-        controller_id=context.controller_id,
+        cluster_id=broker.context.cluster_id,
+        controller_id=broker.metadata.controller_id,
         topics=(yield from _topics(broker, body, version, now)),
     )
     if body.include_cluster_authorized_operations and version <= CLUSTER_OPERATIONS_TO:
@@ -136,7 +136,7 @@ def _by_id(broker: Broker, topic_id: bytes) -> MetadataResponseTopic:
 
 
 def _by_name(broker: Broker, name: str, may_create: bool, now: float) -> MetadataResponseTopic:
-    find = broker.controller.find_or_create_topic
+    find = broker.topic_creation.find_or_create_topic
     topic = find(name, now) if may_create else broker.topics.get(name)
     if topic is not None:
         return _described(topic)
@@ -145,7 +145,7 @@ def _by_name(broker: Broker, name: str, may_create: bool, now: float) -> Metadat
     return MetadataResponseTopic(error_code=error, name=name)
 
 
-def _described(topic: Topic) -> MetadataResponseTopic:
+def _described(topic: TopicMetadata) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -154,7 +154,7 @@ def _described(topic: Topic) -> MetadataResponseTopic:
     )
 
 
-def _partition(partition: Partition) -> MetadataResponsePartition:
+def _partition(partition: PartitionMetadata) -> MetadataResponsePartition:
     led = partition.leader_id != NO_LEADER
     return MetadataResponsePartition(
         error_code=E.NONE if led else E.LEADER_NOT_AVAILABLE,

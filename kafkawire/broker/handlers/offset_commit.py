@@ -50,13 +50,14 @@ def handle(
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
-    return _response(broker, body, request.version, now)
+    return _response(broker, request, body, now)
 
 
 def _response(
-    broker: Broker, body: OffsetCommitRequest, version: int, now: float
+    broker: Broker, request: Request, body: OffsetCommitRequest, now: float
 ) -> Work[OffsetCommitResponse]:
     """Prepare the records in time slices, then append them at once if the member may commit."""
+    version = request.version
     given: dict[TopicPartition, Committed] = {}
     topics = []
     for topic in body.topics:
@@ -75,7 +76,7 @@ def _response(
         return error_response(body, E.POLICY_VIOLATION)
     coordinator.group(body.group_id, now)
     coordinator.commit(body.group_id, given, now, records)
-    return OffsetCommitResponse(topics=topics)
+    return broker.groups.settle(request, OffsetCommitResponse(topics=topics), (coordinator,), now)
 
 
 def _member_error(

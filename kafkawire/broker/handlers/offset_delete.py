@@ -16,18 +16,18 @@ from ..broker import Broker
 from ..groups.coordinator import CONSUMER
 from ..groups.states import Kind
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 
 E = ErrorCode
 
 
 def handle(
     broker: Broker,
-    _request: Request,
+    request: Request,
     body: OffsetDeleteRequest,
     _connection: Connection,
     now: float,
-) -> OffsetDeleteResponse:
+) -> OffsetDeleteResponse | Outcome:
     """Delete offsets, except those of topics that members are subscribed to."""
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
@@ -55,7 +55,7 @@ def handle(
             )
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=responses))
     coordinator.delete_offsets(body.group_id, dict.fromkeys(deleted), now)
-    return OffsetDeleteResponse(topics=topics)
+    return broker.groups.settle(request, OffsetDeleteResponse(topics=topics), (coordinator,), now)
 
 
 def error_response(_body: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:

@@ -32,7 +32,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.offsets import Committed
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 
 E = ErrorCode
 NULL_IS_ALL_FROM: Final = 2
@@ -50,13 +50,20 @@ class RequestedTopic(NamedTuple):
 
 
 def handle(
-    broker: Broker, request: Request, body: OffsetFetchRequest, _connection: Connection, _now: float
-) -> OffsetFetchResponse:
+    broker: Broker, request: Request, body: OffsetFetchRequest, _connection: Connection, now: float
+) -> OffsetFetchResponse | Outcome:
     """Return committed offsets, -1 for none.
 
     Of duplicate groups only the last one counts, or a few bytes would have all offsets of a group
     sent again.
     """
+    response = _response(broker, request, body)
+    groups = [each.group_id for each in body.groups] or [body.group_id]
+    used = [found for found in map(broker.coordinator, groups) if not isinstance(found, E)]
+    return broker.groups.settle(request, response, used, now)
+
+
+def _response(broker: Broker, request: Request, body: OffsetFetchRequest) -> OffsetFetchResponse:
     if request.version >= GROUPS_FROM:
         return OffsetFetchResponse(
             groups=[

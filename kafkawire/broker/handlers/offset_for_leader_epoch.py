@@ -9,10 +9,7 @@ v4   flexible
 
 from __future__ import annotations
 
-from ...messages.offset_for_leader_epoch_request import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-)
+from ...messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from ...messages.offset_for_leader_epoch_response import (
     EpochEndOffset,
     OffsetForLeaderEpochResponse,
@@ -21,38 +18,18 @@ from ...messages.offset_for_leader_epoch_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..request import Request
+from ..request import Outcome, Request
 
 
 def handle(
     broker: Broker,
-    _request: Request,
+    request: Request,
     body: OffsetForLeaderEpochRequest,
     _connection: Connection,
-    _now: float,
-) -> OffsetForLeaderEpochResponse:
+    now: float,
+) -> OffsetForLeaderEpochResponse | Outcome:
     """Return end offsets of epochs, so that a client can detect log truncation."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[_end(broker, topic.topic, requested) for requested in topic.partitions],
-            )
-            for topic in body.topics
-        ]
-    )
-
-
-def _end(broker: Broker, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
-    partition, error = broker.replicas.led(
-        topic, requested.partition, requested.current_leader_epoch
-    )
-    if partition is None or error:
-        return EpochEndOffset(partition=requested.partition, error_code=error)
-    end = partition.log.end_of_epoch(requested.leader_epoch, partition.leader_epoch)
-    return EpochEndOffset(
-        partition=requested.partition, leader_epoch=end.epoch, end_offset=end.end_offset
-    )
+    return broker.replicas.offsets_for_leader_epoch(request, body, now)
 
 
 def error_response(

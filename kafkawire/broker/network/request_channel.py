@@ -25,6 +25,7 @@ from .connection import Connection
 from .connections import Connections
 from .scheduler import RequestScheduler
 
+ErrorResponse = Callable[[Request, ErrorCode], Message]
 LOG: Final = logging.getLogger("kafkawire.broker")
 
 
@@ -39,14 +40,14 @@ class RequestChannel:
         context: Context,
         connections: Connections,
         scheduler: RequestScheduler,
-        error_response: Callable[[Request, ErrorCode], Message],
+        error_response: ErrorResponse,
     ) -> None:
         self.context = context
         self.connections = connections
         self.scheduler = scheduler
         self.pending: dict[int, Request] = {}
         self.faults: dict[int, Fault] = {}
-        self._error_response = error_response
+        self.error_response = error_response
         self._delayed: dict[int, list[bytes]] = {}
 
     # -- responses
@@ -82,12 +83,18 @@ class RequestChannel:
         if auth is not None and auth.failed and not connection.closing:
             self.close(connection, f"{request.api_key.name}: authentication failed")
 
+    def fail(self, reply_to: int, error: ErrorCode, now: float) -> None:
+        """Send the response with an error to a request, if its client has not disconnected."""
+        request = self.pending.get(reply_to)
+        if request is not None:
+            self.respond(reply_to, self.error_response(request, error), now)
+
     def _encode_error(
         self, request: Request, error: Exception, now: float
     ) -> tuple[Message, list[bytes]] | None:
         """Encode the response to a request that has failed; close if that fails too."""
         try:
-            message = self._error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            message = self.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
             frame = _encode(message, request)
         except Exception:
             LOG.exception(

@@ -14,7 +14,7 @@ from ..context import Context
 from ..effects import Persist, Trim
 from ..log.partition_log import Stored
 from ..log.validation import Checked, RecordsRejected, Rules, check, rules
-from ..topics import Partition
+from ..topics import Partition, Topics
 from .reading import check_and_complete
 from .replica_manager import ReplicaManager
 
@@ -33,8 +33,11 @@ class Appended(NamedTuple):
 class Appender:
     """Appends to the logs of a cluster. replicas: the replica managers of all its brokers."""
 
-    def __init__(self, context: Context, replicas: Mapping[int, ReplicaManager]) -> None:
+    def __init__(
+        self, context: Context, topics: Topics, replicas: Mapping[int, ReplicaManager]
+    ) -> None:
         self._context = context
+        self._topics = topics
         self._replicas = replicas
         self._rules: dict[str, tuple[dict[str, str], dict[str, str], Rules]] = {}
 
@@ -98,7 +101,7 @@ class Appender:
 
     def _rules_of(self, partition: Partition) -> Rules:
         """Return the rules of a topic, cached until its configuration changes."""
-        topic = self._context.topics.get(partition.topic)
+        topic = self._topics.get(partition.topic)
         configs = {} if topic is None else topic.configs
         given = self._context.settings.given
         found = self._rules.get(partition.topic)

@@ -144,7 +144,7 @@ def read(
         data, records = _partition(replicas, target, body, version, room, empty, leaders)
         size = sum(map(len, records))
         room, empty = max(0, room - size), empty and size == 0
-        if not _is_included(context, target, data, size > 0):
+        if not is_included(context, target, data, size > 0):
             continue
         if size <= JOINED_BYTES:
             data.records = b"".join(records)
@@ -167,9 +167,10 @@ def read(
     return Fetched(response, batches) if batches else response
 
 
-def _is_included(
+def is_included(
     context: FetchContext, target: Target, data: PartitionData, has_records: bool
 ) -> bool:
+    """Whether the response of a session has a partition: whether it changed, or all are in it."""
     if context.session is None:
         return True
     cached = context.session.partitions.get(target.key)

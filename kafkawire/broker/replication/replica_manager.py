@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from ...protocol import ErrorCode
 from ..context import Context, Endpoint
+from ..metadata import ClusterMetadata
 from ..network.request_channel import RequestChannel
 from ..topics import Partition
 from .purgatory import FetchPurgatory
@@ -28,11 +29,14 @@ class Lookup(NamedTuple):
 class ReplicaManager:
     """The replicas of one broker, as clients see them."""
 
-    def __init__(self, context: Context, channel: RequestChannel, node_id: int) -> None:
+    def __init__(
+        self, context: Context, channel: RequestChannel, metadata: ClusterMetadata, node_id: int
+    ) -> None:
         self.context = context
         self.channel = channel
+        self.metadata = metadata
         self.node_id = node_id
-        self.topics = context.topics
+        self.topics = metadata.topics
         self.restart()
 
     def restart(self) -> None:
@@ -59,4 +63,4 @@ class ReplicaManager:
 
     def leader_endpoint(self, partition: Partition) -> Endpoint | None:
         """Return the endpoint of a partition's leader, None if it has none."""
-        return self.context.endpoints.get(partition.leader_id)
+        return self.metadata.endpoint(partition.leader_id)

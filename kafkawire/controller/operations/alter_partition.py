@@ -14,14 +14,14 @@ from ...messages import alter_partition_response as responded
 from ...messages.alter_partition_request import AlterPartitionRequest
 from ...messages.alter_partition_response import AlterPartitionResponse
 from ...messages.partition_change_record import PartitionChangeRecord
-from ...protocol import ErrorCode
-from ..image import (
+from ...metadata import (
     NO_LEADER_CHANGE,
     RECOVERED,
     RECOVERING,
     PartitionRegistration,
     TopicIdPartition,
 )
+from ...protocol import ErrorCode
 from ..partition_change import Election, PartitionTarget, change_partition
 from ..state import ControllerState
 
@@ -100,7 +100,13 @@ def alter_partition(
                 topic_name=topic.topic_name,
                 topic_id=topic.topic_id,
                 partitions=[
-                    _altered(state, body.broker_id, (topic_id, each.partition_index), each, version)
+                    _altered(
+                        state,
+                        body.broker_id,
+                        TopicIdPartition(topic_id, each.partition_index),
+                        each,
+                        version,
+                    )
                     for each in topic.partitions
                 ],
             )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...metadata import PartitionRegistration
+from ...metadata.versions import DIRECTORIES
 from ...protocol import ErrorCode
-from ..image import PartitionRegistration
-from ..image.versions import DIRECTORIES
 from ..placement import PlacementError, StripedReplicaPlacer, UsableBroker
 from ..state import ControllerState
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from ...messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ...messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from ...metadata import NO_LEADER, BrokerRegistration
+from ...metadata.registrations import FENCE, UNFENCE
+from ...metadata.versions import CORDONED, DIRECTORIES
 from ...protocol import ErrorCode
 from ..broker_states import RECORDED, BrokerState, Trigger, next_state, state_of
-from ..image import NO_LEADER, BrokerRegistration
-from ..image.registrations import FENCE, UNFENCE
-from ..image.versions import CORDONED, DIRECTORIES
 from ..partition_change import Election, PartitionTarget, change_partition, leave_isr
 from ..state import ControllerState
 

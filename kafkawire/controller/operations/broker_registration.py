@@ -11,11 +11,11 @@ from ...messages.broker_registration_response import BrokerRegistrationResponse
 from ...messages.unregister_broker_record import UnregisterBrokerRecord
 from ...messages.unregister_broker_request import UnregisterBrokerRequest
 from ...messages.unregister_broker_response import UnregisterBrokerResponse
+from ...metadata import METADATA_VERSION, BrokerRegistration, Endpoint
+from ...metadata.registrations import is_reserved
+from ...metadata.snapshot import registration_record
+from ...metadata.versions import DIRECTORIES, OLDEST
 from ...protocol import ErrorCode
-from ..image import METADATA_VERSION, BrokerRegistration, Endpoint
-from ..image.registrations import is_reserved
-from ..image.snapshot import registration_record
-from ..image.versions import DIRECTORIES, OLDEST
 from ..partition_change import leave_isr, lose_records
 from ..state import ControllerState
 

@@ -13,9 +13,9 @@ from ...messages.create_partitions_response import (
 from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from ...messages.remove_topic_record import RemoveTopicRecord
+from ...metadata import PartitionRegistration, TopicImage
 from ...primitives import ZERO_UUID
 from ...protocol import ErrorCode
-from ..image import PartitionRegistration, TopicImage
 from ..state import ControllerState
 from .assignments import Refused, given, placed
 

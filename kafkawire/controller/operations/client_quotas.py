@@ -19,8 +19,8 @@ from ...messages.alter_client_quotas_response import (
 )
 from ...messages.client_quota_record import ClientQuotaRecord
 from ...messages.client_quota_record import EntityData as RecordedEntity
+from ...metadata import QuotaEntity
 from ...protocol import ErrorCode
-from ..image import QuotaEntity
 from ..state import ControllerState
 from .assignments import Refused
 

@@ -19,9 +19,9 @@ from ...messages.create_topics_response import (
     CreateTopicsResponse,
 )
 from ...messages.topic_record import TopicRecord
+from ...metadata import PartitionRegistration
+from ...metadata.topic_records import normalised
 from ...protocol import ErrorCode
-from ..image import PartitionRegistration
-from ..image.topic_records import normalised
 from ..state import ControllerState
 from .assignments import Refused, given, placed
 

@@ -14,8 +14,8 @@ from ...messages.elect_leaders_response import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from ...metadata import NO_LEADER, TopicIdPartition
 from ...protocol import ErrorCode
-from ..image import NO_LEADER
 from ..partition_change import Election, PartitionTarget, change_partition
 from ..state import ControllerState
 
@@ -89,7 +89,7 @@ def _elect(
         return E.ELECTION_NOT_NEEDED, None
     election, unavailable = ELECTIONS[type]
     target = PartitionTarget(election=election)
-    changed = change_partition(state, (topic.topic_id, index), target)
+    changed = change_partition(state, TopicIdPartition(topic.topic_id, index), target)
     return (E.NONE, None) if changed is not None else (unavailable, None)
 
 

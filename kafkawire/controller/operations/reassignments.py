@@ -23,8 +23,8 @@ from ...messages.list_partition_reassignments_response import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from ...metadata import MetadataImage, PartitionRegistration, TopicIdPartition, TopicImage
 from ...protocol import ErrorCode
-from ..image import MetadataImage, PartitionRegistration, TopicIdPartition, TopicImage
 from ..partition_change import Election, PartitionTarget, change_partition
 from ..state import ControllerState
 from .assignments import Refused, checked
@@ -71,7 +71,7 @@ def _alter(
             E.UNKNOWN_TOPIC_OR_PARTITION,
             f"Unable to find partition {name}:{wanted.partition_index}.",
         )
-    at = (topic.topic_id, wanted.partition_index)
+    at = TopicIdPartition(topic.topic_id, wanted.partition_index)
     if wanted.replicas is None:
         _cancel(state, at, partition)
         return

@@ -20,8 +20,8 @@ from ...messages.incremental_alter_configs_request import IncrementalAlterConfig
 from ...messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from ...messages.unregister_broker_request import UnregisterBrokerRequest
 from ...messages.update_features_request import UpdateFeaturesRequest
+from ...metadata import MetadataImage
 from ...primitives import Message
-from ..image import MetadataImage
 from ..state import ControllerState
 from .alter_configs import alter_configs, incremental_alter_configs
 from .alter_partition import alter_partition

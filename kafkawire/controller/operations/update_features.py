@@ -14,9 +14,9 @@ from ...messages.config_record import ConfigRecord
 from ...messages.feature_level_record import FeatureLevelRecord
 from ...messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from ...messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
+from ...metadata import METADATA_VERSION
+from ...metadata.versions import CORDONED, DIRECTORIES, ELR, OLDEST, REGISTERED_CONTROLLERS
 from ...protocol import ErrorCode
-from ..image import METADATA_VERSION
-from ..image.versions import CORDONED, DIRECTORIES, ELR, OLDEST, REGISTERED_CONTROLLERS
 from ..state import ELR_FEATURE, MIN_ISR, ControllerState
 from .alter_configs import BROKER
 from .assignments import Refused

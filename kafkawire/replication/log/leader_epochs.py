@@ -8,8 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from ..metadata import NO_EPOCH
-from .replica_log import EpochEndOffset
+from .replica_log import NO_EPOCH, EpochEndOffset
 
 
 class EpochEntry(NamedTuple):

@@ -15,6 +15,7 @@ from ...protocol import ErrorCode
 from ...records import Batch, RecordBatches
 from .leader_epochs import LeaderEpochs
 from .replica_log import (
+    MAX_TIMESTAMP,
     AbortedTransaction,
     AppendRejected,
     EpochEndOffset,
@@ -61,7 +62,9 @@ class MemoryLog:
 
     # -- writing
 
-    def append_as_leader(self, records: bytes, leader_epoch: int) -> LogAppendInfo:
+    def append_as_leader(
+        self, records: bytes, leader_epoch: int, internal: bool = False
+    ) -> LogAppendInfo:
         """Append batches of magic 2 with valid checksums. Raises AppendRejected."""
         try:
             batches = list(RecordBatches(records))
@@ -70,6 +73,8 @@ class MemoryLog:
                 raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
             for batch in batches:
                 batch.verify()
+                if batch.control and not internal:
+                    raise AppendRejected(E.INVALID_RECORD, "control batch of a client")
         except WireError as error:
             raise AppendRejected(E.CORRUPT_MESSAGE, str(error)) from None
         first = self.log_end_offset
@@ -176,9 +181,11 @@ class MemoryLog:
         return self._transactions.aborted(start, end)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Find the first record at or after a timestamp."""
-        for stored in self.batches:
-            batch = Batch(stored.data, 0, len(stored.data))
+        """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
+        batches = [Batch(stored.data, 0, len(stored.data)) for stored in self.batches]
+        if timestamp == MAX_TIMESTAMP:
+            timestamp = max((batch.max_timestamp for batch in batches), default=timestamp)
+        for batch in batches:
             if batch.max_timestamp < timestamp:
                 continue
             for record in batch.records():

@@ -9,9 +9,13 @@ logs of two replicas agree up to the end of the last epoch that both have (KIP-1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ...protocol import ErrorCode
+
+NO_EPOCH: Final = -1
+MAX_TIMESTAMP: Final = -3
+UNKNOWN_OFFSET: Final = -1
 
 
 class LogAppendInfo(NamedTuple):
@@ -74,8 +78,13 @@ class ReplicaLog(Protocol):
     def latest_epoch(self) -> int:
         """The last leader epoch that has a start offset here; -1 for none."""
 
-    def append_as_leader(self, records: bytes, leader_epoch: int) -> LogAppendInfo:
-        """Validate and append batches with the next offsets. Raises AppendRejected."""
+    def append_as_leader(
+        self, records: bytes, leader_epoch: int, internal: bool = False
+    ) -> LogAppendInfo:
+        """Validate and append batches with the next offsets. Raises AppendRejected.
+
+        internal: they are the broker's own, and may be control batches.
+        """
 
     def append_as_follower(self, records: bytes) -> None:
         """Append batches as the leader has them; they begin at the log end offset."""
@@ -112,4 +121,4 @@ class ReplicaLog(Protocol):
         """List the aborted transactions with records between two offsets."""
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Find the first record at or after a timestamp."""
+        """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.net.server_thread import THREAD_NAME
+from kafkawire.net.loop_thread import THREAD_NAME
 from tests.interop.implementations import IMPLEMENTATIONS, Implementation
 
 HERE = Path(__file__).parent

@@ -87,9 +87,39 @@ def test_it_emulates_the_given_release() -> None:
         (("--user", "alice"), "NAME:PASSWORD"),
         (("--tls", "/no/such.pem"), "/no/such.pem"),
         (("--record", "/no/such/dir.pcap"), "/no/such/dir.pcap"),
+        (("--node-id", "2"), "only allowed with --data-dir"),
+        (("--controllers", "1@localhost:9093"), "only allowed with --data-dir"),
+        (("--data-dir", "d", "--controllers", "localhost:9093"), "expected ID@HOST:PORT"),
+        (("--data-dir", "d", "--controllers", "1@localhost"), "expected host:port"),
+        (("--data-dir", "d", "--controllers", "1@a:1,1@b:2"), "node 1 twice"),
+        (("--data-dir", "d", "--brokers", "2"), "not allowed with one node"),
+        (("--data-dir", "d", "--release", "2.8"), "not allowed with one node"),
+        (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
     ],
 )
 def test_usage_errors(arguments: tuple[str, ...], message: str) -> None:
     result = CliRunner().invoke(app, ["serve", *arguments])
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "node"
+    with serving("--data-dir", str(folder), "--quiet") as (process, [port]):
+        with Wire(port) as wire:
+            response = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+            assert [each.node_id for each in response.brokers] == [1]
+        used = CliRunner().invoke(app, ["serve", "--data-dir", str(folder), "--port", "0"])
+        assert (used.exit_code, used.output) == (
+            2,
+            f"kafkawire: {folder} is used by another process\n",
+        )
+    assert process.returncode == 0
+    with serving("--data-dir", str(folder), "--quiet") as (again, _):
+        pass
+    assert again.returncode == 0
+    other = CliRunner().invoke(
+        app, ["serve", "--data-dir", str(folder), "--port", "0", "--node-id", "2"]
+    )
+    assert other.exit_code == 2
+    assert "is of node 1" in other.output

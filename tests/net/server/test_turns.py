@@ -44,7 +44,7 @@ def test_a_client_that_pipelines_does_not_keep_others_waiting(kafka_broker: Serv
             wire.ask(ONE, 9, MetadataResponse)
         before = len(kafka_broker.requests)
         both_sent = threading.Event()
-        kafka_broker._loop.call_soon_threadsafe(both_sent.wait, 100.0)
+        kafka_broker._thread.loop.call_soon_threadsafe(both_sent.wait, 100.0)
         hog.socket.sendall(b"".join(frame(number, "hog") for number in range(many)))
         other.socket.sendall(frame(0, "other"))
         both_sent.set()

@@ -1,0 +1,98 @@
+"""Options of `serve` for one node that has its files on disk.
+
+Law: an option that a node does not have is a usage error, never ignored.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from kafkawire.net.nodes.start import Controller, NodeOptions
+
+ID: Final = "--node-id"
+CONTROLLERS: Final = "--controllers"
+DIRECTORY: Final = "--data-dir"
+CLUSTER: Final = "--cluster-id"
+
+
+class NodeChoice(NamedTuple):
+    """Which node to run, if it is one."""
+
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            DIRECTORY, metavar="DIR", help="Run one node that has its files in this directory."
+        ),
+    ] = None
+    node_id: Annotated[
+        int | None,
+        typer.Option(
+            ID,
+            min=0,
+            max=2**31 - 1,
+            metavar="N",
+            help="Id of that node [default: as in DIR, or 1].",
+            show_default=False,
+        ),
+    ] = None
+    controllers: Annotated[
+        str | None,
+        typer.Option(
+            CONTROLLERS,
+            metavar="HOST:PORT,...",
+            help="Controllers of its cluster, nodes 1, 2, ..., or as ID@HOST:PORT "
+            "[default: that node alone].",
+            show_default=False,
+        ),
+    ] = None
+    cluster_id: Annotated[
+        str | None,
+        typer.Option(
+            CLUSTER,
+            metavar="ID",
+            help="Id of its cluster [default: as in DIR, or kafkawire].",
+            show_default=False,
+        ),
+    ] = None
+
+
+def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, str]) -> NodeOptions:
+    """Return the options of a node; it has a directory."""
+    if choice.data_dir is None:
+        given = zip((DIRECTORY, ID, CONTROLLERS, CLUSTER), choice, strict=True)
+        name = next(name for name, value in given if value is not None)
+        raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
+    from kafkawire.net.nodes.start import NodeOptions
+
+    controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
+    return NodeOptions(
+        choice.node_id, choice.data_dir, host, port, controllers, settings, choice.cluster_id
+    )
+
+
+def _controllers(text: str) -> tuple[Controller, ...]:
+    from kafkawire.client.config import address
+    from kafkawire.net.nodes.start import Controller
+
+    found: dict[int, Controller] = {}
+    with_ids = "@" in text
+    for position, part in enumerate(text.split(","), 1):
+        number, _, rest = part.strip().rpartition("@")
+        number = number if with_ids else str(position)
+        if not (number.isascii() and number.isdigit()):
+            raise typer.BadParameter(
+                f"invalid controller {part.strip()!r}: expected ID@HOST:PORT",
+                param_hint=CONTROLLERS,
+            )
+        try:
+            host, port = address(rest)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=CONTROLLERS) from None
+        if int(number) in found:
+            raise typer.BadParameter(f"node {number} twice", param_hint=CONTROLLERS)
+        found[int(number)] = Controller(int(number), host, port)
+    return tuple(found[number] for number in sorted(found))

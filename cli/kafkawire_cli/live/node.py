@@ -1,0 +1,113 @@
+"""Runs one node for `serve`: until it is interrupted, or cannot go on.
+
+Law: the first signal lets the node stop in order, the second one ends it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import typer
+
+from kafkawire.display import printable
+
+from ..render.request_lines import print_close, print_line, print_report
+
+if TYPE_CHECKING:
+    from kafkawire.broker.faults import Fault
+    from kafkawire.net.nodes.server import TopicName
+    from kafkawire.net.nodes.start import NodeOptions, Prepared
+    from kafkawire.net.server_recording import Recording
+    from kafkawire.node.front.front import Effect
+
+FAILED: Final = 1
+BROKER: Final = "PLAINTEXT"
+
+
+def run_node(
+    options: NodeOptions, faults: Sequence[Fault], recording: Recording | None, quiet: bool
+) -> None:
+    """Run a node. Exits with 1 if it fails, with 2 if it cannot start."""
+    from kafkawire.net.nodes.start import DirectoryInUse, prepare
+    from kafkawire.storage import CorruptFile
+
+    try:
+        prepared = prepare(options)
+    except (OSError, CorruptFile, DirectoryInUse) as error:
+        _fail(error)
+    with prepared.resources:
+        asyncio.run(_run(prepared, faults, recording, quiet))
+
+
+def _fail(error: Exception) -> NoReturn:
+    text = getattr(error, "strerror", None) or str(error)
+    path = getattr(error, "filename", None)
+    text = text if path is None else f"{path}: {text}"
+    print(printable(f"kafkawire: {text}"), file=sys.stderr)
+    raise typer.Exit(2) from None
+
+
+async def _run(
+    prepared: Prepared, faults: Sequence[Fault], recording: Recording | None, quiet: bool
+) -> None:
+    from kafkawire.errors import KafkaWireError
+    from kafkawire.net.nodes.server import NodeServer
+    from kafkawire.storage import StorageError
+
+    try:
+        server = NodeServer(
+            prepared.config,
+            {"data": prepared.disk},
+            prepared.sockets,
+            on_report=None if quiet else print_report,
+            on_close=None if quiet else print_close,
+            on_effect=None if quiet else _print_effect,
+            recording=recording,
+        )
+    except (StorageError, KafkaWireError, OSError) as error:
+        _fail(error)
+    server.faults.extend(faults)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.shut_down)
+    await server.start()
+    try:
+        if await server.serving():
+            host, port = prepared.sockets[BROKER].getsockname()[:2]
+            print(f"listening on {host}:{port} as node {prepared.config.node_id}", flush=True)
+        stopped = await server.stopped
+    finally:
+        await server.close()
+    if stopped.failure is not None:
+        print(printable(f"kafkawire: {stopped.failure}"), file=sys.stderr)
+        raise typer.Exit(FAILED)
+
+
+def _print_effect(effect: Effect, name_of: TopicName) -> None:
+    """Print what happens in the node itself."""
+    from kafkawire import ErrorCode
+    from kafkawire.node import BrokerRefused, BrokerStateChanged
+    from kafkawire.raft import LeaderChanged
+    from kafkawire.replication import IsrChanged, ReplicaChanged
+
+    match effect:
+        case BrokerStateChanged():
+            print_line(f"         broker: {effect.state.value}")
+        case BrokerRefused():
+            error = ErrorCode.name_of(effect.error_code)
+            print_line(f"         broker: refused by the controller: {error}")
+        case LeaderChanged():
+            leader = "unknown" if effect.leader_id is None else effect.leader_id
+            print_line(f"         quorum: leader {leader}, epoch {effect.epoch}")
+        case ReplicaChanged():
+            partition = f"{name_of(effect.key.topic_id)}-{effect.key.partition}"
+            epoch = effect.leader_epoch
+            print_line(f"         {partition}: {effect.state.value}, leader epoch {epoch}")
+        case IsrChanged():
+            partition = f"{name_of(effect.key.topic_id)}-{effect.key.partition}"
+            isr = ", ".join(map(str, sorted(effect.isr)))
+            print_line(f"         {partition}: in-sync replicas {isr} ({effect.state.value})")

@@ -1,0 +1,43 @@
+"""The lines of `serve`: one per request when its response is sent, one per connection closed.
+
+Law: text from clients is escaped, so that each line stays one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kafkawire.display import printable
+
+from .message_table import facts
+
+if TYPE_CHECKING:
+    from kafkawire.broker import Close, Report
+
+
+def print_report(report: Report) -> None:
+    """Print a request and its response."""
+    request, response = report.request, report.response
+    request_text = str(facts(request.body, request.version, request.api_key, "request"))
+    if response is None:
+        response_text = "no response"
+    else:
+        found = facts(response, request.version, request.api_key, "response")
+        response_text = str(found) or "ok"
+    name = type(request.body).__name__.removesuffix("Request")
+    print_line(
+        f"{request.node_id:>3} {request.connection:>4} {name:24} v{request.version:<3} "
+        f"{request.correlation_id:>6} {request.size:>8} {report.took * 1000:>7.1f} ms  "
+        f"{request.client_id or '-'}  {request_text} -> {response_text}"
+    )
+
+
+def print_close(close: Close) -> None:
+    """Print that a connection is closed, and why."""
+    print_line(f"    {close.connection:>4} closed: {close.reason}")
+
+
+def print_line(text: str) -> None:
+    """Print a line with the time."""
+    print(datetime.now().strftime("%H:%M:%S.%f")[:-3], printable(text), flush=True)

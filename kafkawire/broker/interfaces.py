@@ -1,0 +1,169 @@
+"""What request handlers need of their broker.
+
+Law: handlers use nothing else. A result may be `DELAYED`: then the response follows by the
+`reply_to` of the request. `Cluster` implements it in memory, for all its brokers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from .context import Endpoint
+from .fetched import Fetched
+from .request import HandlerResult, Outcome, Request
+
+if TYPE_CHECKING:
+    from ..messages.delete_records_request import DeleteRecordsRequest
+    from ..messages.delete_records_response import DeleteRecordsResponse
+    from ..messages.fetch_request import FetchRequest
+    from ..messages.fetch_response import FetchResponse
+    from ..messages.init_producer_id_request import InitProducerIdRequest
+    from ..messages.init_producer_id_response import InitProducerIdResponse
+    from ..messages.list_offsets_request import ListOffsetsRequest
+    from ..messages.list_offsets_response import ListOffsetsResponse
+    from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+    from ..messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
+    from ..messages.produce_request import ProduceRequest
+    from ..messages.produce_response import ProduceResponse
+    from ..records import BatchBuilder
+
+
+class PartitionMetadata(Protocol):
+    """A partition as the metadata has it. offline: replicas on brokers that are down."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def leader_id(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def replicas(self) -> list[int]: ...
+    @property
+    def isr(self) -> list[int]: ...
+    @property
+    def offline(self) -> list[int]: ...
+
+
+class TopicMetadata(Protocol):
+    """A topic. configs: the values set for it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> bytes: ...
+    @property
+    def is_internal(self) -> bool: ...
+    @property
+    def configs(self) -> Mapping[str, str]: ...
+    @property
+    def partitions(self) -> Sequence[PartitionMetadata]: ...
+    def partition(self, index: int, /) -> PartitionMetadata | None:
+        """Find a partition by its index."""
+
+
+class TopicsMetadata(Protocol):
+    """All topics."""
+
+    @property
+    def partition_count(self) -> int: ...
+    def __iter__(self) -> Iterator[TopicMetadata]: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def get(self, name: str, /) -> TopicMetadata | None:
+        """Find a topic by name."""
+
+    def by_id(self, topic_id: bytes, /) -> TopicMetadata | None:
+        """Find a topic by id."""
+
+    def partition(self, name: str, index: int, /) -> PartitionMetadata | None:
+        """Find a partition."""
+
+
+class MetadataCache(Protocol):
+    """The cluster as a broker knows it. offset: of the metadata log, up to which it knows it."""
+
+    @property
+    def topics(self) -> TopicsMetadata: ...
+    @property
+    def controller_id(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    def alive_endpoints(self) -> Sequence[Endpoint]:
+        """Return the endpoints of the brokers that are up."""
+
+    def endpoint(self, node_id: int, /) -> Endpoint | None:
+        """Return the endpoint of a broker, also of one that is down."""
+
+
+class Replicas(Protocol):
+    """The partitions of which this broker has replicas."""
+
+    def produce(
+        self, request: Request, body: ProduceRequest, now: float, /
+    ) -> ProduceResponse | Outcome:
+        """Append records. With acks=0 the response says only which error closes the connection."""
+
+    def fetch(
+        self, request: Request, body: FetchRequest, now: float, /
+    ) -> FetchResponse | Fetched | Outcome:
+        """Read records."""
+
+    def list_offsets(
+        self, request: Request, body: ListOffsetsRequest, now: float, /
+    ) -> ListOffsetsResponse | Outcome:
+        """Look up offsets by timestamp."""
+
+    def offsets_for_leader_epoch(
+        self, request: Request, body: OffsetForLeaderEpochRequest, now: float, /
+    ) -> OffsetForLeaderEpochResponse | Outcome:
+        """Look up the end offsets of leader epochs."""
+
+    def delete_records(
+        self, request: Request, body: DeleteRecordsRequest, now: float, /
+    ) -> DeleteRecordsResponse | Outcome:
+        """Move log start offsets."""
+
+    def forget(self, reply_to: int, /) -> None:
+        """Drop a delayed operation: its client disconnected."""
+
+
+class ForwardingManager(Protocol):
+    """The way to the active controller."""
+
+    def forward(self, request: Request, now: float, /) -> HandlerResult:
+        """Let the controller decide on a request."""
+
+
+class TopicCreation(Protocol):
+    """Creates topics without a CreateTopics of a client, as Kafka's AutoTopicCreationManager."""
+
+    def find_or_create_topic(self, name: str, now: float, /) -> TopicMetadata | None:
+        """Find a topic; create it if `auto.create.topics.enable` allows. None: perhaps later."""
+
+    def ensure_offsets_topic(self, now: float, /) -> TopicMetadata | None:
+        """Find the `__consumer_offsets` topic, or create it. None: perhaps later."""
+
+
+class ProducerIdManager(Protocol):
+    """Assigns producer ids and epochs."""
+
+    def initialise(
+        self, request: Request, body: InitProducerIdRequest, now: float, /
+    ) -> InitProducerIdResponse | Outcome:
+        """Assign a new producer id; a transactional id keeps its own, with the next epoch."""
+
+
+class CoordinatorLog(Protocol):
+    """The partitions of `__consumer_offsets`, as their coordinators use them."""
+
+    @property
+    def partition_count(self) -> int: ...
+    def append(self, index: int, builder: BatchBuilder, now: float, /) -> int:
+        """Append records to a partition; return the offset after them."""
+
+    def committed(self, index: int, /) -> int:
+        """Return the high watermark of a partition: what is before it is not lost."""
+
+    def batches(self, index: int, /) -> Iterable[bytes]:
+        """Read a partition from its start, batch by batch."""

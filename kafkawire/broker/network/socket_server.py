@@ -1,0 +1,140 @@
+"""The connections of clients: opened, read from, idle and closed, as in Kafka's SocketServer.
+
+Law: it decides without I/O: events of connections come in, effects go out. One call processes the
+requests of one time slice.
+
+    Connected, Received, Drained, Disconnected ─▶ buffer ─▶ scheduler ─▶ process(connection)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..context import Context
+from ..events import Connected, Disconnected, Drained, IdleConnection, Received, Unreadable
+from ..releases import NONCES_COMPARED_FROM, before
+from .connection import Connection
+from .connections import Connections
+from .request_channel import ErrorResponse, RequestChannel
+from .scheduler import Process, RequestScheduler
+
+if TYPE_CHECKING:
+    from ..security.server import Authentication, Users
+
+
+class SocketServer:
+    """The clients of one or more brokers.
+
+    error_response: builds the response to a request that has failed. passwords: of users, by name.
+    """
+
+    def __init__(
+        self, context: Context, error_response: ErrorResponse, passwords: dict[str, str]
+    ) -> None:
+        self._context = context
+        self.connections = Connections(context.settings, context.bounds)
+        self._scheduler = RequestScheduler(context)
+        self.channel = RequestChannel(context, self.connections, self._scheduler, error_response)
+        self._passwords = passwords
+        self._users: Users | None = None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether requests are queued."""
+        return bool(self._scheduler)
+
+    def run(self, process: Process, now: float) -> None:
+        """Process requests for one time slice."""
+        self._scheduler.run(process, now)
+
+    def connected(self, event: Connected, refused: str | None, now: float) -> None:
+        """Add a connection; close it if there are too many, or for the reason `refused`."""
+        connection = Connection(event.connection, event.node_id, event.host, now)
+        mechanisms = self._context.settings.items("sasl.enabled.mechanisms")
+        if mechanisms:
+            connection.authentication = self._authentication(mechanisms)
+        reason = self.connections.add(connection)
+        reason = refused or reason
+        if reason is not None:
+            self.channel.close(connection, reason)
+            return
+        self._set_idle_deadline(connection)
+
+    def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
+        from ..security.server import Authentication, Users  # imported only with SASL
+
+        context = self._context
+        if self._users is None:
+            self._users = Users(self._passwords, context.new_uuid)
+        return Authentication(
+            mechanisms,
+            self._users,
+            lambda: context.new_uuid().hex(),
+            lenient_nonce=before(context.release, NONCES_COMPARED_FROM),
+        )
+
+    def received(self, event: Received, now: float) -> None:
+        """Buffer bytes of a client, and schedule its connection."""
+        connection = self.connections.find(event.connection)
+        if connection is None or connection.closing:
+            return
+        if not connection.buffer:
+            connection.last_active = now
+        self.connections.receive(connection, event.data)
+        self._scheduler.received(connection)
+        excess = self.connections.excess()
+        if excess is not None:
+            self.channel.close(*excess)
+
+    def unreadable(self, event: Unreadable) -> None:
+        """Close a connection that does not speak TLS."""
+        connection = self.connections.find(event.connection)
+        if connection is not None and not connection.closing:
+            self.channel.close(connection, event.reason)
+
+    def drained(self, event: Drained) -> None:
+        """Process the next request of a client that has read the responses before."""
+        connection = self.connections.find(event.connection)
+        if connection is not None:
+            connection.unsent, connection.draining = 0, False
+            self._scheduler.resume(connection)
+
+    def disconnected(self, event: Disconnected, forget: Callable[[Connection], None]) -> None:
+        """Remove a connection. forget: drops its request in process."""
+        connection = self.connections.remove(event.connection)
+        if connection is not None:
+            self._context.deadlines.cancel(IdleConnection(connection.id))
+            forget(connection)
+
+    def close_all(self, node_id: int, reason: str) -> None:
+        """Close the connections to a broker."""
+        for connection in self.connections.values():
+            if connection.node_id == node_id and not connection.closing:
+                self.channel.close(connection, reason)
+
+    def idle(self, due: IdleConnection, now: float) -> None:
+        """Close a connection that is idle, or move its deadline."""
+        connection = self.connections.find(due.connection)
+        if connection is None or connection.closing:
+            return
+        if connection.busy is not None:
+            connection.last_active = now  # the client waits for the broker
+        # the deadline is not moved with each request, so it may be too early
+        if not self._set_idle_deadline(connection, later_than=now):
+            self.channel.close(connection, f"{connection.idle_reason} connections.max.idle.ms")
+
+    def _set_idle_deadline(self, connection: Connection, later_than: float = -1.0) -> bool:
+        """Set the deadline of an idle connection; return whether it lies after `later_than`."""
+        max_idle = self._context.settings.seconds("connections.max.idle.ms")
+        if max_idle < 0:
+            return True
+        due = connection.last_active + max_idle
+        if due > later_than:
+            self._context.deadlines.set(IdleConnection(connection.id), due)
+        return due > later_than
+
+    def may_read(self, connection_id: int) -> bool:
+        """Whether to read more from a client: not while too many bytes of it are buffered."""
+        connection = self.connections.find(connection_id)
+        return connection is None or connection.may_read

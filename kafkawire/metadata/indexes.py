@@ -1,0 +1,119 @@
+"""Finds partitions by the brokers, directories and states that concern them.
+
+Law: an index holds exactly what the partitions say; a change of one partition costs its replicas,
+never the number of partitions. Order is that of insertion, so that equal histories give equal
+records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+from .registrations import NO_LEADER, PartitionRegistration, is_reserved
+
+K = TypeVar("K")
+
+
+class TopicIdPartition(NamedTuple):
+    """A partition by its topic's id."""
+
+    topic_id: bytes
+    partition: int
+
+
+class Index(Generic[K]):
+    """Key -> the partitions that have it."""
+
+    def __init__(self) -> None:
+        self._found: dict[K, dict[TopicIdPartition, None]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._found.values()))
+
+    def of(self, key: K) -> list[TopicIdPartition]:
+        """List the partitions of a key: a copy, as the index changes with their changes."""
+        return list(self._found.get(key, ()))
+
+    def has(self, key: K) -> bool:
+        """Return whether there is a partition."""
+        return key in self._found
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._found)
+
+    def update(self, at: TopicIdPartition, old: Iterable[K], new: Iterable[K]) -> None:
+        """Move a partition from its old keys to its new ones."""
+        old, new = dict.fromkeys(old), dict.fromkeys(new)
+        for key in old:
+            if key not in new:
+                found = self._found[key]
+                del found[at]
+                if not found:
+                    del self._found[key]
+        for key in new:
+            if key not in old:
+                self._found.setdefault(key, {})[at] = None
+
+    def copy(self) -> Index[K]:
+        made: Index[K] = Index()
+        made._found = {key: dict(found) for key, found in self._found.items()}
+        return made
+
+
+class PartitionIndexes:
+    """The indexes of an image.
+
+    isr, elr: broker -> partitions with it there. leaders: broker -> those that it leads, NO_LEADER
+    -> those without a leader. imbalanced: True -> those that another leads than the preferred
+    leader. reassigning: topic id -> those with replicas to add or to remove.
+    """
+
+    def __init__(self) -> None:
+        self.replicas: Index[int] = Index()
+        self.isr: Index[int] = Index()
+        self.elr: Index[int] = Index()
+        self.leaders: Index[int] = Index()
+        self.directories: Index[bytes] = Index()
+        self.imbalanced: Index[bool] = Index()
+        self.reassigning: Index[bytes] = Index()
+
+    def update(
+        self,
+        at: TopicIdPartition,
+        old: PartitionRegistration | None,
+        new: PartitionRegistration | None,
+    ) -> None:
+        """Take in a change of a partition; None for one that did not exist, or was removed."""
+        self.replicas.update(at, old.replicas if old else (), new.replicas if new else ())
+        self.isr.update(at, old.isr if old else (), new.isr if new else ())
+        self.elr.update(at, old.elr if old else (), new.elr if new else ())
+        self.leaders.update(at, (old.leader,) if old else (), (new.leader,) if new else ())
+        self.directories.update(at, _directories(old), _directories(new))
+        self.imbalanced.update(at, _imbalance(old), _imbalance(new))
+        self.reassigning.update(at, _reassignment(at, old), _reassignment(at, new))
+
+    def copy(self) -> PartitionIndexes:
+        made = PartitionIndexes()
+        made.replicas = self.replicas.copy()
+        made.isr = self.isr.copy()
+        made.elr = self.elr.copy()
+        made.leaders = self.leaders.copy()
+        made.directories = self.directories.copy()
+        made.imbalanced = self.imbalanced.copy()
+        made.reassigning = self.reassigning.copy()
+        return made
+
+
+def _directories(partition: PartitionRegistration | None) -> list[bytes]:
+    return [each for each in partition.directories if not is_reserved(each)] if partition else []
+
+
+def _imbalance(partition: PartitionRegistration | None) -> tuple[bool, ...]:
+    if partition is None or partition.leader in (NO_LEADER, partition.replicas[0]):
+        return ()
+    return (True,)
+
+
+def _reassignment(at: TopicIdPartition, partition: PartitionRegistration | None) -> list[bytes]:
+    return [at[0]] if partition is not None and partition.is_reassigning else []

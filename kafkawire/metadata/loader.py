@@ -1,0 +1,123 @@
+"""Loads batches and snapshots of `__cluster_metadata` into an image.
+
+Law: records of a transaction are applied together when it ends, or never; offsets only grow. An
+error names the record and its offset, and leaves what was before it applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..errors import InvalidMetadataRecord
+from ..messages.abort_transaction_record import AbortTransactionRecord
+from ..messages.begin_transaction_record import BeginTransactionRecord
+from ..messages.end_transaction_record import EndTransactionRecord
+from ..primitives import Message
+from ..protocol.log_records import LogRecord
+from .delta import MetadataDelta
+from .image import MetadataImage
+from .replay import replay
+
+
+class MetadataLoader:
+    """An image and the transaction that is open, if any.
+
+    offset: of the last record, applied or held back in a transaction.
+    """
+
+    def __init__(self, image: MetadataImage | None = None) -> None:
+        self.image = MetadataImage() if image is None else image
+        self.offset = self.image.offset
+        self._transaction: list[tuple[int, Message]] | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open: a new controller aborts it."""
+        return self._transaction is not None
+
+    def apply(self, records: Iterable[Message], base_offset: int) -> MetadataDelta:
+        """Apply records of consecutive offsets; return what they changed.
+
+        Raises InvalidMetadataRecord.
+        """
+        delta = MetadataDelta()
+        offset = base_offset
+        for record in records:
+            self._take(record, offset, delta)
+            offset += 1
+        return delta
+
+    def apply_decoded(self, records: Iterable[tuple[int, LogRecord]]) -> MetadataDelta:
+        """Apply records as `kafkawire.log` reads them, with their offsets; no control records.
+
+        Raises InvalidMetadataRecord, also for a record that is not decoded.
+        """
+        delta = MetadataDelta()
+        for offset, record in records:
+            value = record.value
+            if value is None:
+                raise InvalidMetadataRecord("null is not a valid record", "", offset)
+            if value.message is None:
+                raise InvalidMetadataRecord(value.error or "not decoded", value.name or "", offset)
+            self._take(value.message, offset, delta)
+        return delta
+
+    def load_snapshot(self, records: Iterable[Message], last_offset: int) -> MetadataDelta:
+        """Replace the image by that of a snapshot; the delta names everything in it."""
+        loader = MetadataLoader()
+        delta = MetadataDelta()
+        for record in records:
+            loader._transaction_forbidden(record, last_offset)
+            replay(loader.image, record, last_offset, delta)
+        loader.image.offset = delta.offset = last_offset
+        for topic_id, topic in self.image.topics.items():
+            if topic_id not in loader.image.topics:
+                delta.deleted_topics[topic_id] = topic.name
+        delta.brokers |= dict.fromkeys(self.image.brokers)
+        delta.configs |= dict.fromkeys(self.image.configs)
+        self.image, self.offset, self._transaction = loader.image, last_offset, None
+        return delta
+
+    def copy(self) -> MetadataLoader:
+        """Copy the loader with its image."""
+        made = MetadataLoader(self.image.copy())
+        made.offset = self.offset
+        made._transaction = None if self._transaction is None else list(self._transaction)
+        return made
+
+    def _transaction_forbidden(self, record: Message, offset: int) -> None:
+        if type(record) in TRANSACTIONS:
+            raise InvalidMetadataRecord(
+                "a snapshot has no transactions", type(record).__name__, offset
+            )
+
+    def _take(self, record: Message, offset: int, delta: MetadataDelta) -> None:
+        name = type(record).__name__
+        if offset <= self.offset:
+            raise InvalidMetadataRecord(f"offset {self.offset} was applied before", name, offset)
+        if type(record) in TRANSACTIONS:
+            self._change_transaction(record, offset, delta)
+        elif self._transaction is not None:
+            self._transaction.append((offset, record))
+        else:
+            replay(self.image, record, offset, delta)
+        self.offset = offset
+
+    def _change_transaction(self, record: Message, offset: int, delta: MetadataDelta) -> None:
+        name = type(record).__name__
+        held = self._transaction
+        if isinstance(record, BeginTransactionRecord):
+            if held is not None:
+                raise InvalidMetadataRecord("a transaction is open already", name, offset)
+            self._transaction = []
+            return
+        if held is None:
+            raise InvalidMetadataRecord("no transaction is open", name, offset)
+        self._transaction = None
+        if isinstance(record, EndTransactionRecord):
+            for at, each in held:
+                replay(self.image, each, at, delta)
+        self.image.offset = delta.offset = offset
+
+
+TRANSACTIONS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)

@@ -1,0 +1,85 @@
+"""Which versions of records a metadata.version writes.
+
+Law: a record of a cluster is written in the newest version that all its nodes read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from ..messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from ..messages.partition_change_record import PartitionChangeRecord
+from ..messages.partition_record import PartitionRecord
+from ..messages.register_broker_record import RegisterBrokerRecord
+from ..primitives import Message
+
+RELEASES: Final[Mapping[int, str]] = {
+    7: "3.3-IV3",
+    8: "3.4-IV0",
+    9: "3.5-IV0",
+    10: "3.5-IV1",
+    11: "3.5-IV2",
+    12: "3.6-IV0",
+    13: "3.6-IV1",
+    14: "3.6-IV2",
+    15: "3.7-IV0",
+    16: "3.7-IV1",
+    17: "3.7-IV2",
+    18: "3.7-IV3",
+    19: "3.7-IV4",
+    20: "3.8-IV0",
+    21: "3.9-IV0",
+    22: "4.0-IV0",
+    23: "4.0-IV1",
+    24: "4.0-IV2",
+    25: "4.0-IV3",
+    26: "4.1-IV0",
+    27: "4.1-IV1",
+    28: "4.2-IV0",
+    29: "4.2-IV1",
+    30: "4.3-IV0",
+}
+"""Levels of the feature metadata.version that Kafka 4 supports."""
+
+OLDEST: Final = min(RELEASES)
+NEWEST: Final = max(RELEASES)
+EPOCH_BUMP_UNTIL: Final = 11
+"""A smaller ISR bumps the leader epoch up to this metadata.version (KIP-966 made it needless)."""
+REGISTERED_CONTROLLERS: Final = 15
+DIRECTORIES: Final = 17
+ELR: Final = 23
+CORDONED: Final = 30
+
+VERSIONS: Final[Mapping[type[Message], tuple[tuple[int, int], ...]]] = {
+    RegisterBrokerRecord: ((CORDONED, 4), (DIRECTORIES, 3), (8, 2), (0, 1)),
+    PartitionRecord: ((ELR, 2), (DIRECTORIES, 1), (0, 0)),
+    PartitionChangeRecord: ((ELR, 2), (DIRECTORIES, 1), (0, 0)),
+}
+"""Record -> (metadata.version, version of the record from there on); others have version 0."""
+
+
+class VersionedRecord(NamedTuple):
+    """A record and the version in which it is written."""
+
+    message: Message
+    version: int = 0
+
+
+def versioned(message: Message, metadata_version: int) -> VersionedRecord:
+    """Choose the version of a record."""
+    if isinstance(message, BrokerRegistrationChangeRecord):
+        return VersionedRecord(message, _change_version(message))
+    for level, version in VERSIONS.get(type(message), ()):
+        if metadata_version >= level:
+            return VersionedRecord(message, version)
+    return VersionedRecord(message)
+
+
+def _change_version(record: BrokerRegistrationChangeRecord) -> int:
+    """Return the first version that has what is set, as Kafka writes it."""
+    if record.cordoned_log_dirs is not None:
+        return 3
+    if record.log_dirs:
+        return 2
+    return 1 if record.in_controlled_shutdown else 0

@@ -1,0 +1,54 @@
+"""An event loop in a thread of its own, for code without one, such as tests.
+
+Law: what runs in the loop is accessed only there; every call here is submitted to it and awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+TIMEOUT_SECONDS: Final = 30.0
+THREAD_NAME: Final = "kafkawire-broker"
+
+
+class LoopThread:
+    """The loop and its thread."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Cancel unfinished tasks, and end the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(TIMEOUT_SECONDS)
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float = TIMEOUT_SECONDS) -> T:
+        """Run a coroutine in the loop; return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Call a function in the loop; return its result."""
+
+        async def called() -> T:
+            return work()
+
+        return self.run(called())
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        left = asyncio.all_tasks(self.loop)  # unfinished tasks of clients
+        for task in left:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()

@@ -1,0 +1,225 @@
+"""Runs a cluster of nodes in a thread: each has its own logs, in memory, and its own ports.
+
+Law: a node is a process of its own but for its thread: what it sends to another one goes over a
+socket, and what it has not written is lost when it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from ...metadata import MetadataImage, PartitionRegistration
+from ...storage import MemoryDisk
+from ..loop_thread import LoopThread
+from .server import NodeServer
+from .start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
+
+HOST: Final = "127.0.0.1"
+PATIENCE: Final = 60.0
+"""Seconds that the cluster may take for anything, on a machine that is busy."""
+POLL: Final = 0.01
+STEP: Final = 0.1
+"""Seconds by which the clocks of all nodes are advanced at once, so that none lags behind."""
+QUICK: Final = {
+    "broker.heartbeat.interval.ms": "100",
+    "broker.session.timeout.ms": "2000",
+    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "controller.quorum.append.linger.ms": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "3",
+    "replica.fetch.backoff.ms": "100",
+    "replica.lag.time.max.ms": "2000",
+}
+"""Default settings of a cluster in tests: failures are noticed soon."""
+
+
+class Member(NamedTuple):
+    """A node that may run. ports: of its listeners, the same at each start."""
+
+    node_id: int
+    disk: MemoryDisk
+    ports: Mapping[str, int]
+
+
+class ClusterThread:
+    """A cluster of nodes that are brokers and controllers, for clients of this process or others.
+
+    settings: Kafka's keys, of every node.
+    """
+
+    def __init__(self, nodes: int = 3, settings: Mapping[str, str] = {}) -> None:
+        self._settings = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
+        self._count = nodes
+        self._members: dict[int, Member] = {}
+        self._running: dict[int, NodeServer] = {}
+        self._isolated: set[int] = set()
+        self._thread = LoopThread()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self._thread.run(self._begin(), PATIENCE)
+        except BaseException:
+            self._thread.end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            for node_id in list(self._running):
+                self.kill(node_id)
+        finally:
+            self._thread.end()
+
+    @property
+    def bootstrap(self) -> str:
+        """The bootstrap servers: `host:port,...`, of all nodes."""
+        return ",".join(f"{HOST}:{each.ports[BROKER]}" for each in self._members.values())
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of the nodes that run."""
+        return list(self._running)
+
+    # -- nodes
+
+    def stop(self, node_id: int) -> None:
+        """Stop a node in order: others lead its partitions before it is gone."""
+        self._thread.run(self._stop(node_id), PATIENCE)
+
+    def kill(self, node_id: int) -> None:
+        """End a node at once, as `kill -9` does."""
+        self._thread.run(self._kill(node_id), PATIENCE)
+
+    def start(self, node_id: int) -> None:
+        """Start a node that was stopped or killed; returns when it serves clients."""
+        self._thread.run(self._start(node_id), PATIENCE)
+        self._thread.run(self._serving(node_id), PATIENCE)
+
+    def isolate(self, node_id: int) -> None:
+        """Cut the connections between a node and the others; clients still reach it."""
+        self._isolated.add(node_id)
+        self._thread.call(self._cut)
+
+    def heal(self) -> None:
+        """Let all nodes reach each other again."""
+        self._isolated.clear()
+        self._thread.call(self._cut)
+
+    def advance(self, seconds: float) -> None:
+        """Advance the clocks of all nodes, without waiting."""
+        self._thread.run(self._advance(seconds), PATIENCE)
+
+    # -- metadata
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """Return the leader of a partition, when it has one that runs."""
+        return self._registration(topic, partition, lambda it: it.leader in self._running).leader
+
+    def isr(self, topic: str, partition: int = 0) -> list[int]:
+        """Return the in-sync replicas of a partition."""
+        return sorted(self._registration(topic, partition, lambda _: True).isr)
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Wait until something is true. Raises TimeoutError."""
+        end = time.monotonic() + PATIENCE
+        while not done():
+            if time.monotonic() > end:
+                raise TimeoutError("it did not happen in time")
+            time.sleep(POLL)
+
+    def _registration(
+        self, topic: str, partition: int, fits: Callable[[PartitionRegistration], bool]
+    ) -> PartitionRegistration:
+        found: list[PartitionRegistration] = []
+
+        def known() -> bool:
+            each = self._thread.call(lambda: self._find(topic, partition))
+            if each is not None and fits(each):
+                found.append(each)
+            return bool(found)
+
+        self.wait(known)
+        return found[0]
+
+    def _find(self, topic: str, partition: int) -> PartitionRegistration | None:
+        known = self._image().topic(topic)
+        return None if known is None else known.partitions.get(partition)
+
+    def _image(self) -> MetadataImage:
+        """Return the newest metadata of a node that runs and is not isolated."""
+        nodes = [each for key, each in self._running.items() if key not in self._isolated]
+        images = [each.front.broker.metadata.image for each in nodes]
+        return max(images, key=lambda each: each.offset, default=MetadataImage())
+
+    # -- in the loop
+
+    async def _begin(self) -> None:
+        for node_id in range(1, self._count + 1):
+            sockets = {name: bound(HOST, 0) for name in (BROKER, CONTROLLER)}
+            ports = {name: each.getsockname()[1] for name, each in sockets.items()}
+            for each in sockets.values():
+                each.close()
+            self._members[node_id] = Member(node_id, MemoryDisk(), ports)
+        for node_id in self._members:
+            await self._start(node_id)
+        for node_id in self._members:
+            await self._serving(node_id)
+        while sum(each.is_active for each in self._image().brokers.values()) < self._count:
+            await asyncio.sleep(POLL)
+
+    async def _start(self, node_id: int) -> None:
+        member = self._members[node_id]
+        sockets = {name: bound(HOST, port) for name, port in member.ports.items()}
+        controllers = [
+            Controller(each.node_id, HOST, each.ports[CONTROLLER])
+            for each in self._members.values()
+        ]
+        config = node_config(Identity(node_id), self._settings, controllers, sockets)
+        server = NodeServer(config, {"data": member.disk}, sockets)
+        self._running[node_id] = server
+        self._cut()
+        await server.start()
+
+    async def _serving(self, node_id: int) -> None:
+        server = self._running[node_id]
+        await server.serving()
+        if server.stopped.done():
+            raise RuntimeError(f"node {node_id}: {server.stopped.result().failure}")
+
+    async def _stop(self, node_id: int) -> None:
+        server = self._running[node_id]
+        server.shut_down()
+        await server.stopped
+        await self._kill(node_id)
+
+    async def _kill(self, node_id: int) -> None:
+        await self._running.pop(node_id).close()
+
+    def _cut(self) -> None:
+        """Let isolated nodes reach only themselves, and let the others not reach them."""
+        for node_id, server in self._running.items():
+            server.isolate(
+                port
+                for other in self._members.values()
+                if other.node_id != node_id and {node_id, other.node_id} & self._isolated
+                for port in other.ports.values()
+            )
+
+    async def _advance(self, seconds: float) -> None:
+        while seconds > 0:
+            step = min(STEP, seconds)
+            seconds -= step
+            for server in list(self._running.values()):
+                server.advance(step)
+            await asyncio.sleep(POLL)

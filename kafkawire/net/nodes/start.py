@@ -1,0 +1,171 @@
+"""Prepares what a node needs before it starts: its configuration, its sockets, its directory.
+
+Law: a data directory belongs to one process at a time; a port is bound before the node knows it.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+from ...broker.configs import Settings
+from ...node import NodeConfig, ProcessRole
+from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
+from ...replication import ReplicationConfig
+from ...storage import FileDisk
+from ...storage.formats import MetaProperties, read_meta_properties
+
+CLUSTER_ID: Final = "kafkawire"
+BROKER: Final = "PLAINTEXT"
+CONTROLLER: Final = "CONTROLLER"
+BACKLOG: Final = 1024
+LOCK: Final = ".lock"
+
+
+class Controller(NamedTuple):
+    """A voter of the quorum, and where it listens. port 0: any."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """What a node is started with.
+
+    node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
+    controllers: () for this node alone, on any port. settings: Kafka's broker keys.
+    """
+
+    node_id: int | None
+    data_directory: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    controllers: tuple[Controller, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str | None = None
+
+
+class Identity(NamedTuple):
+    """Which node of which cluster."""
+
+    node_id: int
+    cluster_id: str = CLUSTER_ID
+
+
+class DirectoryInUse(Exception):
+    """Another process uses a data directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A node that may be started. resources: what is open until it has stopped."""
+
+    config: NodeConfig
+    disk: FileDisk
+    sockets: dict[str, socket.socket]
+    resources: ExitStack
+
+
+def prepare(options: NodeOptions) -> Prepared:
+    """Lock the directory and bind the ports. Raises OSError, DirectoryInUse, CorruptFile."""
+    with ExitStack() as resources:
+        options.data_directory.mkdir(parents=True, exist_ok=True)
+        resources.enter_context(_locked(options.data_directory))
+        disk = FileDisk(options.data_directory)
+        identity = identity_of(options, disk)
+        sockets = {BROKER: bound(options.host, options.port)}
+        resources.callback(sockets[BROKER].close)
+        voters = []
+        for each in options.controllers or (Controller(identity.node_id, options.host, 0),):
+            port = each.port
+            if each.node_id == identity.node_id:
+                sockets[CONTROLLER] = bound(each.host, port)
+                resources.callback(sockets[CONTROLLER].close)
+                port = sockets[CONTROLLER].getsockname()[1]
+            voters.append(each._replace(port=port))
+        config = node_config(identity, options.settings, voters, sockets)
+        return Prepared(config, disk, sockets, resources.pop_all())
+    raise AssertionError("unreachable")
+
+
+def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
+    """Return the id and the cluster of a node: those of its directory, if it was used before."""
+    meta = read_meta_properties(disk) or MetaProperties(CLUSTER_ID, 1, None)
+    return Identity(
+        meta.node_id if options.node_id is None else options.node_id,
+        meta.cluster_id if options.cluster_id is None else options.cluster_id,
+    )
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Bind a socket. port 0: any."""
+    return socket.create_server((host, port), backlog=BACKLOG)
+
+
+def _voter(controller: Controller) -> Voter:
+    endpoint = Endpoint(CONTROLLER, controller.host, controller.port)
+    return Voter(ReplicaKey(controller.node_id), (endpoint,))
+
+
+def node_config(
+    identity: Identity,
+    given: Mapping[str, str],
+    controllers: Iterable[Controller],
+    sockets: Mapping[str, socket.socket],
+) -> NodeConfig:
+    """Return the configuration of a node. given: Kafka's keys. sockets: of its listeners."""
+    settings = Settings(given)
+    roles = {ProcessRole.BROKER} | ({ProcessRole.CONTROLLER} if CONTROLLER in sockets else set())
+    listeners = [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]
+    return NodeConfig(
+        identity.node_id,
+        identity.cluster_id,
+        frozenset(roles),
+        tuple(listeners),
+        CONTROLLER,
+        VoterSet(tuple(map(_voter, controllers))),
+        rack=settings.text("broker.rack") or None,
+        static=given,
+        epoch_ms=int(time.time() * 1000),
+        quorum=Timeouts(
+            election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
+            fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
+            election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
+            request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
+            retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
+            append_linger=settings.seconds("controller.quorum.append.linger.ms"),
+        ),
+        replication=ReplicationConfig(
+            replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
+            replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
+            replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
+            fetch_max_bytes=settings.number("fetch.max.bytes"),
+        ),
+        session_timeout=settings.seconds("broker.session.timeout.ms"),
+        heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+    )
+
+
+def _locked(directory: Path) -> IO[bytes]:
+    """Open the lock file of a directory, locked until it is closed. Raises DirectoryInUse."""
+    lock = (directory / LOCK).open("ab")
+    try:
+        _flock(lock.fileno())
+    except BlockingIOError:
+        lock.close()
+        raise DirectoryInUse(f"{directory} is used by another process") from None
+    return lock
+
+
+def _flock(descriptor: int) -> None:
+    with suppress(ImportError):  # not on Windows
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

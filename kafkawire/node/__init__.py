@@ -1,0 +1,47 @@
+"""One node of a cluster: a broker, a controller, or both, over its disks.
+
+Law: events in, effects out, decoded messages alone; see `node`. What is on the wire, and when a
+response is late, is its caller's affair.
+
+    handle(event, now) -> effects     next_deadline()     advance(now)
+"""
+
+from .config import COMBINED, NodeConfig, ProcessRole
+from .effects import (
+    BrokerRefused,
+    BrokerStateChanged,
+    Destination,
+    Effect,
+    Published,
+    Respond,
+    SendRequest,
+    Stopped,
+)
+from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
+from .lifecycle import TRANSITIONS, BrokerState
+from .metadata_log import KafkaMetadataLog
+from .node import Node
+from .replica_log import StoredReplicaLog
+
+__all__ = [
+    "COMBINED",
+    "TRANSITIONS",
+    "BrokerState",
+    "BrokerRefused",
+    "BrokerStateChanged",
+    "Destination",
+    "Effect",
+    "Event",
+    "KafkaMetadataLog",
+    "Node",
+    "NodeConfig",
+    "ProcessRole",
+    "Published",
+    "RequestReceived",
+    "Respond",
+    "ResponseReceived",
+    "SendRequest",
+    "ShutdownRequested",
+    "Stopped",
+    "StoredReplicaLog",
+]

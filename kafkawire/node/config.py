@@ -1,0 +1,80 @@
+"""The configuration of one node, by Kafka's names in snake case; times in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
+from ..replication import ReplicationConfig
+
+
+class ProcessRole(Enum):
+    """What a process does: `process.roles`."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+COMBINED: Final = frozenset(ProcessRole)
+NO_VOTERS: Final = VoterSet(())
+DEFAULT_REPLICATION: Final = ReplicationConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """The settings of a node.
+
+    listeners: where it listens; the first that is not `controller_listener` is that of brokers.
+    voters: `controller.quorum.voters`; unused where the metadata log names the voters.
+    bootstrap: `controller.quorum.bootstrap.servers`.
+    static: the values of `server.properties` that topics and brokers inherit.
+    epoch_ms: milliseconds since 1970 at `now` 0.
+    snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
+    log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
+    """
+
+    node_id: int
+    cluster_id: str
+    roles: frozenset[ProcessRole] = COMBINED
+    listeners: tuple[Endpoint, ...] = ()
+    controller_listener: str = "CONTROLLER"
+    voters: VoterSet = NO_VOTERS
+    bootstrap: tuple[Endpoint, ...] = ()
+    rack: str | None = None
+    static: Mapping[str, str] = field(default_factory=dict)
+    epoch_ms: int = 0
+    quorum: Timeouts = DEFAULT_TIMEOUTS
+    replication: ReplicationConfig = DEFAULT_REPLICATION
+    log_intervals: Mapping[str, Any] = field(default_factory=dict)
+    snapshot_bytes: int = 20 << 20
+    session_timeout: float = 9.0
+    heartbeat_interval: float = 2.0
+    controlled_shutdown_timeout: float = 30.0
+    request_timeout: float = 30.0
+    retry_backoff: float = 0.1
+    rebalance_interval: float | None = 300.0
+
+    @property
+    def is_broker(self) -> bool:
+        return ProcessRole.BROKER in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        return ProcessRole.CONTROLLER in self.roles
+
+    @property
+    def broker_listeners(self) -> tuple[Endpoint, ...]:
+        """The listeners of clients and brokers."""
+        return tuple(each for each in self.listeners if each.name != self.controller_listener)
+
+    @property
+    def controller_listeners(self) -> tuple[Endpoint, ...]:
+        """The listener of controllers."""
+        return tuple(each for each in self.listeners if each.name == self.controller_listener)
+
+    def wall_ms(self, now: float) -> int:
+        """Return the wall-clock time in milliseconds."""
+        return self.epoch_ms + int(now * 1000)

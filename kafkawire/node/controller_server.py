@@ -1,0 +1,79 @@
+"""The controller of a node: the quorum controller, beside the voter that commits its records.
+
+Law: what the controller decides goes to the voter at the offset that it was decided for, and what
+is committed comes back before anything later does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from ..controller import ControllerConfig, Effect, Event, QuorumController, RequestReceived
+from ..controller.operations.served import READS, WRITES
+from ..controller.placement import RandomNumbers
+from ..messages.alter_partition_request import AlterPartitionRequest
+from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from ..messages.broker_registration_request import BrokerRegistrationRequest
+from ..metadata import MetadataImage
+from ..primitives import Message
+from .config import NodeConfig
+
+OF_BROKERS: Final = frozenset(
+    {AlterPartitionRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest}
+)
+SERVED: Final = frozenset(READS) | frozenset(WRITES)
+"""The requests that an active controller serves."""
+FORWARDED: Final = SERVED - OF_BROKERS
+"""Those that clients send to any broker, which forwards them."""
+
+
+class Randomness(RandomNumbers, Protocol):
+    """Where random numbers come from: a `random.Random`."""
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+
+
+class ControllerServer:
+    """The controller of a node."""
+
+    def __init__(self, config: NodeConfig, rng: Randomness, new_uuid: Callable[[], bytes]) -> None:
+        settings = ControllerConfig(
+            config.cluster_id,
+            session_timeout=config.session_timeout,
+            rebalance_interval=config.rebalance_interval,
+            static=config.static,
+        )
+        self._controller = QuorumController(settings, rng, new_uuid)
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed metadata."""
+        return self._controller.image
+
+    @property
+    def newest(self) -> MetadataImage:
+        """The metadata with what is not yet committed."""
+        return self._controller.newest
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it decides."""
+        return self._controller.is_active
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Handle an event of the voter."""
+        return self._controller.handle(event, now)
+
+    def request(self, token: int, version: int, body: Message, now: float) -> list[Effect]:
+        """Handle a request."""
+        return self._controller.handle(RequestReceived(token, body, version), now)
+
+    def next_deadline(self) -> float | None:
+        """Return when to call `advance`."""
+        return self._controller.next_deadline()
+
+    def advance(self, now: float) -> list[Effect]:
+        """Do what is due."""
+        return self._controller.advance(now)

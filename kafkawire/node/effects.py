@@ -1,0 +1,94 @@
+"""The effects that a node returns to its caller.
+
+Law: effects are carried out in order. What a response promises is on disk, or on the disks of
+others, when it is returned: files are written while an event is handled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..metadata import MetadataDelta, MetadataImage
+from ..primitives import Message
+from ..raft import LeaderChanged
+from ..raft import Node as Destination
+from ..replication import AppendCompleted, HighWatermarkAdvanced, IsrChanged, ReplicaChanged
+from .lifecycle import BrokerState
+
+
+class SendRequest(NamedTuple):
+    """Send a request to a node; then raise `ResponseReceived` with the token.
+
+    version: the newest that the node can use; a connection may negotiate an older one.
+    """
+
+    token: int
+    destination: Destination
+    version: int
+    body: Message
+
+
+class Respond(NamedTuple):
+    """Respond to a request, in its version. body: None for a Produce with acks=0."""
+
+    token: int
+    body: Message | None
+
+
+class Published(NamedTuple):
+    """The metadata changed: the delta names what is new in the image, which is only read."""
+
+    image: MetadataImage
+    delta: MetadataDelta
+
+
+class BrokerStateChanged(NamedTuple):
+    """The broker of this process is in another state of its life."""
+
+    state: BrokerState
+
+
+class BrokerRefused(NamedTuple):
+    """The controller refuses the registration or the heartbeats of this broker, which go on."""
+
+    error_code: int
+
+
+class Stopped(NamedTuple):
+    """The node is no longer there: nothing that is handled later has effects.
+
+    failure: why it cannot go on, such as a failed disk or a corrupt log; None after a shutdown.
+    """
+
+    failure: str | None
+
+
+Effect = (
+    SendRequest
+    | Respond
+    | AppendCompleted
+    | Published
+    | HighWatermarkAdvanced
+    | ReplicaChanged
+    | IsrChanged
+    | LeaderChanged
+    | BrokerStateChanged
+    | BrokerRefused
+    | Stopped
+)
+
+__all__ = [
+    "AppendCompleted",
+    "BrokerRefused",
+    "BrokerStateChanged",
+    "Destination",
+    "Effect",
+    "HighWatermarkAdvanced",
+    "IsrChanged",
+    "LeaderChanged",
+    "Published",
+    "ReplicaChanged",
+    "Respond",
+    "SendRequest",
+    "Stopped",
+]

@@ -1,0 +1,107 @@
+"""The APIs of a node that a cluster in memory does not serve: its machines respond to them.
+
+Law: what is not in these tables is handled as in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...broker.broker import Broker
+from ...broker.handlers import HANDLERS, Handler
+from ...broker.network.connection import Connection
+from ...broker.releases import Offer, Versions, listed, offered
+from ...broker.request import HandlerResult, Request
+from ...controller.operations.refusals import refusal
+from ...errors import RemoteProtocolError
+from ...messages import REGISTRY
+from ...messages.api_key import ApiKey
+from ...messages.envelope_request import EnvelopeRequest
+from ...messages.envelope_response import EnvelopeResponse
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ...raft import VERSIONS as QUORUM_VERSIONS
+
+RELEASE: Final = "4.3"
+FORWARDED: Final = frozenset(
+    {
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.UPDATE_FEATURES,
+    }
+)
+"""What brokers forward to the controller, besides what they forward in memory."""
+OF_CLIENTS: Final = FORWARDED | {
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+}
+"""What a controller gets of clients, perhaps in an Envelope."""
+CONTROLLERS: Final = OF_CLIENTS | {
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.ENVELOPE,
+    *(ApiKey(REGISTRY.get(name).api_key or 0) for name in QUORUM_VERSIONS),
+} - {ApiKey.API_VERSIONS}
+"""What the machines of a controller respond to."""
+
+
+class Forwarded:
+    """The handler of an API that the machines respond to."""
+
+    def handle(
+        self, broker: Broker, request: Request, _body: Message, _connection: Connection, now: float
+    ) -> HandlerResult:
+        """Hand a request to the machines."""
+        return broker.controller.forward(request, now)
+
+    def error_response(self, body: Message, error: ErrorCode) -> Message:
+        """Build a response with the error; close the connection where an API has none."""
+        if isinstance(body, EnvelopeRequest):
+            return EnvelopeResponse(error_code=error)
+        try:
+            return refusal(body, error)
+        except KeyError:
+            raise RemoteProtocolError(f"{type(body).__name__}: {error.name}") from None
+
+
+FORWARD: Final = Forwarded()
+
+
+class MachineHandlers(dict[ApiKey, Handler]):
+    """The handlers of APIs that machines respond to; those of the others as in memory."""
+
+    def __missing__(self, key: ApiKey) -> Handler:
+        return HANDLERS[key]
+
+
+BROKER_HANDLERS: Final = MachineHandlers(dict.fromkeys(FORWARDED, FORWARD))
+CONTROLLER_HANDLERS: Final = MachineHandlers(dict.fromkeys(CONTROLLERS, FORWARD))
+
+
+def versions(key: ApiKey) -> Versions:
+    """Return the versions of an API that machines respond to."""
+    info = REGISTRY.request(key)
+    assert info is not None
+    first, last = QUORUM_VERSIONS.get(info.name, (info.first, info.last))
+    return Versions(first, last)
+
+
+def broker_offer() -> tuple[Offer, Offer]:
+    """Return what is served on the listener of clients, and what ApiVersions lists there."""
+    more = {key: versions(key) for key in FORWARDED}
+    return {**offered(RELEASE), **more}, {**listed(RELEASE), **more}
+
+
+def controller_offer() -> Offer:
+    """Return what is served on the listener of controllers."""
+    own = {key: versions(key) for key in CONTROLLERS}
+    return {**own, ApiKey.API_VERSIONS: offered(RELEASE)[ApiKey.API_VERSIONS]}

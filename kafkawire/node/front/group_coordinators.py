@@ -1,0 +1,83 @@
+"""The group coordinators of a node: loaded for the partitions that it leads, unloaded for others.
+
+Law: a coordinator is the one of a leader epoch; it knows what was in the log when that began, and
+what it has appended since.
+"""
+
+from __future__ import annotations
+
+from ...broker.groups.coordinators import Coordinators
+from ...broker.topics import OFFSETS_TOPIC
+from ...metadata import MetadataDelta, TopicIdPartition
+from ...protocol import ErrorCode
+from .metadata_cache import ImageMetadata
+from .offsets_log import Machines, NodeOffsetsLog
+
+E = ErrorCode
+
+
+class GroupCoordinators:
+    """Loads and unloads the coordinators of a node."""
+
+    def __init__(
+        self,
+        groups: Coordinators,
+        log: NodeOffsetsLog,
+        metadata: ImageMetadata,
+        machines: Machines,
+    ) -> None:
+        self._groups = groups
+        self._log = log
+        self._metadata = metadata
+        self._machines = machines
+        self._epochs: dict[int, int] = {}
+        """Partition -> the leader epoch of its coordinator here."""
+
+    def published(self, delta: MetadataDelta, now: float) -> None:
+        """Follow the leaders of the partitions, and forget the offsets of deleted topics."""
+        deleted = set(delta.deleted_topics.values())
+        if OFFSETS_TOPIC in deleted:
+            for index in list(self._epochs):
+                self._unload(index, E.NOT_COORDINATOR, now)
+        elif deleted:
+            self._groups.topics_deleted(deleted, now)
+        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        for key in delta.partitions if topic is not None else ():
+            if topic is not None and key.topic_id == topic.topic_id:
+                self._follow(key, now)
+
+    def _follow(self, key: TopicIdPartition, now: float) -> None:
+        index, replica = key.partition, self._machines.replica(key)
+        epoch = self._epochs.get(index)
+        if replica is None or not replica.is_leader:
+            if epoch is not None:
+                self._unload(index, E.NOT_COORDINATOR, now)
+        elif epoch != replica.leader_epoch:
+            self._load(index, replica.leader_epoch, now)
+
+    def _load(self, index: int, epoch: int, now: float) -> None:
+        self._epochs[index] = epoch
+        self._groups.leader_changed(index, True, now)
+        self._groups.start_expiration(now)
+
+    def _unload(self, index: int, error: ErrorCode, now: float) -> None:
+        self._epochs.pop(index, None)
+        self._groups.unload(index, error, now)
+
+    def is_loaded(self, index: int) -> bool:
+        """Whether the coordinator of a partition is here."""
+        return index in self._epochs
+
+    def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
+        """Send the responses that waited for the high watermark of a partition."""
+        if key == self._log.key(key.partition):
+            self._groups.committed(key.partition, offset, now)
+
+    def reload_failed(self, now: float) -> None:
+        """Load the partitions again to which an append has failed."""
+        while self._log.failed:
+            index = self._log.failed.pop()
+            epoch = self._epochs.get(index)
+            self._unload(index, E.COORDINATOR_NOT_AVAILABLE, now)
+            if epoch is not None:
+                self._load(index, epoch, now)

@@ -1,0 +1,112 @@
+"""The machines of a node, as its front uses them: requests by token, and the effects in order.
+
+Law: effects wait in a queue until the event that led to them is handled, so handlers are never
+called from within handlers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final
+
+from ...broker.request import Request
+from ...errors import LocalProtocolError
+from ...messages import REGISTRY
+from ...metadata import TopicIdPartition
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ...replication import AppendCompleted, AppendRequested, AppendResult, Partition
+from ..effects import Effect, Respond
+from ..events import Event, RequestReceived
+from ..node import Node
+from .plans import Plan
+from .requests import Submitted
+
+ALL: Final = -1
+NO_EPOCH: Final = -1
+
+
+class NodeMachines:
+    """A node behind its handlers.
+
+    timeout: of appends, in seconds. listeners: connection -> the name of its listener. own: the
+    listener of the node's own requests.
+    """
+
+    def __init__(self, node: Node, timeout: float, listeners: Mapping[int, str], own: str) -> None:
+        self.node = node
+        self._timeout = timeout
+        self._listeners = listeners
+        self._own = own
+        self._queue: deque[Effect] = deque()
+        self._submitted: dict[int, Submitted] = {}
+        self._tokens = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def take(self) -> Effect:
+        """Take the next effect."""
+        return self._queue.popleft()
+
+    def start(self, now: float) -> None:
+        """Start the node."""
+        self._queue.extend(self.node.start(now))
+
+    def handle(self, event: Event, now: float) -> None:
+        """Let the node handle an event."""
+        self._queue.extend(self.node.handle(event, now))
+
+    def advance(self, now: float) -> None:
+        """Let the node do what is due."""
+        due = self.node.next_deadline()
+        if due is not None and due <= now:
+            self._queue.extend(self.node.advance(now))
+
+    # -- requests
+
+    def submit(self, request: Request | None, body: Message, plan: Plan | None, now: float) -> None:
+        """Hand a request to the node: that of a client, or one of its own."""
+        self._tokens += 1
+        token = self._tokens
+        if request is None:
+            listener, version = self._own, REGISTRY.get(type(body).__name__).last
+        else:
+            listener, version = self._listeners[request.connection], request.version
+        self._submitted[token] = Submitted(request, body, plan)
+        try:
+            self.handle(RequestReceived(token, listener, version, body), now)
+        except LocalProtocolError:
+            del self._submitted[token]
+            raise
+
+    def responded(self, effect: Respond) -> Submitted | None:
+        """Return the request of a response."""
+        return self._submitted.pop(effect.token, None)
+
+    def append(self, key: TopicIdPartition, batch: bytes, now: float) -> AppendCompleted | None:
+        """Append as the leader of a partition; return the result if it is known at once."""
+        self._tokens += 1
+        event = AppendRequested(self._tokens, ALL, self._timeout, ((key, batch),))
+        completed = None
+        effects = self.node.handle(event, now)
+        if self.node.stopped:  # it failed on this append
+            completed = AppendCompleted(event.token, (AppendResult(ErrorCode.KAFKA_STORAGE_ERROR),))
+        for effect in effects:
+            if isinstance(effect, AppendCompleted) and effect.token == event.token:
+                completed = effect
+            else:
+                self._queue.append(effect)
+        return completed
+
+    # -- the broker
+
+    def replica(self, key: TopicIdPartition) -> Partition | None:
+        """Return a replica of this node."""
+        return self.node.partitions.get(key)
+
+    def broker_epoch(self) -> int:
+        """Return the epoch of the broker's registration; -1 for none."""
+        broker = self.node.parts.broker
+        return NO_EPOCH if broker is None else broker.lifecycle.epoch

@@ -1,0 +1,160 @@
+"""The metadata of a cluster as a node knows it: what `MetadataImage` holds, for request handlers.
+
+Law: it shows the image that was published last; nothing is copied that did not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from ...broker import Endpoint
+from ...broker.topics import INTERNAL
+from ...configs import ResourceType
+from ...metadata import NO_LEADER, BrokerRegistration, MetadataDelta, MetadataImage, TopicImage
+
+NO_CONTROLLER: Final = -1
+
+
+class PartitionView:
+    """A partition of an image."""
+
+    __slots__ = ("index", "isr", "leader_epoch", "leader_id", "offline", "replicas")
+
+    def __init__(self, image: MetadataImage, topic: TopicImage, index: int) -> None:
+        found = topic.partitions[index]
+        self.index = index
+        self.replicas = list(found.replicas)
+        self.isr = list(found.isr)
+        self.leader_epoch = found.leader_epoch
+        self.leader_id = found.leader if _is_alive(image, found.leader) else NO_LEADER
+        self.offline = [each for each in found.replicas if not _is_alive(image, each)]
+
+
+class TopicView:
+    """A topic of an image."""
+
+    __slots__ = ("_image", "configs", "name", "partitions", "topic_id")
+
+    def __init__(self, image: MetadataImage, topic: TopicImage) -> None:
+        self._image = image
+        self.name = topic.name
+        self.topic_id = topic.topic_id
+        self.configs: Mapping[str, str] = image.config(ResourceType.TOPIC, topic.name)
+        self.partitions = [PartitionView(image, topic, index) for index in sorted(topic.partitions)]
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL
+
+    def partition(self, index: int) -> PartitionView | None:
+        """Find a partition by its index."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class TopicsView:
+    """The topics of an image; each is made when it is first needed."""
+
+    def __init__(self) -> None:
+        self._image = MetadataImage()
+        self._views: dict[bytes, TopicView] = {}
+
+    def publish(self, image: MetadataImage, delta: MetadataDelta | None) -> None:
+        """Show another image. delta: what changed; None for anything."""
+        self._image = image
+        if delta is None or delta.brokers:
+            self._views.clear()
+            return
+        for topic_id in (*delta.topics, *delta.deleted_topics):
+            self._views.pop(topic_id, None)
+        for key in delta.partitions:
+            self._views.pop(key.topic_id, None)
+        for resource in delta.configs:
+            if resource.type == ResourceType.TOPIC:
+                self._views.pop(image.topic_ids.get(resource.name, b""), None)
+
+    @property
+    def partition_count(self) -> int:
+        return sum(len(topic.partitions) for topic in self._image.topics.values())
+
+    def __iter__(self) -> Iterator[TopicView]:
+        return (self._view(topic) for topic in list(self._image.topics.values()))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._image.topic_ids
+
+    def get(self, name: str) -> TopicView | None:
+        """Find a topic by name."""
+        topic = self._image.topic(name)
+        return None if topic is None else self._view(topic)
+
+    def by_id(self, topic_id: bytes) -> TopicView | None:
+        """Find a topic by id."""
+        topic = self._image.topics.get(topic_id)
+        return None if topic is None else self._view(topic)
+
+    def partition(self, name: str, index: int) -> PartitionView | None:
+        """Find a partition."""
+        topic = self.get(name)
+        return None if topic is None else topic.partition(index)
+
+    def _view(self, topic: TopicImage) -> TopicView:
+        view = self._views.get(topic.topic_id)
+        if view is None:
+            view = self._views[topic.topic_id] = TopicView(self._image, topic)
+        return view
+
+
+class ImageMetadata:
+    """`MetadataCache` of a node.
+
+    listener: the name of the listener whose endpoints clients are shown. offset: of the last
+    record that is in the image.
+    """
+
+    def __init__(self, listener: str) -> None:
+        self._listener = listener
+        self.image = MetadataImage()
+        self.topics = TopicsView()
+        self._endpoints: dict[int, Endpoint] = {}
+
+    def publish(self, image: MetadataImage, delta: MetadataDelta | None = None) -> None:
+        """Show another image. delta: what changed; None for anything."""
+        self.image = image
+        self.topics.publish(image, delta)
+        if delta is None or delta.brokers:
+            found = map(self._endpoint_of, image.brokers.values())
+            self._endpoints = {each.node_id: each for each in found if each is not None}
+
+    def topic_name(self, topic_id: bytes) -> str:
+        """Return the name of a topic, or its id if it is unknown."""
+        topic = self.image.topics.get(topic_id)
+        return topic_id.hex() if topic is None else topic.name
+
+    def _endpoint_of(self, broker: BrokerRegistration) -> Endpoint | None:
+        for each in broker.endpoints:
+            if each.name == self._listener:
+                return Endpoint(broker.broker_id, each.host, each.port, broker.rack)
+        return None
+
+    @property
+    def offset(self) -> int:
+        return self.image.offset
+
+    @property
+    def controller_id(self) -> int:
+        """A broker that is up: clients send it what it forwards to the controller, as in Kafka."""
+        return min((each.node_id for each in self.alive_endpoints()), default=NO_CONTROLLER)
+
+    def alive_endpoints(self) -> Sequence[Endpoint]:
+        """Return the endpoints of the brokers that are not fenced."""
+        return [each for each in self._endpoints.values() if _is_alive(self.image, each.node_id)]
+
+    def endpoint(self, node_id: int) -> Endpoint | None:
+        """Return the endpoint of a broker, also of one that is down."""
+        return self._endpoints.get(node_id)
+
+
+def _is_alive(image: MetadataImage, node_id: int) -> bool:
+    broker = image.brokers.get(node_id)
+    return broker is not None and not broker.fenced

@@ -1,0 +1,88 @@
+"""The partitions of `__consumer_offsets` that a node leads, for their coordinators.
+
+Law: what is appended is committed when the high watermark has passed it. An append that fails makes
+the coordinator load the partition again: it knows what is in the log, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from ...broker.topics import OFFSETS_TOPIC
+from ...metadata import TopicIdPartition
+from ...records import BatchBuilder, RecordBatches
+from ...replication import AppendCompleted, Partition
+from .metadata_cache import ImageMetadata
+
+ALL: Final = -1
+READ_BYTES: Final = 1 << 20
+NEVER: Final = 2**63 - 1
+"""The offset after an append that failed: it is never committed."""
+
+
+class Machines(Protocol):
+    """What a coordinator needs of the machines of its node."""
+
+    def replica(self, key: TopicIdPartition, /) -> Partition | None:
+        """Return a replica of this node."""
+
+    def append(self, key: TopicIdPartition, batch: bytes, now: float, /) -> AppendCompleted | None:
+        """Append as the leader; return the result if it is known at once."""
+
+
+class NodeOffsetsLog:
+    """`CoordinatorLog` of a node. failed: partitions of which an append has failed."""
+
+    def __init__(self, metadata: ImageMetadata, machines: Machines) -> None:
+        self._metadata = metadata
+        self._machines = machines
+        self.failed: set[int] = set()
+
+    @property
+    def partition_count(self) -> int:
+        """The number of partitions; 0 before the topic is created."""
+        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        return 0 if topic is None else len(topic.partitions)
+
+    def append(self, index: int, builder: BatchBuilder, now: float) -> int:
+        """Append records to a partition; return the offset after them."""
+        key = self.key(index)
+        replica = None if key is None else self._machines.replica(key)
+        if key is None or replica is None or index in self.failed:
+            self.failed.add(index)
+            return NEVER
+        result = self._machines.append(key, builder.build(), now)
+        if result is not None and result.results[0].error:
+            self.failed.add(index)
+            return NEVER
+        return replica.log.log_end_offset
+
+    def committed(self, index: int) -> int:
+        """Return the high watermark of a partition."""
+        replica = self._replica(index)
+        return 0 if replica is None else replica.log.high_watermark
+
+    def batches(self, index: int) -> Iterator[bytes]:
+        """Read a partition from its start."""
+        replica = self._replica(index)
+        if replica is None:
+            return
+        log = replica.log
+        offset = log.log_start_offset
+        while offset < log.log_end_offset:
+            data = log.read(offset, READ_BYTES, log.log_end_offset, True)
+            for batch in RecordBatches(data):
+                yield bytes(batch.data[batch.start : batch.end])
+                offset = batch.last_offset + 1
+            if not data:
+                return
+
+    def key(self, index: int) -> TopicIdPartition | None:
+        """Return the key of a partition."""
+        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        return None if topic is None else TopicIdPartition(topic.topic_id, index)
+
+    def _replica(self, index: int) -> Partition | None:
+        key = self.key(index)
+        return None if key is None else self._machines.replica(key)

@@ -1,0 +1,233 @@
+"""The replicas of a node, as its request handlers use them.
+
+Law: what the machines need not decide is decided here, as in a cluster in memory: topics by id,
+internal topics, the content of records, fetch sessions. The rest is handed to the machines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from ...broker.context import Context
+from ...broker.log.validation import RecordsRejected, Rules, check, rules
+from ...broker.replication.deleting import deletion_failed
+from ...broker.replication.offsets import lookup_error, offset_failed
+from ...broker.replication.producing import TOPIC_IDS_FROM, failed, rejected
+from ...broker.replication.reading import READ_COMMITTED
+from ...broker.replication.sessions import FetchContext, Sessions
+from ...broker.request import DELAYED, Outcome, Request
+from ...broker.topics import INTERNAL
+from ...messages.delete_records_request import DeleteRecordsRequest
+from ...messages.delete_records_response import DeleteRecordsTopicResult
+from ...messages.fetch_request import FetchRequest, FetchTopic
+from ...messages.fetch_response import FetchResponse
+from ...messages.list_offsets_request import ListOffsetsRequest
+from ...messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from ...messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from ...messages.produce_response import ProduceResponse, TopicProduceResponse
+from ...protocol import ErrorCode
+from .metadata_cache import ImageMetadata, TopicView
+from .plans import (
+    AsItIs,
+    DeletionPlan,
+    FetchPlan,
+    OffsetsPlan,
+    PlannedPartition,
+    ProducePlan,
+)
+from .requests import Submit
+
+E = ErrorCode
+REPLICA_STATE_FROM: Final = 15
+
+
+class NodeReplicas:
+    """`Replicas` of a node."""
+
+    def __init__(
+        self, node_id: int, context: Context, metadata: ImageMetadata, submit: Submit
+    ) -> None:
+        self._node_id = node_id
+        self._context = context
+        self._metadata = metadata
+        self._submit = submit
+        self._rules: dict[str, Rules] = {}
+        self.sessions = Sessions(
+            context.settings.number("max.incremental.fetch.session.cache.slots"),
+            context.new_uuid,
+            context.bounds.session_partitions,
+        )
+
+    def configs_changed(self) -> None:
+        """Read the rules of topics again."""
+        self._rules.clear()
+
+    # -- Produce
+
+    def produce(
+        self, request: Request, body: ProduceRequest, now: float
+    ) -> ProduceResponse | Outcome:
+        """Validate records, and hand those that are valid to the machines."""
+        topics, accepted = [], []
+        for topic in body.topic_data:
+            planned, valid = self._planned(topic, request.version, now)
+            topics.append((topic.name, topic.topic_id, planned))
+            if valid:
+                accepted.append(
+                    TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=valid)
+                )
+        plan = ProducePlan(request.version, self._metadata, topics)
+        if not accepted:
+            return plan.response(ProduceResponse())
+        made = ProduceRequest(
+            transactional_id=body.transactional_id,
+            acks=body.acks,
+            timeout_ms=body.timeout_ms,
+            topic_data=accepted,
+        )
+        if body.acks == 0:
+            self._submit(None, made, AsItIs(), now)
+            known = [each.known for _, _, planned in topics for each in planned if each.known]
+            return ProduceResponse(responses=[TopicProduceResponse(partition_responses=known)])
+        self._submit(request, made, plan, now)
+        return DELAYED
+
+    def _planned(
+        self, topic: TopicProduceData, version: int, now: float
+    ) -> tuple[list[PlannedPartition], list[PartitionProduceData]]:
+        """Return what is known of the partitions of a topic, and those with valid records."""
+        topics = self._metadata.topics
+        found = (
+            topics.by_id(topic.topic_id) if version >= TOPIC_IDS_FROM else topics.get(topic.name)
+        )
+        planned, valid = [], []
+        for data in topic.partition_data:
+            each = PlannedPartition(data.index)
+            planned.append(each)
+            if found is None:
+                unknown = version >= TOPIC_IDS_FROM
+                error = E.UNKNOWN_TOPIC_ID if unknown else E.UNKNOWN_TOPIC_OR_PARTITION
+                each.known = failed(data.index, error)
+            elif found.is_internal:
+                each.known = failed(data.index, E.INVALID_TOPIC_EXCEPTION)
+            else:
+                checked = self._checked(found, each, data, version, now)
+                if checked is not None:
+                    valid.append(checked)
+        return planned, valid
+
+    def _checked(
+        self,
+        topic: TopicView,
+        planned: PlannedPartition,
+        data: PartitionProduceData,
+        version: int,
+        now: float,
+    ) -> PartitionProduceData | None:
+        """Validate the records of a partition that this node leads; None if they are invalid."""
+        partition = topic.partition(data.index)
+        if partition is None or partition.leader_id != self._node_id:
+            return data  # the machines say what is wrong
+        try:
+            wall_ms = self._context.wall_ms(now)
+            found = check(data.records, version, self._rules_of(topic), wall_ms)
+        except RecordsRejected as reason:
+            planned.known = rejected(data.index, reason, version)
+            return None
+        planned.log_append_time_ms = found.log_append_time_ms
+        return PartitionProduceData(index=data.index, records=found.stored(0, 0).data)
+
+    def _rules_of(self, topic: TopicView) -> Rules:
+        found = self._rules.get(topic.name)
+        if found is None:
+            made = rules(self._context.settings, topic.configs)
+            found = self._rules[topic.name] = made
+        return found
+
+    # -- Fetch
+
+    def fetch(self, request: Request, body: FetchRequest, now: float) -> FetchResponse | Outcome:
+        """Read records; a consumer has a session, a follower has none."""
+        version = request.version
+        if is_from_follower(body, version):
+            self._submit(request, body, AsItIs(), now)
+            return DELAYED
+        context = self.sessions.resolve(body, version, now)
+        if isinstance(context, ErrorCode):
+            return FetchResponse(error_code=context)
+        read_committed = body.isolation_level == READ_COMMITTED
+        plan = FetchPlan(version, self._metadata, context, read_committed)
+        self._submit(request, _whole(body, context), plan, now)
+        return DELAYED
+
+    # -- offsets
+
+    def list_offsets(self, request: Request, body: ListOffsetsRequest, now: float) -> Outcome:
+        """Look up offsets by timestamp."""
+        times = Counter(
+            (topic.name, each.partition_index) for topic in body.topics for each in topic.partitions
+        )
+        known = {}
+        for at, topic in enumerate(body.topics):
+            for position, each in enumerate(topic.partitions):
+                index = each.partition_index
+                error = lookup_error(each, request.version, times[topic.name, index])
+                if error is not None:
+                    known[at, position] = offset_failed(index, error)
+        self._submit(request, body, OffsetsPlan(request.version, known), now)
+        return DELAYED
+
+    def offsets_for_leader_epoch(
+        self, request: Request, body: OffsetForLeaderEpochRequest, now: float
+    ) -> Outcome:
+        """Look up the end offsets of leader epochs."""
+        self._submit(request, body, AsItIs(), now)
+        return DELAYED
+
+    def delete_records(self, request: Request, body: DeleteRecordsRequest, now: float) -> Outcome:
+        """Move log start offsets, but not those of internal topics."""
+        known = {}
+        rest = []
+        for at, topic in enumerate(body.topics):
+            if topic.name not in INTERNAL:
+                rest.append(topic)
+                continue
+            error = E.INVALID_TOPIC_EXCEPTION
+            results = [deletion_failed(each.partition_index, error) for each in topic.partitions]
+            known[at] = DeleteRecordsTopicResult(name=topic.name, partitions=results)
+        made = DeleteRecordsRequest(topics=rest, timeout_ms=body.timeout_ms)
+        self._submit(request, made, DeletionPlan(known), now)
+        return DELAYED
+
+    def forget(self, reply_to: int) -> None:
+        """Do nothing: what the machines delay they complete at its deadline."""
+
+
+def is_from_follower(body: FetchRequest, version: int) -> bool:
+    """Whether a Fetch is from another broker."""
+    of_state = version >= REPLICA_STATE_FROM
+    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
+
+
+def _whole(body: FetchRequest, context: FetchContext) -> FetchRequest:
+    """Return a Fetch of all partitions of a session, in their order, without the session."""
+    topics: list[FetchTopic] = []
+    last: tuple[str, bytes] | None = None
+    for topic, topic_id, requested in context.targets:
+        if last != (topic, topic_id):
+            topics.append(FetchTopic(topic=topic, topic_id=topic_id, partitions=[]))
+            last = topic, topic_id
+        topics[-1].partitions.append(requested)
+    return FetchRequest(
+        max_wait_ms=body.max_wait_ms,
+        min_bytes=body.min_bytes,
+        max_bytes=body.max_bytes,
+        isolation_level=body.isolation_level,
+        topics=topics,
+        rack_id=body.rack_id,
+    )

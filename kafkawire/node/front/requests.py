@@ -1,0 +1,44 @@
+"""Requests that the machines of a node handle, for its clients or for itself, by their tokens.
+
+Law: each gets one response, which goes to the client as its plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...broker.request import DELAYED, HandlerResult, Request
+from ...messages.api_key import ApiKey
+from ...primitives import Message
+from .envelope import EnvelopePlan, opened
+from .plans import AsItIs, Plan
+
+Submit = Callable[[Request | None, Message, Plan | None, float], None]
+"""(client's request, what the machines get, plan, now). None: a request of the node itself."""
+
+
+class Submitted(NamedTuple):
+    """A request that the machines handle."""
+
+    request: Request | None
+    body: Message
+    plan: Plan | None
+
+
+class NodeForwarding:
+    """`ForwardingManager` of a node: its machines send it to the active controller."""
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+
+    def forward(self, request: Request, now: float) -> HandlerResult:
+        """Let the controller decide on a request, or on the one in an Envelope."""
+        plan: Plan = AsItIs()
+        if request.api_key is ApiKey.ENVELOPE:
+            found = opened(request)
+            if isinstance(found, Message):
+                return found
+            request, plan = found, EnvelopePlan(found)
+        self._submit(request, request.body, plan, now)
+        return DELAYED

@@ -1,0 +1,172 @@
+"""One node of a cluster, a broker, a controller or both, as one machine on message level.
+
+Law: no I/O but the disks that are passed in; files are written while an event is handled, so an
+effect that leaves rests on what is on disk.
+
+    RequestReceived ─▶ quorum │ controller │ replicas │ forwarded to the active controller
+    quorum ─▶ committed records ─▶ controller, metadata of the broker ─▶ replicas, logs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..errors import InvalidMetadataRecord
+from ..metadata import MetadataImage, TopicIdPartition
+from ..replication import AppendRequested, Partition
+from ..storage import Disk, StorageError
+from .config import NodeConfig
+from .controller_channel import Owner, Purpose
+from .controller_server import Randomness
+from .effects import Effect, Stopped
+from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
+from .lifecycle import BrokerState
+from .outputs import OUTPUTS
+from .parts import Parts
+from .requests import on_append, on_request, on_response, send_pending
+
+FAILURES: Final = (StorageError, InvalidMetadataRecord, OSError)
+"""What a node cannot go on after: a disk that fails, a file or a record that is not valid."""
+
+
+class Node:
+    """A node. Its constructor loads the logs; `start` comes next.
+
+    disks: name of a log directory -> its disk; the first has the metadata log, too.
+    new_uuid: returns 16 random bytes. Raises StorageError, InvalidMetadataRecord or OSError if it
+    cannot start from its disks.
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        disks: Mapping[str, Disk],
+        rng: Randomness,
+        new_uuid: Callable[[], bytes],
+        now: float,
+    ) -> None:
+        self.parts = Parts(config, disks, rng, new_uuid, now)
+        self.stopped = False
+
+    # -- what it knows
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed metadata that this node has read; it is only read."""
+        parts = self.parts
+        if parts.broker is not None:
+            return parts.broker.loader.image
+        assert parts.controller is not None
+        return parts.controller.image
+
+    @property
+    def partitions(self) -> Mapping[TopicIdPartition, Partition]:
+        """The replicas of this broker: their state, their leader, their logs."""
+        return {} if self.parts.broker is None else self.parts.broker.replicas.partitions
+
+    # -- the machine
+
+    def start(self, now: float) -> list[Effect]:
+        """Begin where the node stopped."""
+        return self._run(lambda: self.parts.queue.extend(self.parts.raft.start(now)), now)
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
+        return self._run(lambda: EVENTS[type(event)](self, event, now), now)
+
+    def next_deadline(self) -> float | None:
+        """Return when to call `advance`."""
+        return None if self.stopped else self.parts.next_deadline()
+
+    def advance(self, now: float) -> list[Effect]:
+        """Do what is due."""
+        return self._run(lambda: self.parts.advance(now), now)
+
+    def _run(self, work: Callable[[], object], now: float) -> list[Effect]:
+        """Do some work, and all that follows from it; a failure is the end of the node."""
+        if self.stopped:
+            return []
+        parts = self.parts
+        parts.wall_ms = parts.config.wall_ms(now)
+        try:
+            work()
+            self._drain(now)
+            while not self.stopped and self._poll(now):
+                self._drain(now)
+            if parts.broker is not None:
+                parts.broker.check_directories()
+        except FAILURES as error:
+            parts.effects = []
+            self._stop(str(error))
+        effects, parts.effects = parts.effects, []
+        return effects
+
+    def _drain(self, now: float) -> None:
+        queue = self.parts.queue
+        while queue and not self.stopped:
+            output = queue.popleft()
+            OUTPUTS[type(output)](self.parts, output, now)
+
+    def _poll(self, now: float) -> bool:
+        """Do what follows from a new state; return whether there is more to do."""
+        parts = self.parts
+        if parts.broker is not None:
+            parts.queue.extend(parts.broker.state_changes())
+            lifecycle = parts.broker.lifecycle
+            due = lifecycle.request(parts.broker.loader.offset, now)
+            if due is not None:
+                deadline = now + parts.config.session_timeout / 2
+                parts.channel.submit(Purpose(Owner.LIFECYCLE, 0), *due, deadline, now)
+            if lifecycle.state is BrokerState.SHUTTING_DOWN:
+                self._finish(now)
+                return False
+        active = parts.active_controller
+        if active is not None:
+            for number, pending in parts.channel.due(now):
+                send_pending(parts, active, number, pending, now)
+        return bool(parts.queue)
+
+    # -- events
+
+    def _request(self, event: RequestReceived, now: float) -> None:
+        on_request(self.parts, event, now)
+
+    def _response(self, event: ResponseReceived, now: float) -> None:
+        on_response(self.parts, event, now)
+
+    def _append(self, event: AppendRequested, now: float) -> None:
+        on_append(self.parts, event, now)
+
+    def _shutdown(self, _event: ShutdownRequested, now: float) -> None:
+        if self.parts.broker is not None:
+            self.parts.broker.lifecycle.begin_shutdown(now)
+        else:
+            self._finish(now)
+
+    # -- the end
+
+    def _finish(self, now: float) -> None:
+        """Close the logs, and let another replica lead the quorum."""
+        parts = self.parts
+        self._drain(now)
+        if parts.broker is not None:
+            parts.broker.shut_down()
+            parts.broker.check_directories()
+        parts.queue.extend(parts.raft.resign(parts.raft.client.epoch, now))
+        self._drain(now)
+        parts.raft.log.flush()
+        self._stop(None)
+
+    def _stop(self, failure: str | None) -> None:
+        self.stopped = True
+        self.parts.queue.clear()
+        self.parts.effects.append(Stopped(failure))
+
+
+EVENTS: Final[Mapping[type, Callable[[Node, Any, float], None]]] = {
+    AppendRequested: Node._append,
+    RequestReceived: Node._request,
+    ResponseReceived: Node._response,
+    ShutdownRequested: Node._shutdown,
+}

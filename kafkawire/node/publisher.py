@@ -1,0 +1,90 @@
+"""Applies new metadata to the logs of a broker, as Kafka's BrokerMetadataPublisher.
+
+Law: a log belongs to a topic id: that of a deleted topic is deleted before a log of the same name
+is created. A replica that is no longer assigned here has no log here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Final
+
+from ..configs import TOPIC_CONFIGS, ResourceType
+from ..metadata import MetadataDelta, MetadataImage, TopicIdPartition, topic_value
+from ..storage import LogConfig, LogManager, TopicPartition
+
+LOG_CONFIGS: Final = tuple(
+    name
+    for name in (field.name.replace("_", ".") for field in fields(LogConfig))
+    if name in TOPIC_CONFIGS
+)
+"""The configs of a topic that concern its log."""
+
+
+class LogPublisher:
+    """Keeps the logs of a broker as the metadata says."""
+
+    def __init__(self, logs: LogManager, broker_id: int, static: Mapping[str, str]) -> None:
+        self._logs = logs
+        self._broker_id = broker_id
+        self._static = static
+
+    def publish(self, image: MetadataImage, delta: MetadataDelta, now_ms: int) -> None:
+        """Take over configurations, and delete the logs that are not replicas any more."""
+        for topic in self._configured(image, delta):
+            self._logs.update_config(topic, self._config(image, topic))
+        for name in delta.deleted_topics.values():
+            self._delete_strays(
+                image, (each for each in self._logs.partitions if each[0] == name), now_ms
+            )
+        self._delete_strays(image, self._changed(image, delta), now_ms)
+
+    def delete_strays(self, image: MetadataImage, now_ms: int) -> None:
+        """Delete the logs of topics that were deleted, or moved, while this broker was down."""
+        self._delete_strays(image, self._logs.partitions, now_ms)
+
+    def open(self, image: MetadataImage, key: TopicIdPartition, now_ms: int) -> TopicPartition:
+        """Return the log of a replica, created if it is new."""
+        partition = TopicPartition(image.topics[key.topic_id].name, key.partition)
+        self._logs.get_or_create(partition, now_ms, key.topic_id)
+        return partition
+
+    def _configured(self, image: MetadataImage, delta: MetadataDelta) -> Iterable[str]:
+        """Name the topics whose configuration may differ."""
+        brokers = any(each.type == ResourceType.BROKER for each in delta.configs)
+        if brokers:
+            return [topic.name for topic in image.topics.values()]
+        changed = [each.name for each in delta.configs if each.type == ResourceType.TOPIC]
+        created = [image.topics[each].name for each in delta.topics if each in image.topics]
+        return dict.fromkeys(changed + created)
+
+    def _config(self, image: MetadataImage, topic: str) -> LogConfig | None:
+        if topic not in image.topic_ids:
+            return None
+        values = {
+            name: topic_value(image, topic, name, self._static, str(self._broker_id))
+            for name in LOG_CONFIGS
+        }
+        return LogConfig.of({name: value for name, value in values.items() if value})
+
+    def _changed(self, image: MetadataImage, delta: MetadataDelta) -> list[TopicPartition]:
+        """List the partitions of a delta that have a log here."""
+        logs = set(self._logs.partitions) if delta.partitions else set()
+        named = (
+            TopicPartition(image.topics[key.topic_id].name, key.partition)
+            for key in delta.partitions
+            if key.topic_id in image.topics
+        )
+        return [each for each in named if each in logs]
+
+    def _delete_strays(
+        self, image: MetadataImage, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> None:
+        for each in dict.fromkeys(partitions):
+            topic = image.topic(each.topic)
+            found = None if topic is None else topic.partitions.get(each.partition)
+            known = None if topic is None else topic.topic_id
+            assigned = found is not None and self._broker_id in found.replicas
+            if not assigned or self._logs.topic_id(each) not in (None, known):
+                self._logs.delete(each, now_ms)

@@ -1,0 +1,214 @@
+"""The log of a partition's replica in a log directory, as replication needs it.
+
+Law: checkpoints that must not be above the log are written before it is cut: all cuts go through
+the log manager. An error of the disk is the node's affair, not the partition's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from struct import Struct
+from typing import Final
+
+from ..errors import WireError
+from ..protocol import ErrorCode
+from ..records import RecordBatches
+from ..replication import (
+    AbortedTransaction,
+    AppendRejected,
+    EpochEndOffset,
+    LogAppendInfo,
+    TimestampOffset,
+)
+from ..storage import AppendOrigin, LogManager, TopicPartition, UnifiedLog, find_offset
+from ..storage import AppendRejected as Refused
+
+E = ErrorCode
+MAGIC: Final = 2
+HEAD: Final = Struct(">qii")
+"""Base offset, length and leader epoch: what a leader sets, all before the checksum's range."""
+SIZES_KEPT: Final = 1024
+
+
+class RecentSizes:
+    """How many bytes there are between the ends of recent appends."""
+
+    def __init__(self, end: int) -> None:
+        self._ends = [end]
+        self._totals = [0]
+
+    def append(self, end: int, size: int) -> None:
+        """Add an append."""
+        self._ends.append(end)
+        self._totals.append(self._totals[-1] + size)
+        if len(self._ends) > 2 * SIZES_KEPT:
+            del self._ends[:SIZES_KEPT], self._totals[:SIZES_KEPT]
+
+    def between(self, start: int, end: int) -> int | None:
+        """Return the bytes between two ends of appends; None for other offsets."""
+        first, last = bisect_left(self._ends, start), bisect_left(self._ends, end)
+        if last >= len(self._ends) or (self._ends[first], self._ends[last]) != (start, end):
+            return None
+        return self._totals[last] - self._totals[first]
+
+
+class StoredReplicaLog:
+    """The log of a replica: `kafkawire.replication.ReplicaLog` on a disk.
+
+    now_ms: returns the wall-clock time.
+    """
+
+    def __init__(
+        self,
+        logs: LogManager,
+        partition: TopicPartition,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.partition = partition
+        self._logs = logs
+        self._now_ms = now_ms
+        self._sizes = RecentSizes(self.log.log_end_offset)
+
+    @property
+    def log(self) -> UnifiedLog:
+        """The log as the log manager has it: it may move to another directory."""
+        found = self._logs.log(self.partition)
+        if found is None:
+            raise LookupError(f"no log of {self.partition}")
+        return found
+
+    # -- offsets
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        return self.log.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.log.last_stable_offset
+
+    @property
+    def latest_epoch(self) -> int:
+        return self.log.epochs.latest
+
+    def update_high_watermark(self, offset: int) -> None:
+        """Set the high watermark, between log start and log end."""
+        self.log.update_high_watermark(offset)
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> EpochEndOffset:
+        """Return the end of the largest epoch up to `leader_epoch` (KIP-279)."""
+        return EpochEndOffset(*self.log.end_of_epoch(leader_epoch))
+
+    def assign_epoch_start_offset(self, leader_epoch: int, offset: int) -> None:
+        """Remember where a leader epoch starts."""
+        if leader_epoch != self.log.epochs.latest:
+            self.log.epochs.assign(leader_epoch, offset)
+
+    # -- writing
+
+    def append_as_leader(
+        self, records: bytes, leader_epoch: int, internal: bool = False
+    ) -> LogAppendInfo:
+        """Append batches with the next offsets. internal: the broker's own. AppendRejected."""
+        origin = AppendOrigin.COORDINATOR if internal else AppendOrigin.CLIENT
+        try:
+            data = self._assigned(records, leader_epoch, internal)
+            info = self.log.append(data, self._now_ms(), origin)
+        except Refused as error:
+            raise AppendRejected(error.error, error.reason) from None
+        except WireError as error:
+            raise AppendRejected(E.CORRUPT_MESSAGE, str(error)) from None
+        if info.duplicate is None:
+            self._sizes.append(info.last_offset + 1, len(data))
+        return LogAppendInfo(info.first_offset, info.last_offset)
+
+    def _assigned(self, records: bytes, leader_epoch: int, internal: bool) -> bytes:
+        """Validate batches, and give them their offsets and the leader epoch."""
+        offset = self.log.log_end_offset
+        parts: list[bytes] = []
+        read = RecordBatches(records)
+        for batch in read:
+            batch.verify()
+            if batch.magic != MAGIC or (batch.control and not internal):
+                raise AppendRejected(E.INVALID_RECORD, "expected batches of magic 2 with data")
+            parts.append(HEAD.pack(offset, batch.end - batch.start - 12, leader_epoch))
+            parts.append(batch.data[batch.start + HEAD.size : batch.end])
+            offset += batch.last_offset - batch.base_offset + 1
+        if not parts or read.cut_tail:
+            raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
+        return b"".join(parts)
+
+    def append_as_follower(self, records: bytes) -> None:
+        """Append batches as they are; those that are here already are left out.
+
+        The first of an empty log may begin before the log start offset.
+        """
+        for batch in RecordBatches(records):
+            start, end = self.log.log_start_offset, self.log.log_end_offset
+            if batch.base_offset < end:
+                if start < end or batch.last_offset < end:
+                    continue
+                self._logs.truncate_fully(self.partition, batch.base_offset, self._now_ms())
+            data = bytes(batch.data[batch.start : batch.end])
+            try:
+                self.log.append(data, self._now_ms(), AppendOrigin.REPLICATION)
+            except Refused as error:
+                raise AppendRejected(error.error, error.reason) from None
+            self._sizes.append(self.log.log_end_offset, len(data))
+            if batch.base_offset < start == end:
+                self._logs.delete_records(self.partition, start)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop what is at `offset` and after it, with leader epochs that have no records then."""
+        if offset < self.log.log_start_offset:
+            self.truncate_fully_and_start_at(offset)
+            return
+        self._logs.truncate(self.partition, offset, self._now_ms())
+        self._sizes = RecentSizes(self.log.log_end_offset)
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the log starts and ends at `offset`."""
+        self._logs.truncate_fully(self.partition, offset, self._now_ms())
+        self._sizes = RecentSizes(offset)
+
+    def increment_log_start_offset(self, offset: int) -> None:
+        """Delete records before `offset`, if they are still there."""
+        if offset > self.log.log_start_offset:
+            self._logs.delete_records(self.partition, min(offset, self.log.log_end_offset))
+
+    # -- reading
+
+    def read(self, offset: int, max_bytes: int, max_offset: int, at_least_one: bool) -> bytes:
+        """Return whole batches from the one with `offset` on, all before `max_offset`."""
+        first = max(offset, self.log.log_start_offset)
+        if first >= min(max_offset, self.log.log_end_offset):
+            return b""
+        return b"".join(self.log.read(first, max_bytes, at_least_one, max_offset))
+
+    def size_between(self, start: int, end: int) -> int:
+        """Return the bytes of the batches with offsets from `start` to before `end`."""
+        if start >= end:
+            return 0
+        known = self._sizes.between(start, end)
+        if known is None:
+            known = self.log.bytes_from(start) - self.log.bytes_from(end)
+        return known
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """List the aborted transactions with records between two offsets."""
+        found = self.log.aborted_transactions(start, end)
+        return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
+        found = find_offset(self.log, timestamp)
+        return None if found is None else TimestampOffset(found.timestamp, found.offset)

@@ -1,0 +1,111 @@
+"""Hands requests and responses to the part of the node that they are for.
+
+Law: the listener decides: the quorum and the controller are behind the listener of controllers,
+replicas behind those of brokers, which forward to the active controller what clients ask of it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .. import raft
+from ..errors import LocalProtocolError
+from ..messages.add_raft_voter_request import AddRaftVoterRequest
+from ..messages.delete_records_request import DeleteRecordsRequest
+from ..messages.describe_quorum_request import DescribeQuorumRequest
+from ..messages.fetch_request import FetchRequest
+from ..messages.list_offsets_request import ListOffsetsRequest
+from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from ..messages.produce_request import ProduceRequest
+from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from ..primitives import Message
+from ..raft.client import REQUESTS as QUORUM_REQUESTS
+from ..replication import AppendRequested
+from .controller_channel import Owner, Pending, Purpose
+from .controller_server import FORWARDED, SERVED
+from .effects import Destination
+from .events import RequestReceived, ResponseReceived
+from .parts import Parts
+
+TO_QUORUM: Final = frozenset({AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest})
+"""Requests of clients to the quorum, which brokers forward."""
+REPLICATED: Final = frozenset(
+    {
+        DeleteRecordsRequest,
+        FetchRequest,
+        ListOffsetsRequest,
+        OffsetForLeaderEpochRequest,
+        ProduceRequest,
+    }
+)
+
+
+def on_request(parts: Parts, event: RequestReceived, now: float) -> None:
+    """Handle a request. Raises LocalProtocolError for one that the listener does not serve."""
+    if event.listener == parts.config.controller_listener:
+        served = _to_controllers(parts, event.token, event.version, event.body, now)
+    else:
+        served = _to_broker(parts, event, now)
+    if not served:
+        name = type(event.body).__name__
+        raise LocalProtocolError(f"{name} is not a request to listener {event.listener!r}")
+
+
+def _to_controllers(parts: Parts, token: int, version: int, body: Message, now: float) -> bool:
+    """Let the quorum or the controller of this node handle a request."""
+    if type(body) in QUORUM_REQUESTS:
+        parts.queue.extend(parts.raft.handle(raft.RequestReceived(token, body, version), now))
+        return True
+    if parts.controller is None or type(body) not in SERVED:
+        return False
+    parts.queue.extend(parts.controller.request(token, version, body, now))
+    return True
+
+
+def _to_broker(parts: Parts, event: RequestReceived, now: float) -> bool:
+    if parts.broker is None:
+        return False
+    if type(event.body) in FORWARDED | TO_QUORUM:
+        purpose = Purpose(Owner.CLIENT, event.token)
+        deadline = now + parts.config.request_timeout
+        parts.channel.submit(purpose, event.body, event.version, deadline, now)
+        return True
+    if type(event.body) not in REPLICATED:
+        return False
+    parts.queue.extend(parts.broker.request(event.token, event.version, event.body, now))
+    return True
+
+
+def on_response(parts: Parts, event: ResponseReceived, now: float) -> None:
+    """Handle a response, or that there is none."""
+    purpose = parts.complete(event.token)
+    if purpose is None:
+        return
+    owner, number = purpose
+    body = event.body
+    if owner is Owner.QUORUM:
+        failed = raft.RequestFailed(number)
+        done = failed if body is None else raft.ResponseReceived(number, body)
+        parts.queue.extend(parts.raft.handle(done, now))
+    elif owner is Owner.REPLICAS and parts.broker is not None:
+        parts.queue.extend(parts.broker.response(number, body, now))
+    elif owner is Owner.CHANNEL:
+        parts.queue.extend(parts.channel.handle(number, body, now))
+
+
+def on_append(parts: Parts, event: AppendRequested, now: float) -> None:
+    """Append batches of the broker itself."""
+    if parts.broker is None:
+        raise LocalProtocolError("a node without a broker has no partitions")
+    parts.queue.extend(parts.broker.replicated(event, now))
+
+
+def send_pending(
+    parts: Parts, active: Destination, number: int, pending: Pending, now: float
+) -> None:
+    """Send a request of the channel, or hand it to the controller of this node."""
+    if active.id != parts.config.node_id:
+        purpose = Purpose(Owner.CHANNEL, number)
+        parts.send(purpose, active, pending.version, pending.body)
+        return
+    _to_controllers(parts, -number, pending.version, pending.body, now)

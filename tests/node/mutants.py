@@ -1,0 +1,153 @@
+"""Rules taken out of a node, one at a time: some seed of the whole cluster has to find each.
+
+Law: a mutant patches what the machine runs on; the simulation's own checks stay as they are. Rules
+of one package alone have their mutants there.
+"""
+
+# ruff: noqa: ARG001 - a mutant has the signature of what it replaces
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from unittest.mock import patch
+
+from kafkawire.log import encode_log_message
+from kafkawire.node import outputs
+from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.lifecycle import BrokerLifecycleManager
+from kafkawire.node.metadata_log import KafkaMetadataLog
+from kafkawire.node.publisher import LogPublisher
+from kafkawire.node.raft_manager import RaftManager
+from kafkawire.node.replica_log import StoredReplicaLog
+from kafkawire.raft import Append
+from kafkawire.replication import Registered, ReplicaManager
+from kafkawire.storage import LogManager
+
+Patch = Any
+
+
+def _nothing(*_arguments: Any, **_keywords: Any) -> None:
+    return None
+
+
+def _claims_a_clean_shutdown() -> Patch:
+    """Name the epoch of the incarnation before, although it did not shut down in order."""
+    before: dict[int, BrokerLifecycleManager] = {}
+    original = BrokerLifecycleManager.__init__
+
+    def claiming(self: Any, config: Any, incarnation: Any, dirs: Any, epoch: int, now: Any) -> None:
+        last = before.get(config.node_id)
+        original(self, config, incarnation, dirs, epoch if last is None else last.epoch, now)
+        before[config.node_id] = self
+
+    return patch.object(BrokerLifecycleManager, "__init__", claiming)
+
+
+def _publishes_before_its_registration() -> Patch:
+    """Act on metadata that may be of an earlier incarnation of the broker."""
+    original = BrokerServer.maybe_publish_first
+
+    def early(self: BrokerServer, now: float) -> Any:
+        offset = self.loader.offset
+        if offset >= 0 and self.lifecycle.epoch >= 0:
+            self.loader.offset = max(offset, self.lifecycle.epoch)
+        found = original(self, now)
+        self.loader.offset = offset
+        return found
+
+    return patch.object(BrokerServer, "maybe_publish_first", early)
+
+
+def _appends_what_another_epoch_decided() -> Patch:
+    def append(self: RaftManager, _epoch: int, base: int, records: Any, now: float) -> Any:
+        values = tuple(encode_log_message(*each) for each in records)
+        return self.handle(Append(base, self.client.epoch, values), now)
+
+    return patch.object(RaftManager, "append", append)
+
+
+def _hands_on_what_is_not_committed() -> Patch:
+    original = RaftManager._committed
+
+    def early(self: RaftManager, _offset: int) -> Any:
+        return original(self, self.log.end.offset)
+
+    return patch.object(RaftManager, "_committed", early)
+
+
+def _appends_without_sequences() -> Patch:
+    original = StoredReplicaLog.append_as_leader
+
+    def append(self: Any, records: bytes, epoch: int, internal: bool = False) -> Any:
+        return original(self, records, epoch, internal=True)
+
+    return patch.object(StoredReplicaLog, "append_as_leader", append)
+
+
+def _takes_the_log_end_for_the_high_watermark() -> Patch:
+    original = StoredReplicaLog.__init__
+
+    def opened(self: Any, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.log.update_high_watermark(self.log_end_offset)
+
+    return patch.object(StoredReplicaLog, "__init__", opened)
+
+
+def _keeps_the_recovery_point() -> Patch:
+    def truncate(self: LogManager, key: Any, offset: int, now_ms: int) -> bool:
+        log = self.log(key)
+        assert log is not None
+        return log.truncate(offset, now_ms)
+
+    return patch.object(LogManager, "truncate", truncate)
+
+
+def _keeps_its_old_broker_epoch() -> Patch:
+    original = ReplicaManager.handle
+
+    def handle(self: Any, event: Any, now: float) -> Any:
+        known = isinstance(event, Registered)
+        return original(self, Registered(0) if known else event, now)
+
+    return patch.object(ReplicaManager, "handle", handle)
+
+
+def _ignores_snapshots() -> Patch:
+    return patch.object(BrokerServer, "snapshot_loaded", lambda *_: [])
+
+
+def _handles_outputs_last_first() -> Patch:
+    """Let what is committed reach the controller before what was committed earlier."""
+    original = outputs.on_committed
+
+    def committed(parts: Any, output: Any, now: float) -> None:
+        original(parts, output, now)
+        parts.queue.reverse()
+
+    return patch.dict(outputs.OUTPUTS, {outputs.controller.Committed: committed})
+
+
+MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
+    "claims a clean shutdown": _claims_a_clean_shutdown,
+    "publishes before its registration": _publishes_before_its_registration,
+    "keeps the logs of deleted topics": lambda: patch.object(
+        LogPublisher, "_delete_strays", _nothing
+    ),
+    "keeps what was deleted while it was down": lambda: patch.object(
+        LogPublisher, "delete_strays", _nothing
+    ),
+    "does not store its vote": lambda: patch.object(
+        KafkaMetadataLog, "write_quorum_state", _nothing
+    ),
+    "does not flush the metadata log": lambda: patch.object(KafkaMetadataLog, "flush", _nothing),
+    "appends what another epoch decided": _appends_what_another_epoch_decided,
+    "hands on what is not committed": _hands_on_what_is_not_committed,
+    "appends without sequences": _appends_without_sequences,
+    "takes the log end for the high watermark": _takes_the_log_end_for_the_high_watermark,
+    "does not truncate": lambda: patch.object(StoredReplicaLog, "truncate_to", _nothing),
+    "does not move the recovery point back": _keeps_the_recovery_point,
+    "keeps its old broker epoch": _keeps_its_old_broker_epoch,
+    "ignores snapshots": _ignores_snapshots,
+    "handles outputs last first": _handles_outputs_last_first,
+}

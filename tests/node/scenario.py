@@ -1,0 +1,91 @@
+"""What goes wrong in a simulation: a cluster and a list of faults, drawn from the seed."""
+
+from __future__ import annotations
+
+import random
+from typing import Final, NamedTuple
+
+from kafkawire.node import COMBINED, NodeConfig, ProcessRole
+
+from .network import config_of, voters
+
+BROKER: Final = frozenset({ProcessRole.BROKER})
+CONTROLLER: Final = frozenset({ProcessRole.CONTROLLER})
+FAULTY: Final = (4.0, 16.0)
+"""From when until when things go wrong."""
+KINDS: Final = {
+    "kill": 5,
+    "power": 4,
+    "shutdown": 3,
+    "isolate": 4,
+    "cut": 4,
+    "slow": 3,
+    "pause": 3,
+    "jump": 2,
+    "full": 2,
+    "broken": 2,
+    "reassign": 4,
+    "elect": 3,
+    "configure": 3,
+    "create": 2,
+    "delete": 2,
+    "grow": 1,
+    "delete records": 2,
+}
+"""Kind -> its weight."""
+STORM: Final = {"kill": 4, "power": 4, "isolate": 6, "cut": 4, "pause": 6, "slow": 4, "elect": 8}
+"""The same for every fourth seed: leaders that change while messages are late."""
+
+
+class Fault(NamedTuple):
+    """Something that happens at a time. node, other: what it happens to; seconds: how long."""
+
+    at: float
+    kind: str
+    node: int
+    other: int
+    seconds: float
+
+
+class Scenario(NamedTuple):
+    """All of a run. controllers: processes of their own; 0: the brokers are controllers, too."""
+
+    seed: int
+    brokers: int
+    controllers: int
+    duplicates: float
+    snapshots: bool
+    faults: tuple[Fault, ...]
+
+    def configs(self) -> list[NodeConfig]:
+        """Return the configurations of the nodes: those of brokers first."""
+        more = {"snapshot_bytes": 1_500} if self.snapshots else {}
+        brokers = range(1, self.brokers + 1)
+        if not self.controllers:
+            return [config_of(id, voters(brokers), COMBINED, **more) for id in brokers]
+        others = range(self.brokers + 1, self.brokers + self.controllers + 1)
+        quorum = voters(others)
+        made = [config_of(id, quorum, CONTROLLER, **more) for id in others]
+        return [config_of(id, quorum, BROKER, **more) for id in brokers] + made
+
+
+def draw(seed: int) -> Scenario:
+    """Draw a scenario."""
+    rng = random.Random(f"scenario {seed}")
+    controllers = rng.choice((0, 0, 0, 1, 3))
+    brokers = rng.choice((3, 3, 4)) if controllers else 3
+    kinds = STORM if seed % 4 == 3 else KINDS
+    nodes = brokers + controllers
+    faults = [
+        Fault(
+            round(rng.uniform(*FAULTY), 3),
+            rng.choices(list(kinds), list(kinds.values()))[0],
+            rng.randint(1, nodes),
+            rng.randint(1, nodes),
+            rng.choice((0.3, 1.0, 3.0, 5.0)),
+        )
+        for _ in range(rng.randint(6, 18))
+    ]
+    duplicates = rng.choice((0.0, 0.02, 0.1))
+    snapshots = rng.random() < 0.4
+    return Scenario(seed, brokers, controllers, duplicates, snapshots, tuple(sorted(faults)))

@@ -1,0 +1,395 @@
+"""Simulates a whole cluster: nodes with disks, bad links, clients, an administrator.
+
+Law: all that happens follows from a `Scenario`: the same one gives the same trace, byte for byte.
+`Violation` names the first invariant that fails. Replay a seed, and shrink it if it fails:
+
+    python -m tests.node.simulation 17
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import sys
+from typing import Final
+
+from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
+from kafkawire.node import Effect, Published, ShutdownRequested, Stopped
+from kafkawire.node.broker_server import BrokerServer
+from kafkawire.primitives import Message
+from kafkawire.raft import LeaderChanged
+from kafkawire.replication import Partition, ReplicaChanged, ReplicaState
+from tests.fuzzing import fewest
+
+from .checker import Checker, Violation, stored
+from .clients import CREATE_VERSION, create_topic
+from .network import CLIENT, Callback, Network, Process
+from .scenario import FAULTY, Fault, Scenario, draw
+from .workload import ADMIN, MAIN, Workload
+
+HEALED: Final = FAULTY[1] + 2.0
+QUIET: Final = HEALED + 2.0
+"""No producer goes on from then; until `END` everything catches up."""
+END: Final = QUIET + 25.0
+CHECK_EVERY: Final = 0.5
+FAILING: Final = frozenset({"append", "fsync", "rename"})
+
+
+class Simulation(Network):
+    """One run of a scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        super().__init__(scenario.seed, scenario.configs())
+        self.scenario = scenario
+        self.duplicates = scenario.duplicates
+        self.checker = Checker()
+        self.workload = Workload(self)
+        self.brokers = list(range(1, scenario.brokers + 1))
+        self.unclean: dict[int, int] = {}
+        """Broker that may lose, or have lost, records -> its incarnation then."""
+        self.known: dict[TopicIdPartition, PartitionRegistration] = {}
+        """The newest of each partition that any node has published, running or not."""
+        self.uncommitted: dict[TopicIdPartition, PartitionRegistration] = {}
+        """What a controller decided, and may be committed later."""
+        self._compared: dict[tuple[int, int], int] = {}
+        self.observers.append(self.observe)
+
+    def simulate(self) -> str:
+        """Run it all; return the digest of the trace. Raises Violation."""
+        for id in self.processes:
+            self.start(id)
+        self.at(1.0, self.create_main)
+        for fault in self.scenario.faults:
+            self.at(fault.at, lambda fault=fault: self.happen(fault))  # type: ignore[misc]
+        self.at(CHECK_EVERY, self.check)
+        self.at(HEALED, self.heal)
+        self.run(QUIET)
+        self.workload.running = False
+        if not self.run(END, self.is_settled):
+            raise Violation(f"no progress: {self.unsettled()}")
+        self.check_end()
+        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()
+
+    def create_main(self) -> None:
+        """Create the topic of all seeds, once there is a controller."""
+        image = self.image()
+        if image is not None and image.topic(MAIN) is not None:
+            return
+        if self.live():
+            request = create_topic(MAIN, 2, 3, min_insync_replicas="2")
+            self.call(self.rng.choice(self.live()), CREATE_VERSION, request, lambda _: None)
+        self.at(self.now + 1.0, self.create_main)
+
+    # -- for the clients
+
+    def server(self, id: int) -> BrokerServer | None:
+        """Return the broker of a process that runs."""
+        node = self.processes[id].node
+        return None if node is None else node.parts.broker
+
+    def live(self) -> list[int]:
+        """List the brokers that run."""
+        return [each for each in self.brokers if self.processes[each].node is not None]
+
+    def image(self) -> MetadataImage | None:
+        """Return the newest metadata that a running broker has published."""
+        servers = [self.server(each) for each in self.live()]
+        images = [each.loader.image for each in servers if each is not None and each.is_published]
+        return max(images, key=lambda image: image.offset, default=None)
+
+    def call(self, target: int, version: int, body: Message, callback: Callback) -> None:
+        """Send a request of a client."""
+        self.request(CLIENT, target, "PLAINTEXT", version, body, callback)
+
+    # -- what goes wrong
+
+    def happen(self, fault: Fault) -> None:
+        """Let something go wrong, if that breaks no promise by itself."""
+        self.log(f"fault {fault}")
+        if fault.kind in ADMIN:
+            self.workload.administer(fault.kind)
+            return
+        process = self.processes[fault.node]
+        if process.node is not None:
+            FAULTS[fault.kind](self, fault, process)
+
+    def may_fail(self, id: int) -> bool:
+        """Return whether a broker may lose what is not durable, without breaking a promise.
+
+        Records are on two brokers when they are acknowledged: one at a time may lose them, until
+        the controller knows of it, and not the last that is eligible.
+        """
+        self._learn_uncommitted()
+        if set(self.unclean) - {id}:
+            return id not in self.brokers
+        for partition in [*self.known.values(), *self.uncommitted.values()]:
+            if {*partition.isr, *partition.elr} == {id}:
+                return False
+        return True
+
+    def kill_node(self, fault: Fault, process: Process) -> None:
+        """Kill a process; with its machine's power, what is not durable is lost."""
+        if not self.may_fail(fault.node):
+            return
+        self.unclean[fault.node] = process.incarnation
+        losses = self.rng.randrange if fault.kind == "power" else None
+        self.kill(fault.node, losses)
+        self.at(self.now + fault.seconds, lambda: self.start(fault.node))
+
+    def shut_down(self, _fault: Fault, process: Process) -> None:
+        self.handle(process, ShutdownRequested())
+
+    def isolate(self, fault: Fault, _process: Process) -> None:
+        """Cut a node off from the others, and from clients if `other` is even."""
+        others = [*self.processes, *([CLIENT] if fault.other % 2 == 0 else [])]
+        for other in others:
+            self.blocked[fault.node, other] = self.now + fault.seconds
+            self.blocked[other, fault.node] = self.now + fault.seconds
+
+    def cut(self, fault: Fault, _process: Process) -> None:
+        self.blocked[fault.node, fault.other] = self.now + fault.seconds
+
+    def slow_down(self, fault: Fault, _process: Process) -> None:
+        self.slow[fault.node] = self.now + fault.seconds
+
+    def pause(self, fault: Fault, process: Process) -> None:
+        process.paused_until = self.now + fault.seconds
+
+    def jump(self, fault: Fault, process: Process) -> None:
+        process.skew += fault.seconds
+        self._wake(process, process.incarnation)
+
+    def fail_disk(self, fault: Fault, process: Process) -> None:
+        """Let a disk be full, or fail, for a while."""
+        if not self.may_fail(fault.node):
+            return
+        incarnation = self.unclean[fault.node] = process.incarnation
+        if fault.kind == "full":
+            process.disk.capacity = process.disk.used + 200
+        else:
+            process.disk.fault = _broken
+
+        def repair() -> None:
+            process.disk.capacity = process.disk.fault = None
+            if process.incarnation == incarnation and process.node is not None:
+                self.unclean.pop(fault.node, None)
+
+        self.at(self.now + fault.seconds, repair)
+
+    def heal(self) -> None:
+        """End all faults."""
+        self.log("healed")
+        self.blocked.clear()
+        self.slow.clear()
+        self.duplicates = 0.0
+        for id, process in self.processes.items():
+            process.paused_until = 0.0
+            process.disk.capacity = process.disk.fault = None
+            self.start(id)
+
+    # -- what must hold
+
+    def observe(self, process: Process, effect: Effect) -> None:
+        """Check what a node reports."""
+        id = process.config.node_id
+        match effect:
+            case LeaderChanged(leader, epoch) if leader is not None:
+                self.checker.quorum_led(epoch, leader)
+            case ReplicaChanged(key, ReplicaState.LEADER, epoch):
+                self.log(f"{id} leads {key.partition} in {epoch}")
+                self.checker.led(key, epoch, id)
+                self._check_leader(id, key)
+            case Published():
+                self._learn(effect)
+                if self.unclean.get(id, process.incarnation) < process.incarnation:
+                    del self.unclean[id]
+                self._check_strays(id, effect.image)
+            case Stopped(failure):
+                self._learn_uncommitted()
+                if failure is not None and id not in self.unclean:
+                    raise Violation(f"node {id} failed: {failure}")
+                self.at(self.now + 1.0, lambda: self.start(id))
+
+    def _learn(self, effect: Published) -> None:
+        """Note the newest partitions; those of deleted topics are gone."""
+        for key in effect.delta.partitions:
+            known, found = self.known.get(key), effect.image.partition(key)
+            if found is None:
+                self.known.pop(key, None)
+            elif known is None or found.partition_epoch >= known.partition_epoch:
+                self.known[key] = found
+
+    def _learn_uncommitted(self) -> None:
+        for node in self.running():
+            controller = node.parts.controller
+            if controller is not None and controller.is_active:
+                for topic, index, found in controller.newest.partitions():
+                    self.uncommitted[TopicIdPartition(topic.topic_id, index)] = found
+        for key, found in list(self.uncommitted.items()):
+            known = self.known.get(key)
+            if known is not None and found.partition_epoch <= known.partition_epoch:
+                del self.uncommitted[key]
+
+    def _check_leader(self, id: int, key: TopicIdPartition) -> None:
+        """Check that the leader of the newest epoch has everything."""
+        partition = self.leader(key)
+        if partition is not None and partition.broker.broker_id == id:
+            self.checker.complete(key, partition.log, f"leader {id}")
+
+    def _check_strays(self, id: int, image: MetadataImage) -> None:
+        """Check that a broker has the logs of its replicas alone, of the right topics."""
+        server = self.server(id)
+        for each in server.logs.partitions if server is not None else ():
+            topic = image.topic(each.topic)
+            found = None if topic is None else topic.partitions.get(each.partition)
+            if topic is None or found is None or id not in found.replicas:
+                raise Violation(f"broker {id} has a log of {each}, which is not its replica")
+            if server is not None and server.logs.topic_id(each) != topic.topic_id:
+                raise Violation(f"broker {id} has the log of another topic for {each}")
+
+    def replica(self, id: int, key: TopicIdPartition) -> Partition | None:
+        server = self.server(id)
+        return None if server is None else server.replicas.partitions.get(key)
+
+    def leader(self, key: TopicIdPartition) -> Partition | None:
+        """Return the replica that leads in the newest epoch, if its broker runs."""
+        for id in self.live():
+            partition = self.replica(id, key)
+            newest = self.checker.newest.get(key)
+            if partition is not None and partition.is_leader and partition.leader_epoch == newest:
+                return partition
+        return None
+
+    def check(self) -> None:
+        """Check logs; let clients of new partitions begin."""
+        self.workload.follow()
+        for key in self.workload.producers:
+            leader, known = self.leader(key), self.known.get(key)
+            if leader is None or known is None:
+                continue
+            for id in leader.isr.maximal & set(known.isr):  # it may not know who was fenced
+                other = self.replica(id, key)
+                if other is not None and id not in self.unclean:
+                    who = (id, self.processes[id].incarnation)
+                    self.checker.agree(key, leader.log, other.log, who)
+        for id, process in self.processes.items():
+            if process.node is not None:
+                self._check_metadata(id, process)
+        self.at(self.now + CHECK_EVERY, self.check)
+
+    def _check_metadata(self, id: int, process: Process) -> None:
+        assert process.node is not None
+        raft = process.node.parts.raft
+        end = raft.client.high_watermark
+        start = max(self._compared.get((id, process.incarnation), 0), raft.log.start_offset)
+        if start < end:
+            self.checker.metadata(id, raft.log.read(start, 1 << 30), end)
+            self._compared[id, process.incarnation] = end
+
+    # -- the end
+
+    def is_settled(self) -> bool:
+        """Return whether everything caught up."""
+        return not self.unsettled()
+
+    def unsettled(self) -> str:
+        """Say what has not caught up."""
+        image = self.image()
+        if image is None:
+            return "no metadata"
+        if set(self.live()) != {each for each in self.brokers if image.is_active(each)}:
+            return f"brokers {image.brokers}"
+        if len(self.live()) < len(self.brokers) or image.topic(MAIN) is None:
+            return "brokers or topics missing"
+        for topic, index, partition in image.partitions():
+            key = TopicIdPartition(topic.topic_id, index)
+            leader = self.leader(key)
+            if leader is None or set(partition.isr) != set(partition.replicas):
+                return f"{topic.name}-{index}: {partition}"
+            ends = {
+                (replica.log.log_end_offset, replica.log.high_watermark)
+                for each in partition.replicas
+                if (replica := self.replica(each, key)) is not None
+            }
+            if len(ends) != 1 or len(set(next(iter(ends)))) != 1:
+                return f"{topic.name}-{index}: ends {ends}"
+        return ""
+
+    def check_end(self) -> None:
+        """Check all records and all metadata."""
+        image = self.image()
+        assert image is not None
+        for key, producer in self.workload.producers.items():
+            leader = self.leader(key)
+            if leader is None or image.partition(key) is None:
+                continue
+            self.checker.complete(key, leader.log, "the leader at the end")
+            if producer.number >= 0 and not leader.log.log_start_offset:
+                values = self.values(leader)
+                self.checker.once_in_order(values, producer.name, producer.acknowledged)
+        for id in self.live():
+            server = self.server(id)
+            if server is not None and server.loader.offset == image.offset:
+                different = server.loader.image.differences(image)
+                if different:
+                    raise Violation(f"broker {id} has other metadata: {different}")
+
+    def values(self, partition: Partition) -> list[bytes]:
+        """Return all values of a log."""
+        log = partition.log
+        return list(stored(log, log.log_start_offset, log.log_end_offset).values())
+
+
+def _broken(operation: str, path: str) -> float:
+    if operation in FAILING:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+    return 0.0
+
+
+FAULTS: Final = {
+    "kill": Simulation.kill_node,
+    "power": Simulation.kill_node,
+    "shutdown": Simulation.shut_down,
+    "isolate": Simulation.isolate,
+    "cut": Simulation.cut,
+    "slow": Simulation.slow_down,
+    "pause": Simulation.pause,
+    "jump": Simulation.jump,
+    "full": Simulation.fail_disk,
+    "broken": Simulation.fail_disk,
+}
+"""Kind -> what happens."""
+
+
+def first_violation(scenario: Scenario) -> Exception | None:
+    """Return what a scenario violates, if anything."""
+    try:
+        Simulation(scenario).simulate()
+    except Exception as error:  # noqa: BLE001 - a crash of the machine is found, too
+        return error
+    return None
+
+
+def shrunk(scenario: Scenario) -> Scenario:
+    """Leave out faults as long as the scenario fails."""
+
+    def fails(faults: tuple[Fault, ...]) -> bool:
+        return first_violation(scenario._replace(faults=faults)) is not None
+
+    return scenario._replace(faults=fewest(scenario.faults, fails))
+
+
+def main() -> None:
+    """Replay a seed."""
+    scenario = draw(int(sys.argv[1]))
+    error = first_violation(scenario)
+    print(f"seed {scenario.seed}: {error or 'no violation'}")
+    if error is not None:
+        for fault in shrunk(scenario).faults:
+            print(f"    {fault}")
+        raise error
+
+
+if __name__ == "__main__":
+    main()
