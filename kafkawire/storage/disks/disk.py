@@ -47,6 +47,12 @@ class Disk(Protocol):
     def list(self, path: str) -> list[str]:
         """List the names in a directory, sorted."""
 
+    def lock(self, path: str) -> None:
+        """Keep other processes from a file, until this one ends or closes the disk.
+
+        Raises BlockingIOError if another process has locked it.
+        """
+
     def make_directory(self, path: str) -> None:
         """Create a directory, unless it exists."""
 
