@@ -1,6 +1,6 @@
 """Simulates a log that is moved between log directories, which crash together and fail alone.
 
-Law: as in `simulation`. A truncation or a restart is followed by a new leader epoch, as in a cluster.
+Law: as in `simulation`. A new leader epoch follows a truncation or a restart, as in a cluster.
 """
 
 from __future__ import annotations
@@ -54,18 +54,22 @@ class MovingSimulation(Simulation):
     def failing_disk(self) -> None:
         """Let operations of one disk fail from one on, and go on with the others; then restart."""
         disk = self.disks[self.rng.choice(self.directories)]
-        left = self.rng.randrange(30)
+        names = self.rng.random() < 0.5
+        left = self.rng.randrange(3 if names else 30)
 
         def fault(operation: str, path: str) -> float:
             nonlocal left
-            left -= operation not in ("read", "size", "list")
+            if names:  # of the log directory itself
+                left -= operation == "fsync_directory" and path == ""
+            else:
+                left -= operation not in ("read", "size", "list")
             if left < 0:
                 raise OSError(errno.EIO, "Input/output error", path)
             return 0
 
         disk.fault = fault
         try:
-            for name in self.rng.choices(WHILE_IT_FAILS, k=12):
+            for name in self.rng.choices(WHILE_IT_FAILS, k=20):
                 getattr(self, name)()
                 self.trace.append(f"{name} beside a failing disk: {self.log.log_end_offset}")
         except KafkaStorageError:
