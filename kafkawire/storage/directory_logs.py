@@ -195,13 +195,14 @@ class DirectoryLogs:
         self.deletions.add(renamed, now_ms + log.config.file_delete_delay_ms)
 
     def close(self, now_ms: int, broker_epoch: int) -> None:
-        """Close all logs and mark the shutdown as clean."""
+        """Close all logs, mark the shutdown as clean, and unlock the directory."""
         for log in (*self.logs.values(), *self.futures.values()):
             log.close(now_ms)
         self.write_recovery_points()
         self.write_start_offsets()
         self.write_high_watermarks()
         write_clean_shutdown(self.disk, broker_epoch)
+        self.disk.unlock(names.LOCK)
 
     # -- logs that are moved here
 

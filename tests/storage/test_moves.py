@@ -247,10 +247,14 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     disk.close()
 
 
-def test_closing_a_disk_unlocks_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["close", "shutdown"])
+def test_the_end_of_the_logs_unlocks_their_directory(tmp_path: Path, ending: str) -> None:
     disk = FileDisk(tmp_path)
-    started({"data": disk}, replace(SMALL))
-    disk.close()
+    logs = started({"data": disk}, replace(SMALL))
+    if ending == "close":
+        disk.close()
+    else:
+        logs.shutdown(TIME)
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     done = subprocess.run(
         command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True

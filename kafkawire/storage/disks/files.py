@@ -105,6 +105,11 @@ class FileDisk:
             raise
         self._locks[path] = descriptor
 
+    def unlock(self, path: str) -> None:
+        descriptor = self._locks.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
     def make_directory(self, path: str) -> None:
         Path(self._full(path)).mkdir(parents=True, exist_ok=True)
 

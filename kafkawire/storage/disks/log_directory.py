@@ -80,6 +80,10 @@ class LogDirectory:
         with self._guarded() as disk:
             disk.lock(path)
 
+    def unlock(self, path: str) -> None:
+        with self._guarded() as disk:
+            disk.unlock(path)
+
     def make_directory(self, path: str) -> None:
         with self._guarded() as disk:
             disk.make_directory(path)

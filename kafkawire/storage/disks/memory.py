@@ -177,6 +177,9 @@ class MemoryDisk:
     def lock(self, path: str) -> None:
         """Do nothing: a disk in memory belongs to one process."""
 
+    def unlock(self, path: str) -> None:  # noqa: ARG002
+        """Do nothing."""
+
     def make_directory(self, path: str) -> None:
         self._before("make_directory", path)
         if path and self._find(path) is None:
