@@ -177,7 +177,7 @@ class MemoryDisk:
     def lock(self, path: str) -> None:
         """Do nothing: a disk in memory belongs to one process."""
 
-    def unlock(self, path: str) -> None:  # noqa: ARG002
+    def unlock(self, path: str) -> None:
         """Do nothing."""
 
     def make_directory(self, path: str) -> None:
