@@ -145,6 +145,7 @@ BUILDS: Final = (
     "packaging/test_typing.py",
     "packaging/test_users_builds.py",
     "real/test_raft.py",
+    "real/test_replication.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",
     "spark/watching/test_killed.py",

@@ -7,7 +7,6 @@ configs and quotas is equal, record by record.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -16,7 +15,6 @@ import pytest
 
 from kafkawire.controller import ControllerConfig, MetadataLoader, snapshot
 from kafkawire.controller.image.loader import TRANSACTIONS
-from kafkawire.log import InternalLog, RecordRow, read, recognise
 from kafkawire.messages import alter_client_quotas_request as quotas
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
@@ -77,6 +75,7 @@ from kafkawire.messages.user_scram_credential_record import UserScramCredentialR
 from kafkawire.primitives import Message
 
 from ..real.broker import NODE_ID, USER, Broker
+from ..real.metadata import loaded, metadata_log
 from ..real.wire import Wire
 from .harness import CLUSTER, Harness, answer
 from .node_requests import node_requests
@@ -273,24 +272,6 @@ class Compared:
     their_log: list[str]
     our_log: list[str]
     loader: MetadataLoader
-
-
-def metadata_log(broker: Broker) -> Iterator[RecordRow]:
-    """Read all records but control records and those that only move the offset."""
-    for path in sorted((broker.data / "__cluster_metadata-0").glob("*.log")):
-        file = recognise(path)
-        assert file is not None
-        for row in read(file, InternalLog.METADATA):
-            assert isinstance(row, RecordRow), row
-            if row.control is None:
-                yield row
-
-
-def loaded(broker: Broker) -> MetadataLoader:
-    loader = MetadataLoader()
-    rows = metadata_log(broker)
-    loader.apply_decoded((row.offset, row.decoded) for row in rows if row.decoded is not None)
-    return loader
 
 
 def shown(records: list[Message]) -> list[str]:
