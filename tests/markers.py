@@ -148,6 +148,7 @@ BUILDS: Final = (
     "real/test_data_directories.py",
     "real/test_mixed_cluster.py",
     "real/test_raft.py",
+    "real/test_replication.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",
     "spark/watching/test_killed.py",

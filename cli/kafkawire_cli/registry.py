@@ -72,7 +72,7 @@ VERBS: Final = {
     ),
     "consume": Verb("consume", "consume", "Print the records of topics as they arrive."),
     "cluster": Verb(
-        "cluster", "cluster", "Show the brokers of a cluster, its controller, features and APIs."
+        "cluster", "cluster", "Show brokers, quorum, features and unhealthy partitions."
     ),
     "schema": Verb("schema", "app", "Lint, show, compare and merge message schemas."),
     "spark": Verb("spark", "spark", "Decode captures of any size into Parquet tables with Spark."),

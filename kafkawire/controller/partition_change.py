@@ -41,7 +41,8 @@ class Election(Enum):
 class PartitionTarget:
     """What a partition should become: None leaves it as it is.
 
-    unclean_shutdown: a replica that may have lost records.
+    unclean_shutdown: a replica that may have lost records. directory: the log directory of a
+    broker's replica.
     """
 
     isr: Ids | None = None
@@ -51,6 +52,7 @@ class PartitionTarget:
     recovery: int | None = None
     election: Election = Election.ONLINE
     unclean_shutdown: int = NO_LEADER
+    directory: tuple[int, bytes] | None = None
 
 
 class PartitionChange:
@@ -220,6 +222,9 @@ class PartitionChange:
             self.record.adding_replicas = list(self.adding)
 
     def _directory(self, broker_id: int) -> bytes:
+        given = self.target.directory
+        if given is not None and given[0] == broker_id:
+            return given[1]
         if broker_id in self.old.replicas and self.old.directories:
             return self.old.directory(broker_id)
         return self.state.default_directory(broker_id)

@@ -46,6 +46,7 @@ OLDEST: Final = min(RELEASES)
 NEWEST: Final = max(RELEASES)
 EPOCH_BUMP_UNTIL: Final = 11
 """A smaller ISR bumps the leader epoch up to this metadata.version (KIP-966 made it needless)."""
+SCRAM: Final = 11
 REGISTERED_CONTROLLERS: Final = 15
 DIRECTORIES: Final = 17
 ELR: Final = 23

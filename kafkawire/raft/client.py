@@ -19,6 +19,7 @@ from ..messages.api_versions_response import ApiVersionsResponse
 from ..messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from ..messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from ..messages.describe_quorum_request import DescribeQuorumRequest
+from ..messages.describe_quorum_response import DescribeQuorumResponse
 from ..messages.end_quorum_epoch_request import EndQuorumEpochRequest
 from ..messages.end_quorum_epoch_response import EndQuorumEpochResponse
 from ..messages.fetch_request import FetchRequest
@@ -49,7 +50,7 @@ from .quorum import Quorum
 from .requests import InFlight
 from .states import State
 from .voters import VoterSet
-from .wire import Answered, fetch_answer, read_answer
+from .wire import Answered, checked, fetch_answer, read_answer
 
 
 class KafkaRaftClient:
@@ -209,25 +210,37 @@ def _answer_orphans(quorum: Quorum) -> None:
 
 
 def _request(quorum: Quorum, event: RequestReceived, now: float) -> None:
-    handler = REQUESTS.get(type(event.request))
-    if handler is None:
+    response: Message | None
+    if type(event.request) in PARTITION_REQUESTS:
+        refusal, handle = PARTITION_REQUESTS[type(event.request)]
+        partition, error = checked(quorum, event.request)
+        response = refusal(error_code=error) if error else handle(quorum, event, partition, now)
+    elif type(event.request) in VOTER_REQUESTS:
+        response = VOTER_REQUESTS[type(event.request)](quorum, event, now)
+    else:
         raise TypeError(f"not a request to a quorum: {type(event.request).__name__}")
-    response = handler(quorum, event, now)
     if response is not None:
         quorum.effects.append(Reply(event.reply_to, response))
 
 
-REQUESTS: Final[dict[type[Message], Callable[[Quorum, RequestReceived, float], Message | None]]] = {
-    VoteRequest: voting.handle_vote,
-    BeginQuorumEpochRequest: epochs.handle_begin,
-    EndQuorumEpochRequest: epochs.handle_end,
-    FetchRequest: leading.handle_fetch,
-    FetchSnapshotRequest: leading.handle_fetch_snapshot,
-    DescribeQuorumRequest: reading.handle_describe,
+PartitionHandler = Callable[[Quorum, RequestReceived, Any, float], Message | None]
+PARTITION_REQUESTS: Final[dict[type[Message], tuple[Callable[..., Message], PartitionHandler]]] = {
+    VoteRequest: (VoteResponse, voting.handle_vote),
+    BeginQuorumEpochRequest: (BeginQuorumEpochResponse, epochs.handle_begin),
+    EndQuorumEpochRequest: (EndQuorumEpochResponse, epochs.handle_end),
+    FetchRequest: (FetchResponse, leading.handle_fetch),
+    FetchSnapshotRequest: (FetchSnapshotResponse, leading.handle_fetch_snapshot),
+    DescribeQuorumRequest: (DescribeQuorumResponse, reading.handle_describe),
+}
+"""Requests about the metadata partition -> the response to those that are not, the handler."""
+VoterHandler = Callable[[Quorum, RequestReceived, float], Message | None]
+VOTER_REQUESTS: Final[dict[type[Message], VoterHandler]] = {
     AddRaftVoterRequest: membership.handle_add,
     RemoveRaftVoterRequest: membership.handle_remove,
     UpdateRaftVoterRequest: membership.handle_update,
 }
+REQUESTS: Final = PARTITION_REQUESTS.keys() | VOTER_REQUESTS.keys()
+"""The requests that a replica of the quorum responds to."""
 RESPONSES: Final[dict[type[Message], Callable[[Quorum, Answered, InFlight, float], None]]] = {
     VoteResponse: voting.handle_vote_response,
     BeginQuorumEpochResponse: epochs.handle_begin_response,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
-from ..messages.end_quorum_epoch_response import EndQuorumEpochResponse
 from ..primitives import ZERO_UUID, Message
 from ..protocol.error_code import ErrorCode
 from .effects import Fault, Node
@@ -21,9 +19,7 @@ from .voters import ReplicaKey
 from .wire import (
     Answered,
     epoch_answer,
-    is_for_this_quorum,
     leader_node,
-    only_partition,
 )
 
 
@@ -67,14 +63,9 @@ def is_this_voter(quorum: Quorum, voter_id: int, directory_id: bytes) -> bool:
     return voter_id < 0 or quorum.config.replica.matches(ReplicaKey(voter_id, directory_id))
 
 
-def handle_begin(quorum: Quorum, received: RequestReceived, now: float) -> Message:
+def handle_begin(quorum: Quorum, received: RequestReceived, partition: Any, now: float) -> Message:
     """Follow the leader that says it is elected."""
     request: Any = received.request
-    if not is_for_this_quorum(quorum, request):
-        return BeginQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
-    partition = only_partition(request)
-    if partition is None:
-        return BeginQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     error = _learn_from_leader(quorum, request, partition, now)
     directory_id = getattr(partition, "voter_directory_id", ZERO_UUID)
     if not error and not is_this_voter(quorum, request.voter_id, directory_id):
@@ -82,14 +73,9 @@ def handle_begin(quorum: Quorum, received: RequestReceived, now: float) -> Messa
     return epoch_answer(quorum, request, received.version, error)
 
 
-def handle_end(quorum: Quorum, received: RequestReceived, now: float) -> Message:
+def handle_end(quorum: Quorum, received: RequestReceived, partition: Any, now: float) -> Message:
     """Hasten the next election: the leader resigns, the longest logs are to go first."""
     request: Any = received.request
-    if not is_for_this_quorum(quorum, request):
-        return EndQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
-    partition = only_partition(request)
-    if partition is None:
-        return EndQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     error = _learn_from_leader(quorum, request, partition, now)
     if not error and quorum.state is State.FOLLOWER and quorum.leader_id == partition.leader_id:
         if received.version >= 1:

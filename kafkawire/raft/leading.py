@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..messages.fetch_response import FetchResponse
-from ..messages.fetch_snapshot_response import FetchSnapshotResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from . import reading
@@ -23,8 +21,6 @@ from .states import Leadership, ReplicaProgress
 from .voters import NOT_IN_LOG, ReplicaKey
 from .wire import (
     fetch_answer,
-    is_for_this_quorum,
-    only_partition,
     snapshot_answer,
 )
 
@@ -153,15 +149,12 @@ def check_quorum_deadline(quorum: Quorum) -> float:
 # -- Fetch
 
 
-def handle_fetch(quorum: Quorum, received: RequestReceived, now: float) -> Message | None:
+def handle_fetch(
+    quorum: Quorum, received: RequestReceived, partition: Any, now: float
+) -> Message | None:
     """Serve a Fetch; None: it waits for records."""
     request: Any = received.request
     version = received.version
-    if not is_for_this_quorum(quorum, request):
-        return FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
-    partition = only_partition(request)
-    if partition is None:
-        return FetchResponse(error_code=ErrorCode.INVALID_REQUEST)
     epoch, last = partition.current_leader_epoch, partition.last_fetched_epoch
     if request.max_wait_ms < 0 or partition.fetch_offset < 0 or not 0 <= last <= epoch:
         return fetch_answer(quorum, version, error=ErrorCode.INVALID_REQUEST)
@@ -226,15 +219,12 @@ def heard_from(quorum: Quorum, key: ReplicaKey, now: float) -> ReplicaProgress:
 # -- FetchSnapshot
 
 
-def handle_fetch_snapshot(quorum: Quorum, received: RequestReceived, now: float) -> Message:
+def handle_fetch_snapshot(
+    quorum: Quorum, received: RequestReceived, partition: Any, now: float
+) -> Message:
     """Serve a part of a snapshot."""
     request: Any = received.request
     version = received.version
-    if not is_for_this_quorum(quorum, request):
-        return FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
-    partition = only_partition(request)
-    if partition is None:
-        return FetchSnapshotResponse(error_code=ErrorCode.INVALID_REQUEST)
     id = SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
     error = reading.check_leader(quorum, partition.current_leader_epoch)
     if error:

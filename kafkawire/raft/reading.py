@@ -109,11 +109,11 @@ def complete_held(quorum: Quorum, now: float) -> None:
 # -- DescribeQuorum
 
 
-def handle_describe(quorum: Quorum, received: RequestReceived, now: float) -> Message:
+def handle_describe(
+    quorum: Quorum, received: RequestReceived, _partition: Any, now: float
+) -> Message:
     """Describe the quorum."""
     version = received.version
-    if only_partition(received.request) is None:
-        return DescribeQuorumResponse(error_code=ErrorCode.INVALID_REQUEST)
     partition = PartitionData(
         partition_index=PARTITION,
         leader_id=leader_id(quorum),

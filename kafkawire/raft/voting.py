@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..messages.vote_response import VoteResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .epochs import is_this_voter, learn_from
@@ -20,18 +19,13 @@ from .quorum import Quorum
 from .requests import InFlight
 from .states import Cause, State
 from .voters import ReplicaKey
-from .wire import Answered, is_for_this_quorum, only_partition, vote_answer
+from .wire import Answered, vote_answer
 
 
-def handle_vote(quorum: Quorum, received: RequestReceived, now: float) -> Message:
+def handle_vote(quorum: Quorum, received: RequestReceived, partition: Any, now: float) -> Message:
     """Grant a vote or a pre-vote, or not."""
     request: Any = received.request
     version = received.version
-    if not is_for_this_quorum(quorum, request):
-        return VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
-    partition = only_partition(request)
-    if partition is None:
-        return VoteResponse(error_code=ErrorCode.INVALID_REQUEST)
     epoch, pre_vote = partition.replica_epoch, partition.pre_vote
     end = OffsetAndEpoch(partition.last_offset, partition.last_offset_epoch)
     error = check_candidate(quorum, partition.replica_id, epoch, end, pre_vote)

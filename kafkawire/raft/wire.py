@@ -66,7 +66,7 @@ def endpoint(quorum: Quorum, module: Any, request: str, version: int) -> list[An
 
 def is_for_this_quorum(quorum: Quorum, request: Any) -> bool:
     """Whether the cluster id of a request is ours, or not given."""
-    ours, theirs = quorum.config.cluster_id, request.cluster_id
+    ours, theirs = quorum.config.cluster_id, getattr(request, "cluster_id", None)
     return ours is None or theirs is None or ours == theirs
 
 
@@ -87,6 +87,14 @@ def only_partition(message: Any) -> Any:
         getattr(partition, "partition", getattr(partition, "index", 0)),
     )
     return partition if known and index == PARTITION else None
+
+
+def checked(quorum: Quorum, request: Any) -> tuple[Any, ErrorCode]:
+    """Return the partition that a request is about, or why it is refused as a whole."""
+    if not is_for_this_quorum(quorum, request):
+        return None, ErrorCode.INCONSISTENT_CLUSTER_ID
+    partition = only_partition(request)
+    return partition, ErrorCode.INVALID_REQUEST if partition is None else ErrorCode.NONE
 
 
 def vote_answer(quorum: Quorum, version: int, error: ErrorCode, granted: bool) -> Message:

@@ -18,6 +18,8 @@ from .errors import (
     AppendRejected,
     CorruptFile,
     KafkaStorageError,
+    LogDirectoryLocked,
+    LogDirNotFound,
     OffsetOutOfRange,
     StorageError,
 )
@@ -45,6 +47,8 @@ __all__ = [
     "LogAppendInfo",
     "LogCheckpoint",
     "LogConfig",
+    "LogDirNotFound",
+    "LogDirectoryLocked",
     "LogManager",
     "LogManagerConfig",
     "LogToClean",

@@ -1,26 +1,30 @@
 """The logs in one log directory, and the directory's own files.
 
-meta.properties  *-offset-checkpoint  .kafka_cleanshutdown  topic-0/  topic-1.<id>-delete/
+meta.properties  *-offset-checkpoint  .kafka_cleanshutdown  .lock
+topic-0/  topic-1.<id>-delete/  topic-2.<id>-future/
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from . import names
 from .config import LogConfig
 from .disks.log_directory import LogDirectory
-from .errors import CorruptFile, KafkaStorageError
+from .errors import CorruptFile, KafkaStorageError, StorageError
 from .formats import (
     MetaProperties,
     read_meta_properties,
+    read_move_generation,
     read_offset_checkpoint,
     read_partition_metadata_file,
     take_clean_shutdown,
     write_clean_shutdown,
     write_meta_properties,
+    write_move_generation,
     write_offset_checkpoint,
     write_partition_metadata_file,
 )
@@ -29,7 +33,6 @@ from .names import TopicPartition
 from .segments import PendingDeletions
 from .unified_log import UnifiedLog
 
-LONGEST_NAME: Final = 255
 NO_OFFSETS: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
 
 
@@ -43,12 +46,27 @@ class Recovered(NamedTuple):
     truncated_bytes: int
 
 
+@contextmanager
+def going_on(*directories: DirectoryLogs) -> Iterator[None]:
+    """Carry on with the other directories when one of these goes offline."""
+    try:
+        yield
+    except KafkaStorageError:
+        if not any(each.offline for each in directories):
+            raise
+
+
 class DirectoryLogs:
-    """The logs in a directory. cleaned: up to where each is compacted."""
+    """The logs in a directory. futures: those that are moved here and are not yet complete.
+
+    cleaned: up to where each is compacted. A partition is not in both `logs` and `futures`, so that
+    checkpoints have both.
+    """
 
     def __init__(self, disk: LogDirectory) -> None:
         self.disk = disk
         self.logs: dict[TopicPartition, UnifiedLog] = {}
+        self.futures: dict[TopicPartition, UnifiedLog] = {}
         self.topic_ids: dict[TopicPartition, bytes] = {}
         self.cleaned: dict[TopicPartition, int] = {}
         self.directory_id: bytes | None = None
@@ -70,7 +88,8 @@ class DirectoryLogs:
             raise KafkaStorageError(self.name, self.disk.offline)
 
     def identify(self, cluster_id: str, node_id: int, new_uuid: Callable[[], bytes]) -> None:
-        """Check whose directory it is; write meta.properties if it is new."""
+        """Lock the directory and check whose it is; write meta.properties if it is new."""
+        self.disk.lock(names.LOCK)
         found = read_meta_properties(self.disk)
         if found is None:
             found = MetaProperties(cluster_id, node_id, new_uuid())
@@ -98,7 +117,11 @@ class DirectoryLogs:
             if folder.endswith(names.DELETE_DIRECTORY):
                 self.deletions.add(folder, now_ms)
                 continue
-            key = names.partition_of(folder)
+            future, key = names.future_of(folder), names.partition_of(folder)
+            if future is not None:
+                checkpoint = LogCheckpoint(points.get(future, 0), starts.get(future, 0), clean)
+                config = config_of(future.topic)
+                self.futures[future] = self._load(future, folder, config, checkpoint, now_ms)
             if key is None or key.topic == names.CLUSTER_METADATA:
                 continue
             checkpoint = LogCheckpoint(points.get(key, 0), starts.get(key, 0), clean)
@@ -113,19 +136,30 @@ class DirectoryLogs:
     def _open(
         self, key: TopicPartition, config: LogConfig, checkpoint: LogCheckpoint, now_ms: int
     ) -> UnifiedLog:
-        log = UnifiedLog(
-            self.disk,
-            key,
-            config,
-            now_ms=now_ms,
-            checkpoint=checkpoint,
-            deletions=self.deletions,
-        )
+        log = self._load(key, str(key), config, checkpoint, now_ms)
         self.logs[key] = log
         topic_id = read_partition_metadata_file(self.disk, str(key))
         if topic_id is not None:
             self.topic_ids[key] = topic_id
         return log
+
+    def _load(
+        self,
+        key: TopicPartition,
+        folder: str,
+        config: LogConfig,
+        checkpoint: LogCheckpoint,
+        now_ms: int,
+    ) -> UnifiedLog:
+        return UnifiedLog(
+            self.disk,
+            key,
+            config,
+            now_ms=now_ms,
+            folder=folder,
+            checkpoint=checkpoint,
+            deletions=self.deletions,
+        )
 
     def create(
         self, key: TopicPartition, config: LogConfig, now_ms: int, topic_id: bytes | None
@@ -146,31 +180,85 @@ class DirectoryLogs:
         """
         log = self.logs.pop(key)
         self.topic_ids.pop(key, None)
+        self._forget(key, log, unique, now_ms)
+
+    def _forget(self, key: TopicPartition, log: UnifiedLog, unique: str, now_ms: int) -> None:
         self.write_recovery_points()
         self.write_start_offsets()
         self.write_high_watermarks()
         if self.cleaned.pop(key, None) is not None:
             write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)
         end = f".{unique}{names.DELETE_DIRECTORY}"
-        renamed = str(key)[: LONGEST_NAME - len(end)] + end
-        self.disk.rename(str(key), renamed)
+        renamed = str(key)[: names.LONGEST_NAME - len(end)] + end
+        self.disk.rename(log.folder, renamed)
         self.disk.fsync_directory("")
         self.deletions.add(renamed, now_ms + log.config.file_delete_delay_ms)
 
     def close(self, now_ms: int, broker_epoch: int) -> None:
-        """Close all logs and mark the shutdown as clean."""
-        for log in self.logs.values():
+        """Close all logs, mark the shutdown as clean, and unlock the directory."""
+        for log in (*self.logs.values(), *self.futures.values()):
             log.close(now_ms)
         self.write_recovery_points()
         self.write_start_offsets()
         self.write_high_watermarks()
         write_clean_shutdown(self.disk, broker_epoch)
+        self.disk.unlock(names.LOCK)
+
+    # -- logs that are moved here
+
+    def create_future(
+        self,
+        key: TopicPartition,
+        config: LogConfig,
+        unique: str,
+        topic_id: bytes | None,
+        now_ms: int,
+    ) -> None:
+        """Create the future log of a partition; its directory is durable."""
+        folder = f"{key}.{unique}{names.FUTURE_DIRECTORY}"
+        if len(folder) > names.LONGEST_NAME:
+            raise StorageError(f"{key}: the name is too long to move it to another log directory")
+        self.disk.make_directory(folder)
+        if topic_id is not None:
+            write_partition_metadata_file(self.disk, folder, topic_id)
+        self.disk.fsync_directory("")
+        self.futures[key] = self._load(key, folder, config, LogCheckpoint(), now_ms)
+
+    def delete_future(self, key: TopicPartition, unique: str, now_ms: int) -> None:
+        """Give up a future log."""
+        self._forget(key, self.futures.pop(key), unique, now_ms)
+
+    def promote(self, key: TopicPartition, generation: int, now_ms: int) -> UnifiedLog:
+        """Make the future log of a partition its log: durable first, then under its name."""
+        future = self.futures[key]
+        future.close(now_ms)
+        self.write_recovery_points()
+        self.write_start_offsets()
+        write_move_generation(self.disk, future.folder, generation)
+        self.disk.rename(future.folder, str(key))
+        self.disk.fsync_directory("")
+        del self.futures[key]
+        checkpoint = LogCheckpoint(
+            future.recovery_point, future.log_start_offset, clean_shutdown=True
+        )
+        return self._open(key, future.config, checkpoint, now_ms)
+
+    def generation(self, key: TopicPartition) -> int:
+        """Return the number of a log among the copies that moves may leave."""
+        return read_move_generation(self.disk, str(key))
+
+    def write_generation(self, key: TopicPartition, generation: int) -> None:
+        """Let a log be the valid one of its copies."""
+        write_move_generation(self.disk, str(key), generation)
 
     # -- checkpoints
 
+    def _all(self) -> dict[TopicPartition, UnifiedLog]:
+        return {**self.futures, **self.logs}
+
     def write_recovery_points(self) -> None:
         """Write up to where each log is durable."""
-        points = {key: log.recovery_point for key, log in self.logs.items()}
+        points = {key: log.recovery_point for key, log in self._all().items()}
         write_offset_checkpoint(self.disk, names.RECOVERY_POINTS, points)
 
     def write_start_offsets(self, coming: Mapping[TopicPartition, int] = NO_OFFSETS) -> None:
@@ -179,7 +267,7 @@ class DirectoryLogs:
         coming: log start offsets that are about to be set.
         """
         starts = {}
-        for key, log in self.logs.items():
+        for key, log in self._all().items():
             start = coming.get(key, log.log_start_offset)
             if start > log.segments.first.base_offset:
                 starts[key] = start

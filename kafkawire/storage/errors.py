@@ -22,6 +22,28 @@ class KafkaStorageError(StorageError):
         return f"log directory {self.directory!r} is offline: {self.reason}"
 
 
+class LogDirectoryLocked(StorageError):
+    """Another process uses a log directory."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory)
+        self.directory = directory
+
+    def __str__(self) -> str:
+        return f"log directory {self.directory!r} is in use by another process: .lock is locked"
+
+
+class LogDirNotFound(StorageError, LookupError):
+    """The broker has no log directory of that name."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory)
+        self.directory = directory
+
+    def __str__(self) -> str:
+        return f"no log directory {self.directory!r}"
+
+
 class CorruptFile(StorageError):
     """The content of a file is not what its name says."""
 

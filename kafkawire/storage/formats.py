@@ -23,6 +23,7 @@ from .names import (
     CLEAN_SHUTDOWN,
     LEADER_EPOCHS,
     META_PROPERTIES,
+    MOVE_GENERATION,
     PARTITION_METADATA,
     TopicPartition,
 )
@@ -158,6 +159,20 @@ def write_meta_properties(disk: Disk, meta: MetaProperties) -> None:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= len("2147483647")
+
+
+def read_move_generation(disk: Disk, folder: str) -> int:
+    """Read the number of a log among the copies that moves leave; 0 without one."""
+    path = join(folder, MOVE_GENERATION)
+    text = read_whole(disk, path).decode("latin-1").strip() if disk.exists(path) else "0"
+    if not _is_number(text):
+        raise CorruptFile(path, "not a number")
+    return int(text)
+
+
+def write_move_generation(disk: Disk, folder: str, generation: int) -> None:
+    """Write the number of a log among the copies that moves leave."""
+    replace(disk, join(folder, MOVE_GENERATION), b"%d\n" % generation)
 
 
 # -- clean shutdown

@@ -10,19 +10,19 @@ before a log is cut or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
 from .compaction.cleaner_manager import compact, filthiest
 from .config import MAX_INT64, LogConfig
-from .directory_logs import DirectoryLogs, Recovered
+from .directory_logs import DirectoryLogs, Recovered, going_on
 from .disks.disk import Disk
 from .disks.log_directory import LogDirectory
-from .errors import KafkaStorageError, StorageError
+from .errors import KafkaStorageError, LogDirNotFound
 from .formats import UNKNOWN_BROKER_EPOCH
+from .moves import Moves, valid_copies
 from .names import TopicPartition
 from .retention import delete_old_segments
 from .unified_log import UnifiedLog
@@ -58,6 +58,8 @@ class LogManagerConfig:
     cleaner_backoff_ms: int = 15_000
     producer_id_expiration_ms: int = 86_400_000
     producer_id_expiration_check_interval_ms: int = 600_000
+    replica_fetch_max_bytes: int = 1 << 20
+    alter_log_dirs_io_max_bytes_per_second: int = MAX_INT64
 
     @property
     def intervals(self) -> dict[Task, int]:
@@ -92,6 +94,9 @@ class LogManager:
             DirectoryLogs(LogDirectory(name, disk)) for name, disk in disks.items()
         ]
         self._places: dict[TopicPartition, _Place] = {}
+        self._moves = Moves(
+            new_uuid, config.replica_fetch_max_bytes, config.alter_log_dirs_io_max_bytes_per_second
+        )
         self._topic_configs: dict[str, LogConfig] = {}
         self._due_ms: dict[Task, int] = {}
         self._tasks: Final[dict[Task, Callable[[DirectoryLogs, int], None]]] = {
@@ -111,23 +116,15 @@ class LogManager:
         self._topic_configs = dict(topic_configs or {})
         recovered: list[Recovered] = []
         for directory in self._directories:
-            with self._going_on(directory):
+            with going_on(directory):
                 directory.identify(self.config.cluster_id, self.config.node_id, self._new_uuid)
                 recovered += directory.load(self._config_of, now_ms)
-        for directory in self._online:
-            for partition, log in directory.logs.items():
-                self._add(partition, directory, log)
+        valid = valid_copies(self._online, self._new_uuid, now_ms)
+        self._places = {key: _Place(each, each.logs[key]) for key, each in valid.items()}
+        self._moves.resume(self._online, valid, now_ms, complete=not self.offline_directories)
         for task, interval in self.config.intervals.items():
             self._due_ms[task] = now_ms + interval
         return recovered
-
-    def _add(self, partition: TopicPartition, directory: DirectoryLogs, log: UnifiedLog) -> None:
-        known = self._places.get(partition)
-        if known is not None:
-            raise StorageError(
-                f"{partition} is in {known.directory.name!r} and in {directory.name!r}"
-            )
-        self._places[partition] = _Place(directory, log)
 
     # -- logs
 
@@ -187,13 +184,16 @@ class LogManager:
         if not online or (not is_new and len(online) < len(self._directories)):
             name, reason = next(iter(self.offline_directories.items()), ("", "no log directory"))
             raise KafkaStorageError(name, reason)
-        directory = min(online, key=lambda each: len(each.logs))
+        directory = min(online, key=lambda each: len(each.logs) + len(each.futures))
+        if partition in directory.futures:  # its log is lost
+            directory.delete_future(partition, self._new_uuid().hex(), now_ms)
         log = directory.create(partition, self._config_of(partition.topic), now_ms, topic_id)
         self._places[partition] = _Place(directory, log)
         return log
 
     def delete(self, partition: TopicPartition, now_ms: int) -> None:
         """Take a log out of its directory at once, and delete its files later."""
+        self._moves.cancel(partition, now_ms)
         place = self._places.pop(partition)
         place.directory.check()
         place.directory.delete(partition, self._new_uuid().hex(), now_ms)
@@ -206,6 +206,7 @@ class LogManager:
             place.directory.write_recovery_points()
         start = place.log.log_start_offset
         truncated = place.log.truncate(offset, now_ms)
+        self._moves.truncate(partition, now_ms)
         if place.log.log_start_offset < start:
             place.directory.write_start_offsets()
         return truncated
@@ -241,11 +242,38 @@ class LogManager:
     def _config_of(self, topic: str) -> LogConfig:
         return self._topic_configs.get(topic, self.config.topic)
 
+    # -- moves
+
+    @property
+    def moves(self) -> dict[TopicPartition, str]:
+        """Partitions whose logs are being moved -> the log directory that they are moved to."""
+        return self._moves.targets
+
+    @property
+    def failed_moves(self) -> dict[TopicPartition, str]:
+        """Partitions whose last move ended with an error -> the error."""
+        return self._moves.failed
+
+    def move(self, partition: TopicPartition, directory: str, now_ms: int) -> None:
+        """Begin to move a log to another log directory; a move to its own is the end of a move.
+
+        `advance` copies; once the copy is complete, `log` returns it. Raises LogDirNotFound, and
+        KafkaStorageError if a directory is offline.
+        """
+        target = next((each for each in self._directories if each.name == directory), None)
+        if target is None:
+            raise LogDirNotFound(directory)
+        place = self._places[partition]
+        target.check()
+        place.directory.check()
+        self._moves.begin(partition, place.directory, target, now_ms)
+
     # -- time
 
     def next_deadline(self) -> int | None:
         """Return when to call `advance`, in milliseconds."""
         pending = [each.deletions.next_ms for each in self._online]
+        pending.append(self._moves.next_ms)
         return min(
             [*self._due_ms.values(), *(each for each in pending if each is not None)], default=None
         )
@@ -255,8 +283,10 @@ class LogManager:
         due = [task for task, when in self._due_ms.items() if when <= now_ms]
         for task in due:
             self._due_ms[task] = now_ms + self.config.intervals[task]
+        for partition, directory, log in self._moves.run(now_ms):
+            self._places[partition] = _Place(directory, log)
         for directory in self._online:
-            with self._going_on(directory):
+            with going_on(directory):
                 for task in due:
                     self._tasks[task](directory, now_ms)
                 directory.deletions.run(now_ms)
@@ -264,17 +294,8 @@ class LogManager:
     def shutdown(self, now_ms: int, broker_epoch: int = -1) -> None:
         """Close all logs; the next start needs no recovery."""
         for directory in self._online:
-            with self._going_on(directory):
+            with going_on(directory):
                 directory.close(now_ms, broker_epoch)
-
-    @contextmanager
-    def _going_on(self, directory: DirectoryLogs) -> Iterator[None]:
-        """Carry on with the other directories when one goes offline."""
-        try:
-            yield
-        except KafkaStorageError:
-            if not directory.offline:
-                raise
 
     def _flush(self, directory: DirectoryLogs, now_ms: int) -> None:
         for log in directory.logs.values():
@@ -287,7 +308,8 @@ class LogManager:
 
     def _compact(self, directory: DirectoryLogs, now_ms: int) -> None:
         while True:
-            chosen = filthiest(directory.logs.values(), directory.cleaned, now_ms)
+            logs = [log for key, log in directory.logs.items() if key not in self.moves]
+            chosen = filthiest(logs, directory.cleaned, now_ms)
             if chosen is None:
                 return
             cleaned = compact(chosen, now_ms)

@@ -3,6 +3,7 @@
 topic-3/00000000000000000042.log .index .timeindex .txnindex .snapshot
 *.deleted: about to be deleted   *.cleaned: being compacted   *.swap: about to replace segments
 topic-3.<32 hexadecimal digits>-delete: a partition that is being deleted
+topic-3.<32 hexadecimal digits>-future: a partition that is being moved to this log directory
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ DELETED: Final = ".deleted"
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 DELETE_DIRECTORY: Final = "-delete"
+FUTURE_DIRECTORY: Final = "-future"
 
+LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 META_PROPERTIES: Final = "meta.properties"
 PARTITION_METADATA: Final = "partition.metadata"
+MOVE_GENERATION: Final = "move-generation"
+"""Not Kafka's: of two copies of a log, the one with the higher number is valid."""
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS: Final = "log-start-offset-checkpoint"
@@ -34,8 +39,10 @@ CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 
 CLUSTER_METADATA: Final = "__cluster_metadata"
 """The topic whose log belongs to the quorum, not to the broker."""
+LONGEST_NAME: Final = 255
 LONGEST_TOPIC: Final = 249
 _PARTITION: Final = re.compile(r"([a-zA-Z0-9._-]+)-(0|[1-9][0-9]{0,9})")
+_FUTURE: Final = re.compile(rf"(.+)\.[0-9a-f]{{32}}{FUTURE_DIRECTORY}")
 _NUMBERED: Final = re.compile(r"([0-9]{20})(\.[a-z]+)(\.[a-z]+)?")
 
 
@@ -74,3 +81,9 @@ def partition_of(name: str) -> TopicPartition | None:
     if match is None or len(match[1]) > LONGEST_TOPIC or match[1] in (".", ".."):
         return None
     return TopicPartition(match[1], int(match[2]))
+
+
+def future_of(name: str) -> TopicPartition | None:
+    """Parse the name of the directory of a future log; None for others."""
+    match = _FUTURE.fullmatch(name)
+    return None if match is None else partition_of(match[1])

@@ -108,6 +108,17 @@ class ProducerStateManager:
             or now_ms - entry.last_timestamp < expiration_ms
         }
 
+    def adopt(self, other: ProducerStateManager) -> None:
+        """Replace the state by that of the same batches in another directory.
+
+        It may know more than the batches: compaction removes some.
+        """
+        self.producers = dict(other.producers)
+        self._ongoing = dict(other._ongoing)
+        self._unreplicated = dict(other._unreplicated)
+        if self.map_end_offset in self.snapshots:
+            self._delete(self.map_end_offset)
+
     # -- snapshots
 
     def take_snapshot(self) -> None:

@@ -117,11 +117,29 @@ class Bodies(NamedTuple):
     def DeleteGroups(self, request: Any) -> dict[str, Any]:
         return {"results": [{"groupId": each, "errorCode": 68} for each in request.groups_names]}
 
+    def DescribeCluster(self, _: Any) -> dict[str, Any]:
+        here = {"brokerId": 1, "host": HOSTILE, "port": self.port, "rack": HOSTILE}
+        return {"clusterId": HOSTILE, "brokers": [here]}
+
+    def DescribeQuorum(self, _: Any) -> dict[str, Any]:
+        row = {"leaderId": 1, "currentVoters": [{"replicaId": 1, "logEndOffset": 1}]}
+        return {"topics": [{"topicName": HOSTILE, "partitions": [row]}]}
+
+    def DescribeLogDirs(self, _: Any) -> dict[str, Any]:
+        held = {"name": HOSTILE, "partitions": [{"partitionSize": 1}]}
+        return {"results": [{"logDir": HOSTILE, "topics": [held]}]}
+
+    def DescribeConfigs(self, request: Any) -> dict[str, Any]:
+        config = {"name": "min.insync.replicas", "value": HOSTILE}
+        return {"results": [{"resourceName": each.resource_name, "configs": [config]}
+                            for each in request.resources]}  # fmt: skip
+
 
 SERVED: Final = {
     "ApiVersions": 4, "Metadata": 9, "FindCoordinator": 4, "ListGroups": 5, "DescribeGroups": 5,
     "OffsetFetch": 8, "ListOffsets": 7, "Fetch": 12, "Produce": 9, "InitProducerId": 4,
-    "CreateTopics": 5, "DeleteTopics": 6, "DeleteGroups": 2,
+    "CreateTopics": 5, "DeleteTopics": 6, "DeleteGroups": 2, "DescribeCluster": 2,
+    "DescribeQuorum": 2, "DescribeLogDirs": 5, "DescribeConfigs": 4,
 }  # fmt: skip
 """The highest version of each API that the broker serves."""
 
@@ -140,15 +158,18 @@ Damage = Callable[[bytes], bytes]
 
 
 @contextmanager
-def hostile_broker(damaged: str = "", damage: Damage = bytes) -> Iterator[str]:
+def hostile_broker(
+    damaged: str = "", damage: Damage = bytes, bodies_of: Callable[[int], Bodies] = Bodies
+) -> Iterator[str]:
     """Serve hostile responses on the loopback interface; yield host:port.
 
-    damaged: the API whose responses pass through `damage`.
+    damaged: the API whose responses pass through `damage`. bodies_of: makes the responses of a
+    broker on a port.
     """
 
     class Connection(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            bodies = Bodies(self.connection.getsockname()[1])
+            bodies = bodies_of(self.connection.getsockname()[1])
             while size := self.rfile.read(4):
                 frame = kafkawire.decode_frame(size + self.rfile.read(int.from_bytes(size)))
                 data = respond(frame, bodies)
@@ -200,6 +221,8 @@ def bootstrap() -> Iterator[str]:
         ("groups",),
         ("groups", "--format", "json"),
         ("groups", "--group", HOSTILE),
+        ("cluster",),
+        ("cluster", "--format", "json"),
         ("consume", TOPIC, "-e"),
         ("consume", TOPIC, "-n", "1", "--format", "json"),
         ("consume", HOSTILE, "-n", "1"),
@@ -256,6 +279,7 @@ DAMAGES: Final[dict[str, Damage]] = {
 }
 VERBS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("topics", "--topic", TOPIC): ("ApiVersions", "Metadata", "ListOffsets"),
+    ("cluster",): ("Metadata",),
     ("groups", "--group", HOSTILE): (
         "ListGroups", "FindCoordinator", "DescribeGroups", "OffsetFetch",
     ),
@@ -283,4 +307,16 @@ def test_bytes_of_a_broker(words: tuple[str, ...], api: str, damage: str, lines:
     else:
         assert len(reconnects) == produces, result.stderr
     assert last.startswith("0 delivered" if produces else "kafkawire: "), last
+    assert_clean(result.stdout, result.stderr)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("api", "what"), [("DescribeQuorum", "quorum: "), ("DescribeLogDirs", "log directories: ")]
+)
+def test_a_cluster_without_a_part_that_is_damaged(api: str, what: str, damage: str) -> None:
+    with hostile_broker(api, DAMAGES[damage]) as address:
+        result = run("cluster", address, *SOON)
+    assert result.exit_code == 0, result.output
+    assert any(line.strip().startswith(what) for line in result.stdout.splitlines())
     assert_clean(result.stdout, result.stderr)

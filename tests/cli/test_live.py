@@ -326,6 +326,22 @@ def test_the_cluster(place: Place) -> None:
     [broker] = found["brokers"]
     assert place.bootstrap == f"{broker['host']}:{broker['port']}"
     assert {each["name"] for each in broker["features"]} > {"metadata.version", "group.version"}
+    assert (found["healthy"], found["offline"], found["under_replicated"]) == (True, [], [])
+
+
+def test_quorum_and_log_directories_of_a_real_kafka(kafka: Broker) -> None:
+    found = json.loads(ran("cluster", kafka.bootstrap, "-f", "json")[1])
+    assert found["unavailable"] == {}
+    assert found["controller_id"] == found["quorum"]["leader_id"] == 1
+    [voter] = found["quorum"]["voters"]
+    assert voter["lag"] == 0
+    assert voter["log_end_offset"] >= found["quorum"]["high_watermark"] > 0
+    [broker] = found["brokers"]
+    assert broker["is_fenced"] is False
+    [directory] = broker["log_dirs"]
+    assert directory["path"] == str(kafka.data)
+    assert directory["error"] == 0
+    assert directory["total"] >= directory["usable"] > 0
 
 
 @pytest.mark.parametrize("words", [("topics",), ("groups",), ("consume", "t"), ("produce", "t")])

@@ -7,7 +7,6 @@ configs and quotas is equal, record by record.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -15,10 +14,10 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.controller import ControllerConfig, MetadataLoader, snapshot
-from kafkawire.log import InternalLog, RecordRow, read, recognise
 from kafkawire.messages import alter_client_quotas_request as quotas
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
+from kafkawire.messages.access_control_entry_record import AccessControlEntryRecord
 from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse
 from kafkawire.messages.alter_partition_reassignments_request import (
@@ -62,18 +61,30 @@ from kafkawire.messages.partition_change_record import PartitionChangeRecord
 from kafkawire.messages.partition_record import PartitionRecord
 from kafkawire.messages.producer_ids_record import ProducerIdsRecord
 from kafkawire.messages.register_broker_record import RegisterBrokerRecord
+from kafkawire.messages.register_controller_record import RegisterControllerRecord
+from kafkawire.messages.remove_access_control_entry_record import (
+    RemoveAccessControlEntryRecord,
+)
 from kafkawire.messages.remove_topic_record import RemoveTopicRecord
+from kafkawire.messages.remove_user_scram_credential_record import (
+    RemoveUserScramCredentialRecord,
+)
 from kafkawire.messages.topic_record import TopicRecord
+from kafkawire.messages.user_scram_credential_record import UserScramCredentialRecord
 from kafkawire.metadata.loader import TRANSACTIONS
 from kafkawire.primitives import Message
 
-from ..real.broker import NODE_ID, Broker
+from ..real.broker import NODE_ID, USER, Broker
+from ..real.metadata import loaded, metadata_log
 from ..real.wire import Wire
 from .harness import CLUSTER, Harness, answer
+from .node_requests import node_requests
+from .security_requests import REQUESTS
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
 COMPARED: Final = (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ConfigRecord,
@@ -82,8 +93,12 @@ COMPARED: Final = (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
     *TRANSACTIONS,
 )
 OWN: Final = {
@@ -243,6 +258,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     (DeleteTopicsRequest(topic_names=["b"], timeout_ms=10_000), 5, DeleteTopicsResponse),
     (DeleteTopicsRequest(topic_names=["nowhere"], timeout_ms=10_000), 5, DeleteTopicsResponse),
+    *REQUESTS,
 )
 
 
@@ -258,26 +274,8 @@ class Compared:
     loader: MetadataLoader
 
 
-def metadata_log(broker: Broker) -> Iterator[RecordRow]:
-    """Read all records but control records and those that only move the offset."""
-    for path in sorted((broker.data / "__cluster_metadata-0").glob("*.log")):
-        file = recognise(path)
-        assert file is not None
-        for row in read(file, InternalLog.METADATA):
-            assert isinstance(row, RecordRow), row
-            if row.control is None:
-                yield row
-
-
-def loaded(broker: Broker) -> MetadataLoader:
-    loader = MetadataLoader()
-    rows = metadata_log(broker)
-    loader.apply_decoded((row.offset, row.decoded) for row in rows if row.decoded is not None)
-    return loader
-
-
 def shown(records: list[Message]) -> list[str]:
-    """Show records without what each cluster has its own of; topic ids as names.
+    """Show records without what each cluster has its own of; ids of topics and ACLs as names.
 
     Configs of one change are sorted: Kafka writes them in the order of a hash table.
     """
@@ -286,11 +284,14 @@ def shown(records: list[Message]) -> list[str]:
     for record in records:
         if isinstance(record, TopicRecord):
             names[record.topic_id] = record.name
+        elif isinstance(record, AccessControlEntryRecord):
+            names[record.id] = f"{record.pattern_type} {record.resource_name}"
         if not isinstance(record, COMPARED):
             continue
         fields = {name: getattr(record, name) for name in record.__match_args__ if name not in OWN}
-        if "topic_id" in fields:
-            fields["topic_id"] = names[fields["topic_id"]]
+        for id in ("topic_id", "id"):
+            if id in fields:
+                fields[id] = names[fields[id]]
         lines.append(f"{type(record).__name__} {fields}")
     runs = groupby(lines, key=lambda line: line.startswith(ConfigRecord.__name__))
     return [line for configs, run in runs for line in (sorted(run) if configs else run)]
@@ -302,9 +303,17 @@ def compared(own_kafka: Broker) -> Compared:
     with Wire(own_kafka.port) as wire:
         _wait_until_unfenced(wire)
         theirs = [wire.ask(*operation) for operation in OPERATIONS]
-    harness = Harness(ControllerConfig(CLUSTER))
+    with Wire(own_kafka.controller_port) as wire:
+        requests = node_requests(loaded(own_kafka).image, NODE_ID)
+        theirs += [wire.ask(*operation) for operation in requests]
+    static = {"authorizer.class.name": "an authorizer"}
+    harness = Harness(ControllerConfig(CLUSTER, static=static))
     harness.start(NODE_ID)
     ours = [harness.ask(body, expected, version) for body, version, expected in OPERATIONS]
+    ours += [
+        harness.ask(body, expected, version)
+        for body, version, expected in node_requests(harness.controller.image, NODE_ID)
+    ]
     their_records = []
     for row in metadata_log(own_kafka):
         assert row.decoded is not None
@@ -333,8 +342,13 @@ def test_the_responses_have_the_same_errors(compared: Compared) -> None:
 
 
 def test_the_records_are_the_same(compared: Compared) -> None:
-    """Apart from what a broker says of its directories, which ours does not in this test."""
-    theirs = [each for each in compared.their_log if "'cordoned_log_dirs': []" not in each]
+    """Apart from what Kafka says of its directories, itself, and the users of a new cluster."""
+    more = (
+        "'cordoned_log_dirs': []",
+        f"UserScramCredentialRecord {{'name': '{USER}'",
+        f"RegisterControllerRecord {{'controller_id': {NODE_ID},",
+    )
+    theirs = [each for each in compared.their_log if not any(text in each for text in more)]
     assert compared.our_log == theirs
     assert len(theirs) > 30
 

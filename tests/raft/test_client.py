@@ -146,6 +146,10 @@ def test_requests_of_other_clusters_and_topics_get_an_error() -> None:
     ):
         response: Any = person.request(request, version)
         assert response.error_code == ErrorCode.INVALID_REQUEST
+        if not isinstance(request, DescribeQuorumRequest):
+            request.cluster_id = "other"
+            response = person.request(request, version)
+            assert response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
     assert person.client.epoch == 0
 
 

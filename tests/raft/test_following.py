@@ -32,7 +32,7 @@ from kafkawire.raft import (
     snapshot_bytes,
 )
 from kafkawire.raft.config import TOPIC, TOPIC_ID
-from kafkawire.raft.control_batches import data_batch
+from kafkawire.raft.control_batches import control_batch, data_batch
 
 from .person import CLUSTER, Person, key, voter_set
 
@@ -101,6 +101,24 @@ def test_committed_records_are_never_truncated() -> None:
     assert person.log.end == OffsetAndEpoch(4, 1)
     (fault,) = person.of(Fault)
     assert "below high watermark 4" in fault.reason
+
+
+def fetched_voters(person: Person, *ids: int) -> None:
+    """Let a follower fetch a record with other voters."""
+    end = person.log.end.offset
+    respond(person, records=control_batch([voter_set(*ids).to_record()], end, 4, 0))
+    assert [each.id for each in person.client.voters.keys] == list(ids)
+
+
+def test_voters_of_truncated_records_are_forgotten() -> None:
+    person = follower()
+    fetched(person, 1)
+    fetched_voters(person, 1, 2, 3, 4)
+    fetched_voters(person, 1, 2, 3, 4, 5)
+    for end, ids in ((3, [1, 2, 3, 4]), (2, [1, 2, 3])):
+        respond(person, diverging_epoch=fetch_response.EpochEndOffset(epoch=4, end_offset=end))
+        assert person.log.end.offset == end
+        assert [each.id for each in person.client.voters.keys] == ids
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,16 @@ class Written(NamedTuple):
 
 
 class Simulation:
-    """One log on a disk in memory, and the model of it."""
+    """One log on disks in memory, and the model of it."""
+
+    directories: tuple[str, ...] = ("a",)
+    uninterrupted: tuple[str, ...] = ("crash",)
+    """Steps that crash themselves."""
 
     def __init__(self, seed: int, steps: dict[str, int] | None = None) -> None:
         self.rng = random.Random(seed)
         self.steps = STEPS if steps is None else steps
-        self.disk = MemoryDisk()
+        self.disks = {name: MemoryDisk() for name in self.directories}
         self.now_ms = TIME
         self.epoch = 0
         self.trace: list[str] = []
@@ -92,7 +96,7 @@ class Simulation:
 
     def manager(self) -> LogManager:
         config = LogManagerConfig("cluster", 1, CONFIG, cleaner_backoff_ms=1 << 60)
-        return LogManager({"a": self.disk}, config, uuids())
+        return LogManager(self.disks, config, uuids())
 
     def open(self) -> None:
         self.logs = self.manager()
@@ -110,9 +114,9 @@ class Simulation:
         for _ in range(count):
             name = self.rng.choices(list(self.steps), list(self.steps.values()))[0]
             step: Callable[[], None] = getattr(self, name)
-            if name != "crash" and self.rng.random() < 0.06:
+            if name not in self.uninterrupted and self.rng.random() < 0.06:
                 self.interrupted(name, step, self.rng.randrange(40))
-            elif name != "crash" and self.rng.random() < 0.02:
+            elif name not in self.uninterrupted and self.rng.random() < 0.02:
                 self.on_a_full_disk(name, step)
             else:
                 step()
@@ -132,7 +136,8 @@ class Simulation:
                 raise PowerFailure(errno.EIO, operation, path)
             return 0
 
-        self.disk.fault = fault
+        for disk in self.disks.values():
+            disk.fault = fault
         try:
             step()
             self.trace.append(f"{name} ended")
@@ -140,19 +145,21 @@ class Simulation:
             if left >= 0:
                 raise
             self.trace.append(f"{name} interrupted")
-        self.disk.fault = None
         self.crash()
 
     def on_a_full_disk(self, name: str, step: Callable[[], None]) -> None:
         """Let a step fill the disk, and start again: nothing is lost but what did not fit."""
-        self.disk.capacity = self.disk.used + self.rng.randrange(400)
+        room = self.rng.randrange(400)
+        for disk in self.disks.values():
+            disk.capacity = disk.used + room
         try:
             step()
             self.trace.append(f"{name} fitted")
         except KafkaStorageError:
             self.trace.append(f"{name} did not fit")
             assert self.logs.offline_directories
-        self.disk.capacity = None
+        for disk in self.disks.values():
+            disk.capacity = None
         self.crash(loses=False)
 
     # -- steps
@@ -230,9 +237,10 @@ class Simulation:
         self.compacted = True
         # a crash may lose the marker; the coordinator writes it again
         self.aborted |= aborted_offsets(b"".join(each.data for each in self.written))
-        chosen = log_to_clean(self.log, self.logs._directories[0].cleaned.get(ORDERS), self.now_ms)
+        directory = self.logs._places[ORDERS].directory
+        chosen = log_to_clean(self.log, directory.cleaned.get(ORDERS), self.now_ms)
         done = compact(chosen, self.now_ms, capacity=self.rng.choice((3, 1000)))
-        self.logs._directories[0].write_cleaned(ORDERS, done.end_offset)
+        directory.write_cleaned(ORDERS, done.end_offset)
 
     def advance(self) -> None:
         self.now_ms += self.rng.choice((20, 200, 70_000, 400_000))
@@ -248,9 +256,10 @@ class Simulation:
     def crash(self, *, loses: bool = True) -> None:
         """Stop without a shutdown. loses: the machine, not only the process."""
         self.crashes += 1
-        self.disk.fault = None
-        if loses:
-            self.disk.crash(self.rng.randrange)
+        for disk in self.disks.values():
+            disk.fault = None
+            if loses:
+                disk.crash(self.rng.randrange)
         self.open()
         log = self.log
         log.update_high_watermark(log.log_end_offset)
@@ -394,12 +403,12 @@ def check_indexes(log: UnifiedLog, segment: LogSegment, compacted: bool) -> None
         assert compacted or by_last[aborted.last_offset].control
 
 
-def crashes(which: Sequence[int]) -> int:
+def crashes(which: Sequence[int], kind: type[Simulation] = Simulation) -> int:
     """Run seeds; return the number of crashes."""
     count = 0
     for seed in which:
         with replayable(seed):
-            simulation = Simulation(seed)
+            simulation = kind(seed)
             simulation.run()
             count += simulation.crashes
     return count

@@ -10,17 +10,22 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from kafkawire.storage import directory_logs
 from kafkawire.storage.compaction import cleaner
+from kafkawire.storage.directory_logs import DirectoryLogs
+from kafkawire.storage.disks.log_directory import LogDirectory
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.epochs import LeaderEpochFileCache
 from kafkawire.storage.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from kafkawire.storage.loader import LogLoader
+from kafkawire.storage.moves import Move
 from kafkawire.storage.producer_state import ProducerStateManager
 from kafkawire.storage.segment import LogSegment
 from kafkawire.storage.segments import remove
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.fuzzing import SOAK, seeds
 
+from .moving import MovingSimulation
 from .simulation import Simulation, crashes
 
 
@@ -29,10 +34,16 @@ def test_crashes() -> None:
     assert crashes(seeds(16)) >= 10
 
 
-def test_a_seed_replays() -> None:
+@pytest.mark.fuzz
+def test_crashes_while_logs_are_moved() -> None:
+    assert crashes(seeds(12), MovingSimulation) >= 10
+
+
+@pytest.mark.parametrize("kind", [Simulation, MovingSimulation])
+def test_a_seed_replays(kind: Callable[[int], Simulation]) -> None:
     traces = []
     for _ in range(2):
-        simulation = Simulation(3)
+        simulation = kind(3)
         simulation.run()
         traces.append(simulation.trace)
     assert traces[0] == traces[1]
@@ -126,6 +137,37 @@ MUTANTS: Final = {
 }
 
 
+def swap_without_a_flush(self: Move, now_ms: int) -> UnifiedLog:
+    """Promote a future log that is not durable."""
+    skipped = UnifiedLog.flush, LogSegment.flush
+    UnifiedLog.flush = flush_before_the_end  # type: ignore[method-assign]
+    LogSegment.flush = nothing  # type: ignore[method-assign]
+    try:
+        return SWAP(self, now_ms)
+    finally:
+        UnifiedLog.flush, LogSegment.flush = skipped  # type: ignore[method-assign]
+
+
+SWAP: Final = Move.swap
+MUTANTS_OF_MOVES: Final = {
+    "a log is promoted before it is durable": Mutant(Move, "swap", swap_without_a_flush),
+    "its new name is not durable": Mutant(
+        DirectoryLogs, "promote", without(DirectoryLogs, "promote", "fsync_directory", LogDirectory)
+    ),
+    "the copies have no generations": Mutant(directory_logs, "write_move_generation", nothing),
+    "a copy that failed is valid": Mutant(DirectoryLogs, "write_generation", nothing, 50),
+    "the future log is not truncated": Mutant(Move, "reconcile", nothing),
+    "epochs are not copied": Mutant(Move, "_copy_epochs", nothing, 43),
+    "the log start offset is not copied": Mutant(Move, "_copy_start", nothing),
+    "producers are those of the batches": Mutant(ProducerStateManager, "adopt", nothing, 96),
+}
+
+
+@pytest.mark.parametrize("mutated", MUTANTS_OF_MOVES.values(), ids=MUTANTS_OF_MOVES, indirect=True)
+def test_a_missing_rule_of_moves_is_found(mutated: Mutant) -> None:
+    find(mutated, MovingSimulation)
+
+
 @pytest.fixture
 def mutated(request: pytest.FixtureRequest) -> Iterator[Mutant]:
     mutant: Mutant = request.param
@@ -137,9 +179,14 @@ def mutated(request: pytest.FixtureRequest) -> Iterator[Mutant]:
 
 @pytest.mark.parametrize("mutated", MUTANTS.values(), ids=MUTANTS, indirect=True)
 def test_a_missing_rule_is_found(mutated: Mutant) -> None:
-    for seed in range(mutated.seed, mutated.seed + 20 * SOAK):
+    find(mutated, Simulation)
+
+
+def find(mutant: Mutant, kind: Callable[[int], Simulation]) -> None:
+    """Run seeds until one fails."""
+    for seed in range(mutant.seed, mutant.seed + 20 * SOAK):
         try:
-            Simulation(seed).run()
+            kind(seed).run()
         except Exception:  # noqa: BLE001 - any failure finds the mutant
             return
     raise AssertionError("no seed finds it")

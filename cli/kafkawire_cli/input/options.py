@@ -61,20 +61,33 @@ SHOWN: Final = 10
 """Entries of a list shown as text, without --top and --all."""
 
 
+MostOption = Annotated[
+    int | None,
+    typer.Option(
+        "--top",
+        min=1,
+        metavar="N",
+        help="Show at most N entries of each list [default: 10; all with --format json].",
+        show_default=False,
+    ),
+]
+EveryOption = Annotated[bool, typer.Option("--all", help="Show all entries of each list.")]
+
+
+def entries_shown(most: int | None, form: Form, *, every: bool) -> int | None:
+    """Return the number of entries of each list to show; None for all."""
+    if every and most is not None:
+        raise typer.BadParameter("not allowed together with --top", param_hint="--all")
+    if every or (most is None and form is Form.JSON):
+        return None
+    return SHOWN if most is None else most
+
+
 class ReportOptions(NamedTuple):
     """Options of every report on captures."""
 
-    most: Annotated[
-        int | None,
-        typer.Option(
-            "--top",
-            min=1,
-            metavar="N",
-            help="Show at most N entries of each list [default: 10; all with --format json].",
-            show_default=False,
-        ),
-    ] = None
-    every: Annotated[bool, typer.Option("--all", help="Show all entries of each list.")] = False
+    most: MostOption = None
+    every: EveryOption = False
     form: FormOption = Form.TABLE
     filters: FilterOption = None
     port: PortOption = None
@@ -83,11 +96,7 @@ class ReportOptions(NamedTuple):
 
     def limit(self) -> int | None:
         """Return the number of entries of each list to show; None for all."""
-        if self.every and self.most is not None:
-            raise typer.BadParameter("not allowed together with --top", param_hint="--all")
-        if self.every or (self.most is None and self.form is Form.JSON):
-            return None
-        return SHOWN if self.most is None else self.most
+        return entries_shown(self.most, self.form, every=self.every)
 
 
 DEFAULTS: Final = ReportOptions()

@@ -32,12 +32,12 @@ def run_node(
     options: NodeOptions, faults: Sequence[Fault], recording: Recording | None, quiet: bool
 ) -> None:
     """Run a node. Exits with 1 if it fails, with 2 if it cannot start."""
-    from kafkawire.net.nodes.start import DirectoryInUse, prepare
+    from kafkawire.net.nodes.start import prepare
     from kafkawire.storage import CorruptFile
 
     try:
         prepared = prepare(options)
-    except (OSError, CorruptFile, DirectoryInUse) as error:
+    except (OSError, CorruptFile) as error:
         _fail(error)
     with prepared.resources:
         asyncio.run(_run(prepared, faults, recording, quiet))
@@ -61,7 +61,7 @@ async def _run(
     try:
         server = NodeServer(
             prepared.config,
-            {"data": prepared.disk},
+            prepared.disks,
             prepared.sockets,
             on_report=None if quiet else print_report,
             on_close=None if quiet else print_close,

@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from ...messages import alter_client_quotas_response as quotas
 from ...messages import alter_configs_response as configs
+from ...messages import alter_user_scram_credentials_response as scram
+from ...messages import create_acls_response as acls
 from ...messages import create_partitions_response as partitions
 from ...messages import create_topics_response as topics
+from ...messages import delete_acls_response as deleted_acls
 from ...messages import delete_topics_response as deleted
 from ...messages import incremental_alter_configs_response as incremental
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -22,12 +25,19 @@ from ...messages.alter_partition_reassignments_request import AlterPartitionReas
 from ...messages.alter_partition_reassignments_response import AlterPartitionReassignmentsResponse
 from ...messages.alter_partition_request import AlterPartitionRequest
 from ...messages.alter_partition_response import AlterPartitionResponse
+from ...messages.alter_user_scram_credentials_request import AlterUserScramCredentialsRequest
+from ...messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
+from ...messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
 from ...messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ...messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from ...messages.broker_registration_request import BrokerRegistrationRequest
 from ...messages.broker_registration_response import BrokerRegistrationResponse
+from ...messages.controller_registration_request import ControllerRegistrationRequest
+from ...messages.controller_registration_response import ControllerRegistrationResponse
+from ...messages.create_acls_request import CreateAclsRequest
 from ...messages.create_partitions_request import CreatePartitionsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
+from ...messages.delete_acls_request import DeleteAclsRequest
 from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.elect_leaders_request import ElectLeadersRequest
 from ...messages.elect_leaders_response import ElectLeadersResponse
@@ -119,6 +129,29 @@ def _quotas(body: AlterClientQuotasRequest, error: ErrorCode) -> Message:
     )
 
 
+def _scram(body: AlterUserScramCredentialsRequest, error: ErrorCode) -> Message:
+    users = dict.fromkeys(each.name for each in body.deletions)
+    users |= dict.fromkeys(each.name for each in body.upsertions)
+    return scram.AlterUserScramCredentialsResponse(
+        results=[
+            scram.AlterUserScramCredentialsResult(
+                user=user, error_code=error, error_message=error.name
+            )
+            for user in users
+        ]
+    )
+
+
+def _acls(body: CreateAclsRequest, error: ErrorCode) -> Message:
+    result = acls.AclCreationResult(error_code=error, error_message=error.name)
+    return acls.CreateAclsResponse(results=[result] * len(body.creations))
+
+
+def _deleted_acls(body: DeleteAclsRequest, error: ErrorCode) -> Message:
+    result = deleted_acls.DeleteAclsFilterResult(error_code=error, error_message=error.name)
+    return deleted_acls.DeleteAclsResponse(filter_results=[result] * len(body.filters))
+
+
 def _top(response: Callable[..., Message]) -> Refusal:
     return lambda _body, error: response(error_code=error)
 
@@ -133,10 +166,15 @@ REFUSALS: Final[Mapping[type[Message], Refusal]] = {
     AlterConfigsRequest: _configs,
     AlterPartitionReassignmentsRequest: _top_with_text(AlterPartitionReassignmentsResponse),
     AlterPartitionRequest: _top(AlterPartitionResponse),
+    AlterUserScramCredentialsRequest: _scram,
+    AssignReplicasToDirsRequest: _top(AssignReplicasToDirsResponse),
     BrokerHeartbeatRequest: _top(BrokerHeartbeatResponse),
     BrokerRegistrationRequest: _top(BrokerRegistrationResponse),
+    ControllerRegistrationRequest: _top_with_text(ControllerRegistrationResponse),
+    CreateAclsRequest: _acls,
     CreatePartitionsRequest: _partitions,
     CreateTopicsRequest: _topics,
+    DeleteAclsRequest: _deleted_acls,
     DeleteTopicsRequest: _deleted,
     ElectLeadersRequest: _top(ElectLeadersResponse),
     IncrementalAlterConfigsRequest: _incremental,

@@ -16,9 +16,12 @@ from .values import (
     Feature,
     GroupInfo,
     GroupListing,
+    LogDirInfo,
     MemberInfo,
     Offset,
     PartitionInfo,
+    QuorumInfo,
+    QuorumReplica,
     TopicInfo,
 )
 
@@ -36,8 +39,11 @@ __all__ = [
     "Feature",
     "GroupInfo",
     "GroupListing",
+    "LogDirInfo",
     "MemberInfo",
     "Offset",
     "PartitionInfo",
+    "QuorumInfo",
+    "QuorumReplica",
     "TopicInfo",
 ]

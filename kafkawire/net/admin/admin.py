@@ -28,17 +28,18 @@ from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_confi
 from ...client.failures import ClientClosed
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from ..scoped import Scoped
-from . import configs, groups, topics
+from . import cluster, configs, groups, topics
 from .calls import CallRunner, check
 from .values import (
-    BrokerInfo,
     BrokerVersions,
     ClusterInfo,
     CommittedOffset,
     ConfigEntry,
     GroupInfo,
     GroupListing,
+    LogDirInfo,
     Offset,
+    QuorumInfo,
     TopicInfo,
 )
 
@@ -79,6 +80,31 @@ class Admin(Scoped):
             raise ClientClosed("the admin client")
         return self._runner
 
+    # The cluster.
+
+    async def describe_cluster(self, *, include_fenced: bool = False) -> ClusterInfo:
+        """Describe the brokers, the controller and the cluster's id.
+
+        include_fenced: also registered brokers that are fenced, from brokers of 4.0 on.
+        """
+        if include_fenced:
+            return await cluster.describe_with_fenced(self._calls)
+        return await cluster.describe(self._calls)
+
+    async def describe_quorum(self) -> QuorumInfo:
+        """Describe the quorum of the controllers: its leader, voters and observers."""
+        return await cluster.describe_quorum(self._calls)
+
+    async def broker_versions(self, broker_id: int) -> BrokerVersions:
+        """Return the versions of APIs and the features that a broker supports."""
+        number = whole(broker_id, "broker_id", 0, INT32)
+        return await cluster.broker_versions(self._calls, number)
+
+    async def describe_log_dirs(self, broker_id: int) -> tuple[LogDirInfo, ...]:
+        """Describe the log directories of a broker, by path."""
+        number = whole(broker_id, "broker_id", 0, INT32)
+        return await cluster.describe_log_dirs(self._calls, number)
+
     # Topics.
 
     async def create_topic(
@@ -117,25 +143,13 @@ class Admin(Scoped):
         response = await topics.metadata(self._calls, None)
         return sorted(row.name for row in response.topics if row.name is not None)
 
-    async def describe_topics(self, names: Iterable[str]) -> dict[str, TopicInfo]:
-        """Describe topics; BrokerError for the first unknown one."""
-        response = await topics.metadata(self._calls, list(topic_names(names, "names")))
-        for row in response.topics:
+    async def describe_topics(self, names: Iterable[str] | None) -> dict[str, TopicInfo]:
+        """Describe topics; BrokerError for the first unknown one. names: None is all topics."""
+        wanted = None if names is None else list(topic_names(names, "names"))
+        response = await topics.metadata(self._calls, wanted)
+        for row in response.topics if wanted is not None else ():
             check(row.error_code, f"topic {row.name}")
         return {row.name: topics.topic_info(row) for row in response.topics if row.name is not None}
-
-    async def describe_cluster(self) -> ClusterInfo:
-        """Describe the brokers, the controller and the cluster's id."""
-        response = await topics.metadata(self._calls, [])
-        brokers = tuple(
-            BrokerInfo(row.node_id, row.host, row.port, row.rack) for row in response.brokers
-        )
-        return ClusterInfo(response.cluster_id, response.controller_id, brokers)
-
-    async def broker_versions(self, broker_id: int) -> BrokerVersions:
-        """Return the versions of APIs and the features that a broker supports."""
-        number = whole(broker_id, "broker_id", 0, INT32)
-        return await topics.broker_versions(self._calls, number)
 
     # Records.
 
@@ -169,6 +183,14 @@ class Admin(Scoped):
     async def describe_topic_config(self, topic: str) -> dict[str, ConfigEntry]:
         """Describe a topic's configuration, by name."""
         return await configs.describe(self._calls, configs.TOPIC, topic_name(topic))
+
+    async def describe_topic_configs(
+        self, names: Iterable[str], keys: Iterable[str] | None = None
+    ) -> dict[str, dict[str, ConfigEntry]]:
+        """Describe the configurations of topics, by topic and name; keys: None is all."""
+        checked = list(topic_names(names, "names"))
+        wanted = None if keys is None else [text(key, "keys") for key in keys]
+        return await configs.describe_topics(self._calls, checked, wanted)
 
     async def describe_broker_config(self, broker_id: int) -> dict[str, ConfigEntry]:
         """Describe a broker's configuration, by name."""

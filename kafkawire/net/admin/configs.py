@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...client.requests import CONTROLLER, LEAST_LOADED, Destination
+from ...client.failures import RequestFailed
+from ...client.requests import CONTROLLER, LEAST_LOADED, Destination, Reason
 from ...messages.api_key import ApiKey
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
@@ -33,22 +34,50 @@ DELETE: Final = 1
 DEFAULTED: Final = frozenset({-1, 4, 5})
 """Sources of a value not set for this resource: unknown, a broker's file, the default."""
 TOPICS_OWN: Final = 1
+MOST_RESOURCES: Final = 500
+"""Topics of one DescribeConfigs request."""
 
 
 async def describe(calls: CallRunner, kind: int, name: str) -> dict[str, ConfigEntry]:
     """Describe the configuration of one resource."""
-    row = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
     to: Destination = int(name) if kind == BROKER else LEAST_LOADED
+    return (await _describe(calls, to, kind, [name], None))[name]
+
+
+async def describe_topics(
+    calls: CallRunner, names: list[str], keys: list[str] | None
+) -> dict[str, dict[str, ConfigEntry]]:
+    """Describe the configurations of topics; keys: None is all."""
+    found: dict[str, dict[str, ConfigEntry]] = {}
+    for start in range(0, len(names), MOST_RESOURCES):
+        some = names[start : start + MOST_RESOURCES]
+        found |= await _describe(calls, LEAST_LOADED, TOPIC, some, keys)
+    return found
+
+
+async def _describe(
+    calls: CallRunner, to: Destination, kind: int, names: list[str], keys: list[str] | None
+) -> dict[str, dict[str, ConfigEntry]]:
+    resources = [
+        DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+        for name in names
+    ]
     response = await calls.call(
         to,
         ApiKey.DESCRIBE_CONFIGS,
         DescribeConfigsResponse,
-        lambda _: DescribeConfigsRequest(resources=[row]),
+        lambda _: DescribeConfigsRequest(resources=resources),
         lambda response: [each.error_code for each in response.results],
     )
-    (found,) = response.results
-    check(found.error_code, name, found.error_message)
-    return {each.name: entry(each, kind) for each in found.configs}
+    for found in response.results:
+        check(found.error_code, found.resource_name, found.error_message)
+    described = {
+        found.resource_name: {each.name: entry(each, kind) for each in found.configs}
+        for found in response.results
+    }
+    if described.keys() != set(names):
+        raise RequestFailed(Reason.INVALID_RESPONSE, "configurations of other resources")
+    return described
 
 
 async def alter(calls: CallRunner, kind: int, name: str, changes: Mapping[str, str | None]) -> None:

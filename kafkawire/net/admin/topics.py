@@ -9,10 +9,7 @@ from typing import Final
 
 from ...client.admin.calls import LeaderOf
 from ...client.requests import CONTROLLER, LEAST_LOADED
-from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
-from ...messages.api_versions_request import ApiVersionsRequest
-from ...messages.api_versions_response import ApiVersionsResponse
 from ...messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from ...messages.create_partitions_response import CreatePartitionsResponse
 from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -34,9 +31,8 @@ from ...messages.list_offsets_response import ListOffsetsResponse
 from ...messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from ...messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from ...primitives import Message
-from ..open_client import SOFTWARE
 from .calls import CallRunner, check
-from .values import ApiRange, BrokerVersions, Feature, Offset, PartitionInfo, TopicInfo
+from .values import Offset, PartitionInfo, TopicInfo
 
 TOPICS_BY_STATE_FROM: Final = 6
 """DeleteTopics has topics as structs from this version on."""
@@ -118,35 +114,6 @@ async def metadata(calls: CallRunner, names: list[str] | None) -> MetadataRespon
         lambda response: [row.error_code for row in response.topics],
         lowest=1 if names == [] else 0,
     )
-
-
-async def broker_versions(calls: CallRunner, broker: int) -> BrokerVersions:
-    """Return the APIs and features of a broker (ApiVersions)."""
-    response = await calls.call(
-        broker,
-        ApiKey.API_VERSIONS,
-        ApiVersionsResponse,
-        lambda _: ApiVersionsRequest(
-            client_software_name=SOFTWARE[0], client_software_version=SOFTWARE[1]
-        ),
-        lambda response: [response.error_code],
-    )
-    check(response.error_code, f"broker {broker}")
-    levels = {row.name: row.max_version_level for row in response.finalized_features}
-    apis = [
-        ApiRange(row.api_key, _api_name(row.api_key), row.min_version, row.max_version)
-        for row in response.api_keys
-    ]
-    features = [
-        Feature(row.name, row.min_version, row.max_version, levels.get(row.name, 0))
-        for row in response.supported_features
-    ]
-    return BrokerVersions(tuple(sorted(apis)), tuple(sorted(features)))
-
-
-def _api_name(key: int) -> str:
-    found = REGISTRY.find("request", key)
-    return "" if found is None else found.name.removesuffix("Request")
 
 
 def topic_info(row: MetadataResponseTopic) -> TopicInfo:

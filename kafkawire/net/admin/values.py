@@ -13,12 +13,13 @@ LATEST: Final = -1
 
 
 class BrokerInfo(NamedTuple):
-    """A broker and its address; rack: None without one."""
+    """A broker and its address; rack: None without one; is_fenced: None if it is not reported."""
 
     broker_id: int
     host: str
     port: int
     rack: str | None
+    is_fenced: bool | None = None
 
 
 class ClusterInfo(NamedTuple):
@@ -52,6 +53,45 @@ class BrokerVersions(NamedTuple):
 
     apis: tuple[ApiRange, ...]
     features: tuple[Feature, ...]
+
+
+class LogDirInfo(NamedTuple):
+    """A log directory of a broker; sizes in bytes, -1 if the broker does not report them.
+
+    error: the code of the directory, 0 for none; replicas: how many it holds, with future ones;
+    size: of their logs; total, usable: of its volume (KIP-827).
+    """
+
+    path: str
+    error: int
+    replicas: int
+    size: int
+    total: int
+    usable: int
+
+
+class QuorumReplica(NamedTuple):
+    """A voter or observer, as the leader of the quorum knows it.
+
+    directory_id: zero from brokers that do not report it; log_end_offset: -1 if unknown; times in
+    milliseconds of the leader's clock, -1 if unknown.
+    """
+
+    replica_id: int
+    directory_id: bytes
+    log_end_offset: int
+    last_fetch_timestamp: int
+    last_caught_up_timestamp: int
+
+
+class QuorumInfo(NamedTuple):
+    """The quorum of the controllers (KIP-595); leader_id: -1 without one."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
 
 
 class PartitionInfo(NamedTuple):

@@ -1,6 +1,6 @@
 """Prepares what a node needs before it starts: its configuration, its sockets, its directory.
 
-Law: a data directory belongs to one process at a time; a port is bound before the node knows it.
+Law: a port is bound before the node knows it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ...broker.configs import Settings
 from ...node import NodeConfig, ProcessRole
@@ -24,7 +24,6 @@ CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
 CONTROLLER: Final = "CONTROLLER"
 BACKLOG: Final = 1024
-LOCK: Final = ".lock"
 
 
 class Controller(NamedTuple):
@@ -59,25 +58,20 @@ class Identity(NamedTuple):
     cluster_id: str = CLUSTER_ID
 
 
-class DirectoryInUse(Exception):
-    """Another process uses a data directory."""
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A node that may be started. resources: what is open until it has stopped."""
 
     config: NodeConfig
-    disk: FileDisk
+    disks: Mapping[str, FileDisk]
     sockets: dict[str, socket.socket]
     resources: ExitStack
 
 
 def prepare(options: NodeOptions) -> Prepared:
-    """Lock the directory and bind the ports. Raises OSError, DirectoryInUse, CorruptFile."""
+    """Read whose the directory is, and bind the ports. Raises OSError, CorruptFile."""
     with ExitStack() as resources:
         options.data_directory.mkdir(parents=True, exist_ok=True)
-        resources.enter_context(_locked(options.data_directory))
         disk = FileDisk(options.data_directory)
         identity = identity_of(options, disk)
         sockets = {BROKER: bound(options.host, options.port)}
@@ -91,7 +85,8 @@ def prepare(options: NodeOptions) -> Prepared:
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
         config = node_config(identity, options.settings, voters, sockets)
-        return Prepared(config, disk, sockets, resources.pop_all())
+        disks = {str(options.data_directory): disk}
+        return Prepared(config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 
 
@@ -151,21 +146,3 @@ def node_config(
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
     )
-
-
-def _locked(directory: Path) -> IO[bytes]:
-    """Open the lock file of a directory, locked until it is closed. Raises DirectoryInUse."""
-    lock = (directory / LOCK).open("ab")
-    try:
-        _flock(lock.fileno())
-    except BlockingIOError:
-        lock.close()
-        raise DirectoryInUse(f"{directory} is used by another process") from None
-    return lock
-
-
-def _flock(descriptor: int) -> None:
-    with suppress(ImportError):  # not on Windows
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

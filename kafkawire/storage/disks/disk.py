@@ -47,6 +47,15 @@ class Disk(Protocol):
     def list(self, path: str) -> list[str]:
         """List the names in a directory, sorted."""
 
+    def lock(self, path: str) -> None:
+        """Keep other processes from a file, until this one ends or unlocks it.
+
+        Raises BlockingIOError if another process has locked it.
+        """
+
+    def unlock(self, path: str) -> None:
+        """Unlock a file, if it is locked."""
+
     def make_directory(self, path: str) -> None:
         """Create a directory, unless it exists."""
 

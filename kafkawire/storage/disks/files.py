@@ -5,8 +5,10 @@ Law: every call is a system call, nothing is buffered here; at most `MAX_OPEN` f
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
 
@@ -14,6 +16,18 @@ MAX_OPEN: Final = 256
 OPEN_FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
 MODE: Final = 0o644
 MILLISECOND_NS: Final = 1_000_000
+
+
+def _lockf() -> Callable[[int], None] | None:
+    """Return how to lock a whole file without waiting; None on systems that have no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    return lambda descriptor: fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+LOCKF: Final = _lockf()
 
 
 @final
@@ -25,6 +39,7 @@ class FileDisk:
         self._max_open = max_open
         self._open: OrderedDict[str, int] = OrderedDict()
         """Path -> file descriptor, the one used longest ago first."""
+        self._locks: dict[str, int] = {}
         Path(self._root).mkdir(parents=True, exist_ok=True)
 
     def append(self, path: str, data: bytes) -> None:
@@ -76,6 +91,25 @@ class FileDisk:
     def list(self, path: str) -> list[str]:
         return sorted(os.listdir(self._full(path)))
 
+    def lock(self, path: str) -> None:
+        """Lock a file as Java's FileChannel does (POSIX record locks)."""
+        if path in self._locks or LOCKF is None:
+            return
+        descriptor = os.open(self._full(path), OPEN_FLAGS | os.O_CREAT, MODE)
+        try:
+            LOCKF(descriptor)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), path) from None
+            raise
+        self._locks[path] = descriptor
+
+    def unlock(self, path: str) -> None:
+        descriptor = self._locks.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
     def make_directory(self, path: str) -> None:
         Path(self._full(path)).mkdir(parents=True, exist_ok=True)
 
@@ -93,9 +127,10 @@ class FileDisk:
             full.unlink()
 
     def close(self) -> None:
-        """Close all files."""
-        while self._open:
-            os.close(self._open.popitem()[1])
+        """Close all files; locks end."""
+        for descriptors in (self._open, self._locks):
+            while descriptors:
+                os.close(descriptors.popitem()[1])
 
     def _full(self, path: str) -> str:
         if path.startswith("/") or ".." in path.split("/"):

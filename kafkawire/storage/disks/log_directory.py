@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..errors import KafkaStorageError
+from ..errors import KafkaStorageError, LogDirectoryLocked
 from .disk import Disk
 
 
@@ -30,6 +30,8 @@ class LogDirectory:
             yield self._disk
         except FileNotFoundError:
             raise
+        except BlockingIOError:
+            raise LogDirectoryLocked(self.name) from None
         except OSError as error:
             self.offline = error.strerror or str(error)
             raise KafkaStorageError(self.name, self.offline) from error
@@ -73,6 +75,14 @@ class LogDirectory:
     def list(self, path: str) -> list[str]:
         with self._guarded() as disk:
             return disk.list(path)
+
+    def lock(self, path: str) -> None:
+        with self._guarded() as disk:
+            disk.lock(path)
+
+    def unlock(self, path: str) -> None:
+        with self._guarded() as disk:
+            disk.unlock(path)
 
     def make_directory(self, path: str) -> None:
         with self._guarded() as disk:

@@ -174,6 +174,12 @@ class MemoryDisk:
         self._before("list", path)
         return sorted(self._directory(path, path).entries)
 
+    def lock(self, path: str) -> None:
+        """Do nothing: a disk in memory belongs to one process."""
+
+    def unlock(self, path: str) -> None:
+        """Do nothing."""
+
     def make_directory(self, path: str) -> None:
         self._before("make_directory", path)
         if path and self._find(path) is None:
