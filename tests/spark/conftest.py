@@ -20,22 +20,22 @@ from kafkawire.spark import session
 from tests.conftest import FIXTURES, missing, shared
 from tests.fuzzing import SOAK
 
-from .java import options
+from .java import options, options_now
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing that talks to a JVM may hang."""
-    here = Path(__file__).parent
     for item in items:
-        if item.path.parent == here:
+        if item.nodeid.partition("::")[0].rpartition("/")[0] == "tests/spark":
             item.add_marker(pytest.mark.timeout(600))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _quick_drivers(request: pytest.FixtureRequest) -> None:
     """Let all drivers start quickly, those of programs and commands, too."""
-    wanted = any(item.get_closest_marker("spark") for item in session.items)
-    if wanted and shutil.which("java") is not None:
-        os.environ["SPARK_SUBMIT_OPTS"] = options()
+    if shutil.which("java") is not None:
+        many = any(item.get_closest_marker("builds") for item in request.session.items)
+        os.environ["SPARK_SUBMIT_OPTS"] = options() if many else options_now()
 
 
 @pytest.fixture(scope="session")
