@@ -3,11 +3,18 @@
 Law: tests of a group (`xdist_group`) are one unit of work, as with `--dist loadgroup`; of the
 others, `CHUNK` that follow each other are. With a unit per test, pytest-xdist goes over all units
 of a process whenever one of its tests ends: half a minute for 24,000 tests.
+
+A process imports its share of the modules of tests before it collects all: pytest rewrites the
+asserts of each once then, not in every process. Without this, a fresh clone takes 12 seconds of CPU
+time more for each.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,6 +22,7 @@ from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
 CHUNK: Final = 16
+TESTS: Final = Path(__file__).resolve().parent
 
 
 class Ids(list[str]):
@@ -50,3 +58,22 @@ class ChunkScheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist is no
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ChunkScheduling | None:
     """Take the place of `--dist loadgroup`."""
     return ChunkScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+def share(files: Sequence[Path], worker: str, count: int) -> Sequence[Path]:
+    """Return the files that the worker of this name (`gw0`, `gw1` ...) imports first."""
+    return files[int(worker.removeprefix("gw")) :: count]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import the share of a worker that will collect all tests of the project."""
+    given: dict[str, Any] = getattr(session.config, "workerinput", {})
+    if not given or [Path(each).resolve() for each in session.config.args] != [TESTS]:
+        return
+    ihook = session.gethookproxy(TESTS)
+    for path in share(sorted(TESTS.rglob("test_*.py")), given["workerid"], given["workercount"]):
+        if not ihook.pytest_ignore_collect(collection_path=path, config=session.config):
+            name = ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
+            with suppress(Exception):  # it fails again when it is collected, which reports it
+                importlib.import_module(name)

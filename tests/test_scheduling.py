@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
-from tests.scheduling import CHUNK, ChunkScheduling, Ids
+from tests.scheduling import CHUNK, ChunkScheduling, Ids, share
 
 
 class Scheduling(ChunkScheduling):
@@ -30,3 +31,10 @@ def test_units_are_groups_and_chunks() -> None:
 def test_a_test_is_found_by_its_id() -> None:
     ids = Ids([f"test_b.py::test[{at}]" for at in range(100)])
     assert [ids.index(each) for each in ids] == list(range(100))
+
+
+def test_each_module_is_imported_first_by_one_process() -> None:
+    files = sorted(Path(__file__).parent.glob("test_*.py"))
+    shares = [share(files, f"gw{worker}", 3) for worker in range(3)]
+    assert sorted(path for each in shares for path in each) == files
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1

@@ -62,7 +62,19 @@ def command(*words: str) -> list[str]:
 
 
 def ran(*words: str, given: str = "") -> tuple[int, str, str]:
-    """Run a command to its end: its exit code, and what it said."""
+    """Run a command to its end: its exit code, and its output. `produce` and `consume`, which wait
+    for input, records and signals, get a process of their own; others run in this one.
+    """
+    if words[0] in ("produce", "consume"):
+        return ran_alone(*words, given=given)
+    done = run(*words, stdin=given.encode())
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def ran_alone(*words: str, given: str = "") -> tuple[int, str, str]:
+    """Run a command to its end in a process of its own, as users do."""
     done = subprocess.run(
         command(*words), input=given, capture_output=True, encoding="utf-8", timeout=240
     )
@@ -76,20 +88,20 @@ def table(message: str) -> list[list[str]]:
 def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     name, here = f"live-{next(NUMBERS)}", ("-b", place.bootstrap)
     made = ("--create", f"{name}:2", "--config", "retention.ms=60000", "--replication-factor", "1")
-    assert ran("topics", *here, *made) == (0, "", "")
-    until(lambda: [name, "2", "1"] in table(ran("topics", *here)[1]))
-    code, message, _ = ran("topics", *here, "--topic", name)
+    assert ran_alone("topics", *here, *made) == (0, "", "")
+    until(lambda: [name, "2", "1"] in table(ran_alone("topics", *here)[1]))
+    code, message, _ = ran_alone("topics", *here, "--topic", name)
     assert code == 0
     assert message.startswith(f"{name}: 2 partitions\n")
     assert ["1", "1", "0", "1", "1", "0", "0"] in table(message)
-    [result] = json.loads(ran("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
+    [result] = json.loads(ran_alone("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
     assert [each["end_offset"] for each in result["partitions"]] == [0, 0]
-    code, _, error = ran("topics", *here, "--create", name)
+    code, _, error = ran_alone("topics", *here, "--create", name)
     assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
-    assert ran("topics", *here, "--delete", name) == (0, "", "")
+    assert ran_alone("topics", *here, "--delete", name) == (0, "", "")
 
     def unknown() -> bool:
-        code, _, error = ran("topics", *here, "--topic", name)
+        code, _, error = ran_alone("topics", *here, "--topic", name)
         return (code, "UNKNOWN_TOPIC_OR_PARTITION" in error) == (1, True)
 
     until(unknown)  # the controller has deleted it, the broker hears of it
@@ -99,11 +111,11 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
     here = ("-b", place.bootstrap)
     lines = 'alice:apples\nplain\x1b[2J\nbob:NULL\n\nünï:{"a": 1}'
     sent = ("produce", topic, *here, "-p", "1", "-K", ":", "--null", "NULL", "-v")
-    code, result, message = ran(*sent, "-X", "compression.type=zstd", given=lines)
+    code, result, message = ran_alone(*sent, "-X", "compression.type=zstd", given=lines)
     assert (code, message) == (0, "5 delivered, 0 failed\n")
     assert result.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
     read = ("consume", topic, *here, "--exit-at-end")
-    code, result, message = ran(*read, "-f", "json")
+    code, result, message = ran_alone(*read, "-f", "json")
     assert (code, message) == (0, "")
     records = [json.loads(line) for line in result.splitlines()]
     assert [(each["partition"], each["offset"]) for each in records] == [(1, n) for n in range(5)]
@@ -114,17 +126,17 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
         (None, {"text": ""}),
         ({"text": "ünï"}, {"json": {"a": 1}}),
     ]
-    shown = [line.split("  ") for line in ran(*read)[1].splitlines()]
+    shown = [line.split("  ") for line in ran_alone(*read)[1].splitlines()]
     assert [line[-2:] for line in shown[:3]] == [
         ["alice", "apples"],
         ["-", "plain\\x1b[2J"],
         ["bob", "null"],
     ]
-    assert ran(*read, "-f", "value", "-n", "1")[1] == "apples\n"
-    assert ran(*read, "-o", "latest")[1] == ""
+    assert ran_alone(*read, "-f", "value", "-n", "1")[1] == "apples\n"
+    assert ran_alone(*read, "-o", "latest")[1] == ""
     later = str(records[-1]["timestamp"] + 1)
-    assert ran(*read, "-o", f"@{later}")[1] == ""
-    assert len(ran(*read, "-o", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
+    assert ran_alone(*read, "-o", f"@{later}")[1] == ""
+    assert len(ran_alone(*read, "-o", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
 
 
 def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:

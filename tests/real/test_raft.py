@@ -41,11 +41,16 @@ from .wire import HOST, Wire
 
 pytestmark = pytest.mark.xdist_group("raft")
 
-SECONDS: Final = 60.0
+SECONDS: Final = 240.0
 REGISTERED: Final = RegisterBrokerRecord.__name__
 LOG: Final = "__cluster_metadata-0/00000000000000000000.log"
-SNAPSHOTS: Final = "metadata.log.max.snapshot.interval.ms=1500\n"
-SLOW: Final = Timeouts(election_timeout=2.0, fetch_timeout=4.0)
+FETCH_SECONDS: Final = 10.0
+"""Fetches may be so late, here and there, before anyone elects: a slow machine is no lost leader."""
+PROPERTIES: Final = (
+    "metadata.log.max.snapshot.interval.ms=1500\n"
+    f"controller.quorum.fetch.timeout.ms={FETCH_SECONDS * 1000:.0f}\n"
+)
+SLOW: Final = Timeouts(election_timeout=4.0, fetch_timeout=FETCH_SECONDS, request_timeout=10.0)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +61,7 @@ def controller(installation: Installation, tmp_path_factory: pytest.TempPathFact
     broker = Broker(installation, directory, port, sasl_port, controller_port)
     broker.format()
     with (directory / "server.properties").open("a") as file:
-        file.write(SNAPSHOTS)
+        file.write(PROPERTIES)
     return broker
 
 
@@ -155,7 +160,7 @@ async def joined(controller: Broker, replicas: list[RaftNode]) -> None:
         listener = replica.config.endpoints[0]
         request = AddRaftVoterRequest(
             cluster_id=CLUSTER_ID,
-            timeout_ms=10_000,
+            timeout_ms=60_000,
             voter_id=replica.config.node_id,
             voter_directory_id=replica.config.directory_id,
             listeners=[Listener(name=listener.name, host=listener.host, port=listener.port)],

@@ -7,7 +7,8 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,22 +20,22 @@ from kafkawire.spark import session
 from tests.conftest import FIXTURES, missing, shared
 from tests.fuzzing import SOAK
 
-from .java import options
+from .java import options, options_now
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing that talks to a JVM may hang."""
-    here = Path(__file__).parent
     for item in items:
-        if item.path.parent == here:
+        if item.nodeid.partition("::")[0].rpartition("/")[0] == "tests/spark":
             item.add_marker(pytest.mark.timeout(600))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _quick_drivers(request: pytest.FixtureRequest) -> None:
     """Let all drivers start quickly, those of programs and commands, too."""
-    wanted = any(item.get_closest_marker("spark") for item in session.items)
-    if wanted and shutil.which("java") is not None:
-        os.environ["SPARK_SUBMIT_OPTS"] = options()
+    if shutil.which("java") is not None:
+        many = any(item.get_closest_marker("builds") for item in request.session.items)
+        os.environ["SPARK_SUBMIT_OPTS"] = options() if many else options_now()
 
 
 @pytest.fixture(scope="session")
@@ -78,16 +79,20 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 SPANNING: Final = "captures-ck-group-range.pcap"
 """A set with rows of every table, problems too, of connections that span splits of 9 kB."""
 
+LARGE: Final = 4
+"""How many sets are large, 0.4 to 2.8 MB: two with the same packets, in one file and in several,
+one with large messages, one with large batches. Together they have three quarters of all bytes.
+"""
+
 
 def some(sets: dict[str, list[str]], share: int) -> dict[str, list[str]]:
-    """Choose one of the two sets with the most bytes, whose connections are cut (they have the same
-    packets, in one file and in several), then SPANNING, and of the others at random one of so many;
-    all of them in `make soak`.
+    """Choose one of the LARGE sets with the most bytes, then SPANNING, and of the others at random
+    one of so many; all of them in `make soak`. Over a run, each of the large ones is chosen often.
     """
     if SOAK > 1:
         return sets
-    *others, second, first = sorted(sets, key=lambda name: sum(map(os.path.getsize, sets[name])))
-    large = random.choice((second, first))
+    by_size = sorted(sets, key=lambda name: sum(map(os.path.getsize, sets[name])))
+    others, large = by_size[:-LARGE], random.choice(by_size[-LARGE:])
     (spanning,) = (name for name in others if Path(name).name == SPANNING)
     others.remove(spanning)
     chosen = (large, spanning, *random.sample(others, len(others) // share))
@@ -108,6 +113,19 @@ def counted(rows: Iterable[dict[str, Any]]) -> Counter[str]:
 def rows_of(files: list[str], table: str, **options: Any) -> list[dict[str, Any]]:
     """The rows of one process."""
     return [row for batch in read(files, table, **options) for row in batch.to_pylist()]
+
+
+@cache
+def _counted_set(files: tuple[str, ...], table: str) -> Counter[str]:
+    return counted(rows_of([*files], table))
+
+
+def counted_sets(chosen: Iterable[Sequence[str]], table: str) -> Counter[str]:
+    """The rows of one process for each of some sets, as a multiset; a set is decoded once."""
+    found: Counter[str] = Counter()
+    for files in chosen:
+        found.update(_counted_set(tuple(files), table))
+    return found
 
 
 def of_frame(frame: Any) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 Loading Spark's 15,000 classes takes most of a JVM's start. An archive of them is made once for each
 Java and pyspark, in the virtual environment, whose jars it is of; a JVM for which it does not fit
-ignores it.
+ignores it. Making it takes as long as it saves in eight starts, and others wait for it meanwhile:
+`make builds`, which starts dozens, makes it; `make test`, which starts few, uses what is there.
 """
 
 from __future__ import annotations
@@ -26,12 +27,23 @@ MAKING_SECONDS: Final = 240
 
 
 @cache
-def options() -> str:
-    """Return the options of a JVM of Spark's; make the archive if there is none."""
+def archive_path() -> Path:
+    """Return where the archive for this Java and pyspark is, or would be."""
     key = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
     key += f"{pyspark.__version__} {Path(pyspark.__file__).parent}".encode()
-    folder = Path(sys.prefix)
-    archive = folder / f"spark-{hashlib.sha256(key).hexdigest()[:16]}.jsa"
+    return Path(sys.prefix) / f"spark-{hashlib.sha256(key).hexdigest()[:16]}.jsa"
+
+
+def options_now() -> str:
+    """Return the options of a JVM of Spark's, with the archive if there is one."""
+    return options() if archive_path().exists() else FAST
+
+
+@cache
+def options() -> str:
+    """Return the options of a JVM of Spark's; make the archive if there is none."""
+    archive = archive_path()
+    folder = archive.parent
     with (folder / "spark-lock").open("w") as lock:  # pytest-xdist: one worker makes it
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():

@@ -21,7 +21,7 @@ from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.shuffle.packets import SCHEMA, Kind, Partitioner
 from kafkawire.spark.write.finishing import Finish
 
-from .conftest import counted, rows_of
+from .conftest import counted, counted_sets
 
 
 def shuffled(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]:
@@ -67,4 +67,4 @@ def test_captures(some_sets: dict[str, list[str]], table: str) -> None:
     for name, files in some_sets.items():
         count, split = random.choice([1, 2, 3]), random.choice(["9k", "150k", "64m"])
         found = decoded_by_bucket(files, table, Partitioner(count), split)
-        assert counted(found) == counted(rows_of(files, table)), (name, count, split)
+        assert counted(found) == counted_sets([files], table), (name, count, split)

@@ -32,7 +32,7 @@ from kafkawire.spark.shuffle.packets import Partitioner
 from kafkawire.spark.write.finishing import Finish
 from tests.conftest import FIXTURES
 
-from .conftest import counted, of_frame, rows_of
+from .conftest import counted, counted_sets, of_frame
 
 
 def chunked(
@@ -82,7 +82,7 @@ def test_captures_cut_anywhere(some_sets: dict[str, list[str]], table: str, colu
         large = sum(map(os.path.getsize, files)) > 1 << 20
         size = random.choice([2_000, 20_000] if large else [1, 300, 5_000])
         count, rows = chunked(files, table, size, columnar=columnar)
-        assert counted(rows) == counted(rows_of(files, table)), (name, size)
+        assert counted(rows) == counted_sets([files], table), (name, size)
         most = max(most, count)
     assert most > 20
 
@@ -110,5 +110,5 @@ def test_most_of_the_bytes_on_one_connection(
     found = decode(spark, plan, options)
     cuts = table in CHUNKED and (table != "exchanges" or bool(more))
     assert (found.facts.sums["chunks"] > 10) == cuts
-    assert counted(of_frame(found.frame)) == counted(rows_of([str(most_on_one)], table))
+    assert counted(of_frame(found.frame)) == counted_sets([[str(most_on_one)]], table)
     found.release()

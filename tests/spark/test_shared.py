@@ -24,7 +24,7 @@ from kafkawire.spark.write.shared_directory import SpilledTable
 from tests.capture.wire import pcap
 from tests.conftest import FIXTURES
 
-from .conftest import counted, of_frame, rows_of, some
+from .conftest import counted, counted_sets, of_frame, rows_of, some
 from .test_rows import fragmented
 
 
@@ -78,7 +78,7 @@ def test_captures(
     files = [file for each in chosen for file in each]
     random.shuffle(files)
     table_files, rows = decoded(spark, files, table, tmp_path / "rows", **given)
-    assert rows == counted(row for each in chosen for row in rows_of(each, table))
+    assert rows == counted_sets(chosen, table)
     assert (table_files.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
     table_files.release()
     assert not (tmp_path / "rows").exists()

@@ -10,14 +10,12 @@ import gc
 import threading
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kafkawire.net.loop_thread import THREAD_NAME
 from tests.interop.implementations import IMPLEMENTATIONS, Implementation
 
-HERE = Path(__file__).parent
 ENDING_SECONDS = 20.0
 LEFT_OPEN = "ignore::pytest.PytestUnraisableExceptionWarning"
 """aiokafka and kafka-python leave sockets to the garbage collector when a broker is gone."""
@@ -25,7 +23,7 @@ LEFT_OPEN = "ignore::pytest.PytestUnraisableExceptionWarning"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith("tests/net/server/"):
             item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN))
 
 

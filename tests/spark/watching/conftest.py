@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
     for item in items:
-        if item.path.parent == here:
+        if item.nodeid.startswith("tests/spark/watching/"):
             item.add_marker(pytest.mark.timeout(900))

@@ -16,7 +16,7 @@ from tests.capture.dialogue import packets as dialogue_packets
 from tests.capture.wire import pcap
 from tests.conftest import FIXTURES
 
-from ..conftest import counted, rows_of
+from ..conftest import counted, counted_sets, rows_of
 from ..test_options import CASES, silent_capture
 from .local_batches import decode_batches, packets
 
@@ -43,7 +43,7 @@ def test_captures_cut_anywhere(some_sets: dict[str, list[str]]) -> None:
             names, cut(table, random.Random(seed), 4), size=rng.choice([7, 100, 10000])
         )
         for each in TABLES:
-            assert counted(made.finished(each)) == counted(rows_of(files, each)), (seed, name, each)
+            assert counted(made.finished(each)) == counted_sets([files], each), (seed, name, each)
 
 
 def test_a_rotated_set_file_by_file(sets: dict[str, list[str]]) -> None:
@@ -56,7 +56,7 @@ def test_a_rotated_set_file_by_file(sets: dict[str, list[str]]) -> None:
     assert len(batches) == len(files) == 8
     made = decode_batches(names, batches)
     for each in TABLES:
-        assert counted(made.finished(each)) == counted(rows_of(files, each)), each
+        assert counted(made.finished(each)) == counted_sets([files], each), each
     # 156 connections, most of them closed: the state is small
     assert made.most < 4096 * len(made.opened)
 
