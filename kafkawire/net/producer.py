@@ -51,9 +51,11 @@ from .scoped import Scoped
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1
 YIELD_SECONDS: Final = 0.001
-"""How long sends may run without yielding to the loop; a yield costs a hundredth of that."""
-YIELD_WITH_BACKLOG_SECONDS: Final = 0.000_1
-"""The same while batches wait for responses: a response that is handled late delays them all."""
+"""How long sends may run without yielding to the loop; a yield costs a fiftieth of that."""
+LOOK_SECONDS: Final = 0.000_05
+"""How often they look for received bytes, for which they yield at once, while full batches wait:
+a response that is handled late delays them all.
+"""
 
 
 class RecordMetadata(NamedTuple):
@@ -87,6 +89,7 @@ class Producer(Scoped):
         self._tokens = count()
         self._last_batch_number = -1
         self._busy = False  # whether a record was sent since the loop last ran
+        self._look_at = 0.0  # when to look whether to yield
         self._yield_at = 0.0
         self._yielding = 0
         self._yield_lock = asyncio.Lock()
@@ -133,22 +136,21 @@ class Producer(Scoped):
         future: asyncio.Future[RecordMetadata] = asyncio.Future(loop=driver.loop)
         now = driver.now()
         if (
-            now < self._yield_at
+            (now < self._look_at or self._may_go_on(driver, now))
             and not (headers or self._yielding)
             and machine.join(future, topic, partition, key, value, timestamp)
         ):
             return future
         record = Send(future, topic, partition, key, value, timestamp, headers)
-        if self._yielding or (self._busy and now >= self._yield_at):
+        if self._yielding or (self._busy and now >= self._look_at):
             record = checked(record)  # before its caller can change it
             await self._yield_to_loop()
             driver, machine = self._running()
             now = driver.now()
         if not self._busy:
             self._busy = True
-            self._yield_at = now + (
-                YIELD_WITH_BACKLOG_SECONDS if machine.has_backlog else YIELD_SECONDS
-            )
+            self._yield_at = now + YIELD_SECONDS
+            self._look_at = now + LOOK_SECONDS if machine.has_backlog else self._yield_at
             driver.loop.call_soon(self._loop_ran)
         effects = machine.handle(record, now)
         if machine.last_batch_number != self._last_batch_number:
@@ -214,6 +216,13 @@ class Producer(Scoped):
             raise ClientClosed("the producer")
         return self._driver, self._machine
 
+    def _may_go_on(self, driver: Driver[UserEvent, UserEffect], now: float) -> bool:
+        """Whether the sends since the loop last ran may go on: nothing was received meanwhile."""
+        if now >= self._yield_at or driver.readiness.any():
+            return False
+        self._look_at = min(now + LOOK_SECONDS, self._yield_at)
+        return True
+
     async def _yield_to_loop(self) -> None:
         """Let the loop run; records that come meanwhile keep their order after this one."""
         self._yielding += 1
@@ -228,7 +237,7 @@ class Producer(Scoped):
     def _loop_ran(self) -> None:
         """The loop has run since the last record."""
         self._busy = False
-        self._yield_at = 0.0
+        self._look_at = self._yield_at = 0.0
 
     async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
         """Wait until a parked record is appended to a batch or has failed."""
