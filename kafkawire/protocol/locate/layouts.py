@@ -72,9 +72,7 @@ def _make(cls: type[Structure], version: int, flexible: int | None) -> Layout:
         for field in sorted(known, key=lambda field: field.tag)
         if field.is_tagged_at(version)
     ]
-    return Layout(
-        cls.__name__, names, tuple(fields), is_flexible(version, flexible), tuple(tagged)
-    )
+    return Layout(cls.__name__, names, tuple(fields), is_flexible(version, flexible), tuple(tagged))
 
 
 def has(field: Field, version: int) -> bool:
@@ -103,7 +101,9 @@ def check_of(field: Field, version: int, flexible: int | None) -> Check:
         if not field.is_array:
             return partial(check_struct, layout=layout, nullable=nullable)
         elements: Check = partial(check_struct, layout=layout, nullable=False)
-        return partial(check_nullable, nullable=nullable, check=partial(check_array, check=elements))
+        return partial(
+            check_nullable, nullable=nullable, check=partial(check_array, check=elements)
+        )
     sized = field.element not in SIZES
     check = primitive(field.element)
     if field.is_array:

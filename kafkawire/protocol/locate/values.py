@@ -191,11 +191,13 @@ def check_array(values: Values, value: Any, check: Check) -> None:
 
 
 def check_length(values: Values, length: int) -> None:
+    """Check the length of bytes, or the count of an array."""
     if length > MAX_LENGTH:
         raise values.fault(OutOfRange, f"a length of {length}; {MAX_LENGTH} is the most")
 
 
 def check_integer(values: Values, value: Any, name: str, low: int, high: int) -> None:
+    """Check an integer; name: of its wire type."""
     if not isinstance(value, int):
         raise values.mistyped(value, name)
     if not low <= value <= high:
@@ -205,6 +207,7 @@ def check_integer(values: Values, value: Any, name: str, low: int, high: int) ->
 
 
 def check_float(values: Values, value: Any) -> None:
+    """Check a float64."""
     if not isinstance(value, float | int):
         raise values.mistyped(value, "float64")
     try:
@@ -216,11 +219,13 @@ def check_float(values: Values, value: Any) -> None:
 
 
 def check_bool(values: Values, value: Any) -> None:
+    """Check a bool."""
     if not isinstance(value, bool):
         raise values.mistyped(value, "bool")
 
 
 def check_uuid(values: Values, value: Any) -> None:
+    """Check a uuid."""
     if not isinstance(value, bytes):
         raise values.mistyped(value, f"{UUID_BYTES} bytes")
     if len(value) != UUID_BYTES:
@@ -229,12 +234,14 @@ def check_uuid(values: Values, value: Any) -> None:
 
 
 def check_bytes(values: Values, value: Any) -> None:
+    """Check bytes or records."""
     if not isinstance(value, bytes):
         raise values.mistyped(value, "bytes")
     check_length(values, len(value))
 
 
 def check_text(values: Values, value: Any) -> None:
+    """Check a string."""
     if not isinstance(value, str):
         raise values.mistyped(value, "str")
     try:
