@@ -25,11 +25,14 @@ from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, con
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import AlreadyStarted, ClientClosed
 from .driver import Driver, DriverFailed
+from .memory import keep_freed
 from .open_client import open_client
 from .scoped import Scoped
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
+COPIES: Final = 4
+"""Fetched records in memory: as received, as a frame, as the field of a response, as values."""
 POLL_INTERVAL_S: Final = 1.0
 """How long buffered records are returned before the next poll of the machine."""
 
@@ -86,6 +89,7 @@ class ConsumerSession(Scoped):
         """Start to connect; `async with` calls it."""
         if self._driver is not None:
             raise AlreadyStarted("the consumer")
+        keep_freed(COPIES * self._config.max_partition_fetch_bytes)
         self._driver = open_client(self._values, self._owners, self._on_effect)
         self._clock = self._driver.now
 
