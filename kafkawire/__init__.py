@@ -107,10 +107,12 @@ def _locate_decode(
     return locate_decode(package, name, data, version, lenient, limits)
 
 
-def _locate_encode(package: str, message: Any, version: int, lenient: bool) -> EncodeError | None:
-    from .reference import LOCATORS
+def _locate_encode(
+    failure: Exception, package: str, message: Any, version: int, lenient: bool
+) -> EncodeError | None:
+    from .protocol.locate.locators import locate_encode
 
-    return LOCATORS.encode(package, message, version, lenient)
+    return locate_encode(failure, package, message, version, lenient)
 
 
 # what finds where a message fails is imported at the first failure

@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafkawire.errors import DecodeError, EncodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import Limits, Message, Structure, failure
-from kafkawire.reference import LOCATORS
+from kafkawire.protocol.locate.locators import LOCATORS
 
 from . import golden
 from .fuzzing import SOAK

@@ -157,20 +157,18 @@ class Consumer(ConsumerSession):
             raise error
         if self._closed:
             raise ClientClosed("the consumer")
-        taken, self._records, self._next = self._records[self._next :], [], 0
-        return taken
+        return list(self._unread)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ConsumerRecord:
-        if self._next == len(self._records) or self._clock() >= self._poll_due_at:
-            records = await self.poll()
-            self._records, self._next = records, 0
-            self._poll_due_at = self._clock() + POLL_INTERVAL_S
-        record = self._records[self._next]
-        self._next += 1
-        return record
+        if self._clock() < self._poll_due_at:
+            for record in self._unread:
+                return record
+        self._unread = iter(await self.poll())
+        self._poll_due_at = self._clock() + POLL_INTERVAL_S
+        return next(self._unread)
 
     # -- offsets
 

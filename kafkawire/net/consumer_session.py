@@ -13,8 +13,9 @@ import inspect
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from itertools import count
+from operator import length_hint
 from typing import Final, Protocol, assert_never
 
 from ..client.arguments import seconds
@@ -24,11 +25,14 @@ from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, con
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import AlreadyStarted, ClientClosed
 from .driver import Driver, DriverFailed
+from .memory import keep_freed
 from .open_client import open_client
 from .scoped import Scoped
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
+COPIES: Final = 4
+"""Fetched records in memory: as received, as a frame, as the field of a response, as values."""
 POLL_INTERVAL_S: Final = 1.0
 """How long buffered records are returned before the next poll of the machine."""
 
@@ -68,8 +72,7 @@ class ConsumerSession(Scoped):
         self._keys = count()
         self._futures: dict[object, asyncio.Future[object]] = {}
         self._changed = asyncio.Event()
-        self._records: list[ConsumerRecord] = []
-        self._next = 0
+        self._unread: Iterator[ConsumerRecord] = iter(())
         self._poll_due_at = 0.0
         self._clock: Callable[[], float] = float  # the loop's once started
         self._error: Exception | None = None
@@ -86,6 +89,7 @@ class ConsumerSession(Scoped):
         """Start to connect; `async with` calls it."""
         if self._driver is not None:
             raise AlreadyStarted("the consumer")
+        keep_freed(COPIES * self._config.max_partition_fetch_bytes)
         self._driver = open_client(self._values, self._owners, self._on_effect)
         self._clock = self._driver.now
 
@@ -135,14 +139,13 @@ class ConsumerSession(Scoped):
 
     def _return_records(self) -> bool:
         """Return buffered records to the machine, so that positions are the user's."""
-        left = self._records[self._next :]
-        self._records, self._next = [], 0
+        left = list(self._unread)
         if left:
             self._running()[0].handle(events.ReturnRecords(left))
         return bool(left)
 
     def _poll_finished(self) -> bool:
-        return self._next < len(self._records) or self._error is not None or self._closed
+        return length_hint(self._unread) > 0 or self._error is not None or self._closed
 
     async def _wait_until(self, finished: Callable[[], bool]) -> None:
         """Wait, and call the listener when requested."""
@@ -200,16 +203,15 @@ class ConsumerSession(Scoped):
         """Handle the machine's effects for its user."""
         match effect:
             case events.Deliver(records=records):
-                self._records, self._next = records, 0
+                self._unread = iter(records)
             case events.Raise(error=error):
                 self._error = error
             case events.CallListener():
                 self._listener_call = effect
             case events.DiscardRecords(partitions=partitions):
                 removed = frozenset(partitions)
-                left = self._records[self._next :]
-                self._records = [each for each in left if each[:2] not in removed]
-                self._next = 0
+                left = [each for each in self._unread if each[:2] not in removed]
+                self._unread = iter(left)
             case events.Warn(error=error):
                 LOG.warning("%s", error)
             case events.Closed():

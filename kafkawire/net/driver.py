@@ -34,6 +34,7 @@ from ..client.network.transport import (
     WritingResumed,
 )
 from .buffers import write_buffers
+from .readiness import Readiness
 
 LOG: Final = logging.getLogger("kafkawire.client")
 CLOSE_TIMEOUT_S: Final = 5.0
@@ -70,6 +71,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         self.loop = asyncio.get_running_loop()
         self.now = self.loop.time
         """The clock of the machines."""
+        self.readiness = Readiness()
         self._sockets: dict[int, Socket] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
@@ -93,6 +95,11 @@ class Driver(Generic[UserEvent, UserEffect]):
             self._events.append(event)
         else:
             self.perform(self.client.handle(event, self.now()))
+
+    def received(self, connection: int, data: bytes) -> None:
+        """Pass the machine bytes of a socket."""
+        if not self.client.network.extend(connection, data):
+            self.receive(BytesReceived(connection, data))
 
     def receive(self, event: ShellEvent) -> None:
         """Pass the machine a socket event; an exception closes the client."""
@@ -127,18 +134,22 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._set_timer(self.client.next_deadline())
 
     def _do(self, effects: Iterable[UserEffect | ShellEffect]) -> None:
+        """Perform the effects on sockets, then those for the owner: the brokers need not wait."""
+        others: list[UserEffect] = []
         for effect in effects:
             match effect:
-                case Write(connection=number, buffers=buffers):
-                    self._sockets[number].write(buffers)
+                case Write():
+                    self._sockets[effect.connection].write(effect.buffers)
                 case Connect():
                     self._sockets[effect.connection] = Socket(self, effect, self._tls)
-                case Close(connection=number):
-                    self._sockets[number].close()
-                case Disconnected(address=address, detail=detail):
-                    LOG.info("%s: %s", address, detail)
+                case Close():
+                    self._sockets[effect.connection].close()
+                case Disconnected():
+                    LOG.info("%s: %s", effect.address, effect.detail)
                 case _:
-                    self._on_effect(effect)
+                    others.append(effect)
+        for each in others:
+            self._on_effect(each)
 
     def wake_by(self, deadline: float | None) -> None:
         """Advance the machine by then at the latest.
@@ -176,8 +187,8 @@ class Driver(Generic[UserEvent, UserEffect]):
     def _set_timer(self, deadline: float | None) -> None:
         if self._closed:
             deadline = None
-        if deadline == self._timer_at:
-            return
+        if deadline is not None and self._timer_at is not None and self._timer_at <= deadline:
+            return  # it wakes too early once, and is set again: cheaper than once for each request
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
@@ -202,6 +213,7 @@ class Socket(asyncio.Protocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver = driver
         self._transport: asyncio.Transport | None = None
+        self._watched: int | None = None
         self._closing = False
         self._deadline: asyncio.TimerHandle | None = None
         self._connecting = asyncio.ensure_future(self._connect(connect, tls))
@@ -234,6 +246,7 @@ class Socket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._watched = self._driver.readiness.add(transport)
         if self._closing:
             transport.abort()
         else:
@@ -241,7 +254,7 @@ class Socket(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._closing:
-            self._driver.receive(BytesReceived(self.number, data))
+            self._driver.received(self.number, data)
 
     def pause_writing(self) -> None:
         if not self._closing:
@@ -257,6 +270,9 @@ class Socket(asyncio.Protocol):
     def _on_lost(self, reason: str, fatal: bool = False) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+        if self._watched is not None:
+            self._driver.readiness.remove(self._watched)
+            self._watched = None
         self._driver.forget(self)
         if not self.closed.done():
             self.closed.set_result(None)

@@ -47,13 +47,10 @@ from ..records import Headers
 from .driver import Driver, DriverFailed
 from .open_client import open_client
 from .scoped import Scoped
+from .turns import Turn
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1
-YIELD_SECONDS: Final = 0.001
-"""How long sends may run without yielding to the loop; a yield costs a hundredth of that."""
-YIELD_WITH_BACKLOG_SECONDS: Final = 0.000_1
-"""The same while batches wait for responses: a response that is handled late delays them all."""
 
 
 class RecordMetadata(NamedTuple):
@@ -86,10 +83,7 @@ class Producer(Scoped):
         self._machine: ProducerMachine | None = None
         self._tokens = count()
         self._last_batch_number = -1
-        self._busy = False  # whether a record was sent since the loop last ran
-        self._yield_at = 0.0
-        self._yielding = 0
-        self._yield_lock = asyncio.Lock()
+        self._turn = Turn()
         self._parked: dict[Hashable, asyncio.Future[None]] = {}
         self._flushes: dict[Hashable, asyncio.Future[None]] = {}
         self._done: asyncio.Future[None] | None = None
@@ -132,24 +126,21 @@ class Producer(Scoped):
             timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
         future: asyncio.Future[RecordMetadata] = asyncio.Future(loop=driver.loop)
         now = driver.now()
+        turn = self._turn
         if (
-            now < self._yield_at
-            and not (headers or self._yielding)
+            (now < turn.look_at or turn.look(now, driver.readiness))
+            and not (headers or turn.waiting)
             and machine.join(future, topic, partition, key, value, timestamp)
         ):
             return future
         record = Send(future, topic, partition, key, value, timestamp, headers)
-        if self._yielding or (self._busy and now >= self._yield_at):
+        if turn.is_over(now):
             record = checked(record)  # before its caller can change it
-            await self._yield_to_loop()
+            await turn.run_loop()
             driver, machine = self._running()
             now = driver.now()
-        if not self._busy:
-            self._busy = True
-            self._yield_at = now + (
-                YIELD_WITH_BACKLOG_SECONDS if machine.has_backlog else YIELD_SECONDS
-            )
-            driver.loop.call_soon(self._loop_ran)
+        if not turn.begun:
+            turn.begin(now, driver.loop, has_backlog=machine.has_backlog)
         effects = machine.handle(record, now)
         if machine.last_batch_number != self._last_batch_number:
             self._last_batch_number = machine.last_batch_number
@@ -213,22 +204,6 @@ class Producer(Scoped):
         if self._driver is None or self._machine is None:
             raise ClientClosed("the producer")
         return self._driver, self._machine
-
-    async def _yield_to_loop(self) -> None:
-        """Let the loop run; records that come meanwhile keep their order after this one."""
-        self._yielding += 1
-        try:
-            async with self._yield_lock:
-                if self._busy:
-                    await asyncio.sleep(0)  # polls the sockets: what they received is handled
-                    await asyncio.sleep(0)  # after this task, and before it goes on here
-        finally:
-            self._yielding -= 1
-
-    def _loop_ran(self) -> None:
-        """The loop has run since the last record."""
-        self._busy = False
-        self._yield_at = 0.0
 
     async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
         """Wait until a parked record is appended to a batch or has failed."""

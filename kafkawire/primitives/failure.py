@@ -1,8 +1,7 @@
 """Turns a failure of the fast codec into an error that names field and byte.
 
-Law: a success costs nothing. After a failure the message is decoded again by a slow codec that
-tracks its path. The package's `__init__` installs that codec (`install`): this layer does not
-import it.
+Law: a success costs nothing. After a failure the message is walked over again, with the path. The
+package's `__init__` installs what does that (`install`): this layer does not import it.
 """
 
 from collections.abc import Callable
@@ -25,17 +24,20 @@ from .limits import Limits
 
 
 class Locators(NamedTuple):
-    """Slow codecs that find where a message fails; None if they find no error."""
+    """What finds where a message fails; None if it finds no error.
+
+    encode: gets the fast codec's error first.
+    """
 
     decode: Callable[[str, str, bytes, int, bool, Limits], DecodeError | None]
-    encode: Callable[[str, Any, int, bool], EncodeError | None]
+    encode: Callable[[Exception, str, Any, int, bool], EncodeError | None]
 
 
 _installed: Final[list[Locators]] = []
 
 
 def install(locators: Locators) -> None:
-    """Set the codecs that find the place of a failure, for the whole process."""
+    """Set what finds the place of a failure, for the whole process."""
     _installed[:] = [locators]
 
 
@@ -88,7 +90,7 @@ def encode_failure(
         return error
     name = type(message).__name__
     for locators in _installed:
-        located = locators.encode(package, message, version, lenient)
+        located = locators.encode(error, package, message, version, lenient)
         if located is not None:
             return located
     if isinstance(error, EncodeError):

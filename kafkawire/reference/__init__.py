@@ -5,20 +5,17 @@ Law: it shares no code with the generated codec; it may be slow, but not wrong.
     parse, decode, encode    bytes <-> plain dicts, with a tree of every byte
     verify                   whether bytes are what an encoder writes, and if not, why
     explain, explain_frame   a row for every byte, for a person
-    LOCATORS                 where a message fails, for the fast codec
 """
 
 from .codec import Parsed, decode, encode, parse, values_of
 from .explain import explain
 from .frames import explain_frame
 from .json_tree import as_json
-from .locate import LOCATORS
 from .rendering import Explanation, Row
 from .tree import Flaw, Node
 from .verify import Verdict, verify
 
 __all__ = [
-    "LOCATORS",
     "Explanation",
     "Flaw",
     "Node",

@@ -14,14 +14,18 @@ FRAMES = [b"one", b"", b"three" * 10, b"4"]
 STREAM = b"".join(len(each).to_bytes(4, "big") + each for each in FRAMES)
 
 
-def taken(chunks: list[bytes]) -> list[bytes]:
-    """Feed chunks; take frames whenever there are some."""
+def taken(chunks: list[bytes], *, extends: bool = False) -> list[bytes]:
+    """Feed chunks; take frames whenever there are some.
+
+    extends: add those that complete no frame by `extend`.
+    """
     buffer = FrameBuffer(Limits())
     found = []
     for at, chunk in enumerate(chunks):
-        buffer.feed(chunk)
-        while (frame := buffer.take()) is not None:
-            found.append(frame)
+        if not (extends and buffer.extend(chunk)):
+            buffer.feed(chunk)
+            while (frame := buffer.take()) is not None:
+                found.append(frame)
         fed = sum(map(len, chunks[: at + 1]))
         assert len(buffer) == fed - sum(4 + len(each) for each in found)
     return found
@@ -29,7 +33,9 @@ def taken(chunks: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("size", range(1, len(STREAM) + 1))
 def test_frames_may_be_split_anywhere(size: int) -> None:
-    assert taken([STREAM[at : at + size] for at in range(0, len(STREAM), size)]) == FRAMES
+    chunks = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
+    assert taken(chunks) == FRAMES
+    assert taken(chunks, extends=True) == FRAMES
 
 
 @pytest.mark.parametrize("at", range(len(STREAM) + 1))
@@ -44,6 +50,19 @@ def test_an_invalid_size_is_an_error_before_its_bytes_are_there() -> None:
     buffer.feed(b"\x65")
     with pytest.raises(RemoteProtocolError):
         buffer.take()
+
+
+def test_only_bytes_inside_a_frame_extend_it() -> None:
+    buffer = FrameBuffer(Limits(max_frame_bytes=100))
+    assert not buffer.extend(b"\0\0")  # the size is not known
+    buffer.feed(b"\0\0\0\x06a")
+    assert buffer.take() is None
+    assert buffer.extend(b"bcd")
+    assert not buffer.extend(b"ef")  # the last ones
+    assert not buffer.extend(b"efg")
+    buffer.feed(b"efg")
+    assert (buffer.take(), buffer.take()) == (b"abcdef", None)
+    assert not buffer.extend(b"\0")  # the next size
 
 
 def test_received_bytes_are_copied_once() -> None:

@@ -16,7 +16,8 @@ import pytest
 import kafkawire
 from kafkawire.errors import DecodeError, EncodeError, WireError
 from kafkawire.primitives import Message
-from kafkawire.reference import LOCATORS, as_json, explain
+from kafkawire.protocol.locate.locators import LOCATORS
+from kafkawire.reference import as_json, explain
 from tests import vectors
 from tests.fuzzing import mutate, replayable, seeds
 from tests.vectors import NAMES, same

@@ -106,6 +106,13 @@ class Connection:
             )
         return handler(self, event, now)
 
+    def extend(self, data: bytes) -> bool:
+        """Handle BytesReceived if the bytes only continue a frame: as `handle`, but faster.
+
+        Does nothing and returns False for all others.
+        """
+        return self._pipeline.extend(data)
+
     def next_deadline(self) -> float | None:
         deadlines = [waiting.deadline for waiting in self.in_flight]
         if self._setup_deadline is not None:

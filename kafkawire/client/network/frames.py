@@ -33,6 +33,18 @@ class FrameBuffer:
             self._chunks.append(data)
             self._length += len(data)
 
+    def extend(self, data: bytes) -> bool:
+        """Append bytes to a frame that they do not complete: as `feed`, and `take` gives None.
+
+        Does nothing and returns False for other bytes, and while the frame's size is unknown.
+        """
+        length = self._length + len(data)
+        if self._needed == SIZE or length >= self._needed:
+            return False
+        self._chunks.append(data)
+        self._length = length
+        return True
+
     def take(self) -> bytes | None:
         """Return the next complete frame without its size, or None.
 

@@ -55,6 +55,10 @@ class InFlightRequests:
         """Append received bytes."""
         self._frames.feed(data)
 
+    def extend(self, data: bytes) -> bool:
+        """Append bytes that do not complete a frame; see `FrameBuffer.extend`."""
+        return self._frames.extend(data)
+
     def take(self) -> bytes | None:
         """Return the next complete frame, or None."""
         return self._frames.take()

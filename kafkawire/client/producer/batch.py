@@ -16,6 +16,8 @@ from .events import Failure
 
 NO_SEQUENCE: Final = -1
 TRUSTED: Final = RecordLimits()
+NO_BUILDER: Final = BatchBuilder()
+"""In the place of the builder of an encoded batch; never appended to."""
 
 
 class Batch:
@@ -23,11 +25,15 @@ class Batch:
 
     order: its position among all batches; the halves of a split sort in its place. number: the
     first part of order, which halves share.
-    closed: whether it accepts no more records. attempts: how many failed.
+    closed: whether it accepts no more records. attempts: how many failed. early: whether it is
+    encoded when it is closed, rather than when it is sent.
     """
 
     __slots__ = (
         "_compression",
+        "_early",
+        "_encoded",
+        "_encoded_from",
         "attempts",
         "base_offset",
         "builder",
@@ -42,7 +48,13 @@ class Batch:
         "tokens",
     )
 
-    def __init__(self, order: tuple[int, ...], compression: Compression, created_at: float) -> None:
+    def __init__(
+        self,
+        order: tuple[int, ...],
+        compression: Compression,
+        created_at: float,
+        early: bool = False,
+    ) -> None:
         self.order = order
         self.builder = BatchBuilder(compression=compression)
         self.tokens: list[Hashable] = []
@@ -56,6 +68,9 @@ class Batch:
         self.base_offset = -1
         self.log_append_time = -1
         self._compression = compression
+        self._early = early
+        self._encoded: bytes | None = None
+        self._encoded_from = 0
 
     @property
     def number(self) -> int:
@@ -64,7 +79,7 @@ class Batch:
     @property
     def size(self) -> int:
         """Bytes before compression."""
-        return self.builder.size
+        return self.builder.size if self._encoded is None else self._encoded_from
 
     def append(
         self,
@@ -86,9 +101,26 @@ class Batch:
         self.builder.producer_epoch = producer_epoch
         self.builder.base_sequence = sequence
 
+    def close(self) -> None:
+        """Accept no more records.
+
+        A batch that will get no sequence numbers is encoded while it is in the processor's caches,
+        and while responses are awaited.
+        """
+        self.closed = True
+        if not self._early:
+            return
+        self._early = False
+        try:
+            encoded = self.builder.build()
+        except Exception:  # noqa: BLE001 - `build` raises it again, and this batch fails
+            return
+        self._encoded, self._encoded_from = encoded, self.builder.size
+        self.builder = NO_BUILDER
+
     def build(self) -> bytes:
-        """Encode the batch."""
-        return self.builder.build()
+        """Encode the batch, unless that is done."""
+        return self.builder.build() if self._encoded is None else self._encoded
 
     def split(self) -> tuple[Batch, Batch]:
         """Split the batch in two, after a broker rejected it as too large."""

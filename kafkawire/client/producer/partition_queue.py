@@ -61,7 +61,7 @@ class PartitionQueue:
     def add(self, batch: Batch) -> None:
         """Append a new batch."""
         if self.queued:
-            self.queued[-1].closed = True
+            self.queued[-1].close()
         self.queued.append(batch)
         self.unresolved.append(batch)
 

@@ -269,7 +269,8 @@ class RecordAccumulator:
             batch.tokens and batch.builder.size + size > self._settings.batch_size
         ):
             # append first: no empty batch must remain if this fails
-            batch = Batch((self._last + 1,), self._settings.compression, now)
+            early = not self._settings.idempotent
+            batch = Batch((self._last + 1,), self._settings.compression, now, early)
             before = batch.size
             batch.append(token, content_key, value, timestamp, headers)
             self._last += 1

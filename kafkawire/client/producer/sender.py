@@ -54,9 +54,13 @@ class Sender:
         self._in_flight_per_node: Counter[int] = Counter()
 
     def may_have_ready(self, now: float) -> bool:
-        """Return whether the newest batch may be ready, or have made another one ready."""
-        return self._settings.linger_s == 0 or any(
-            self._ready(queue, now, -1) for queue in self._accumulator.busy.values()
+        """Return whether the newest batch may be sent now, or another one because of it.
+
+        Those that wait for a response are sent when it comes.
+        """
+        return any(
+            self._ready(queue, now, -1) and self._allowed(queue)
+            for queue in self._accumulator.busy.values()
         )
 
     def drain(self, now: float, flush_to: int) -> Iterator[ProduceBatches]:

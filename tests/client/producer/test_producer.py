@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
@@ -30,6 +30,7 @@ from kafkawire.client.producer import (
 from kafkawire.client.producer.partition_queue import ProducerIdAndEpoch
 from kafkawire.client.producer.produce_requests import OUTCOMES, BatchOutcome, outcome_of
 from kafkawire.client.producer.producer_id import LEGAL, ProducerIdManager, ProducerIdState
+from kafkawire.client.producer.sender import ProduceBatches, Sender
 from kafkawire.client.requests import Reason, SendRequest, Sent
 from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode
@@ -359,3 +360,24 @@ def test_epochs_that_are_used_up_need_a_new_id() -> None:
         assert producer_ids.current == left
     producer_ids.invalidate(ProducerIdAndEpoch(8, 1), fenced=True)
     assert producer_ids.state is ProducerIdState.NONE
+
+
+def test_full_batches_that_wait_for_a_response_cost_no_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage({"enable.idempotence": False, "batch.size": 200, "linger.ms": 1000})
+    stage.warm()
+    searches: list[float] = []
+    drain = Sender.drain
+
+    def counted(sender: Sender, now: float, flush_to: int) -> Iterator[ProduceBatches]:
+        searches.append(now)
+        return drain(sender, now, flush_to)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sender, "drain", counted)
+        for _ in range(20):
+            stage.send(b"v" * 40)
+        assert len(searches) == 1, "the first full batch is sent, the others wait"
+    stage.settled()
+    assert sum(len(each.tokens) for each in stage.results()) == 20

@@ -23,7 +23,8 @@ from ..failures import FetchFailed
 from ..offsets.partition_state import Position
 from ..partitions import ConsumerRecord, TopicPartition
 
-EMPTY: Final[tuple[ConsumerRecord, ...]] = ()
+NEW: Final = tuple.__new__
+"""Makes a record in half the time of its class, which calls it from Python."""
 
 
 class CompletedFetch:
@@ -109,8 +110,9 @@ class CompletedFetch:
             first, topic, number = self._next_position.offset, *self.partition
             kind, epoch = batch.timestamp_type, batch.partition_leader_epoch
             self._ready = [
-                ConsumerRecord(
-                    topic, number, r.offset, r.timestamp, r.key, r.value, r.headers, kind, epoch
+                NEW(
+                    ConsumerRecord,
+                    (topic, number, r.offset, r.timestamp, r.key, r.value, r.headers, kind, epoch),
                 )
                 for r in batch.records(faults=errors)
                 if r.offset >= first

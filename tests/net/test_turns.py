@@ -1,0 +1,73 @@
+"""When sends let the event loop run, and what they look at meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+from kafkawire.net.readiness import Readiness
+from kafkawire.net.turns import LOOK_SECONDS, YIELD_SECONDS, Turn
+
+
+def transport(of: socket.socket | None) -> Any:
+    return SimpleNamespace(get_extra_info=lambda _: of)
+
+
+def test_received_bytes_are_seen_before_the_loop_reads_them() -> None:
+    ours, theirs = socket.socketpair()
+    others, _ = socket.socketpair()
+    with ours, theirs, others, _:
+        readiness = Readiness()
+        number = readiness.add(transport(ours))
+        readiness.add(transport(others))
+        assert not readiness.any()
+        theirs.send(b"x")
+        assert readiness.any()
+        readiness.remove(number)
+        assert not readiness.any()
+
+
+def test_a_transport_without_a_socket_may_have_received_something() -> None:
+    readiness = Readiness()
+    number = readiness.add(transport(None))
+    assert readiness.any()
+    readiness.remove(number)
+    assert not readiness.any()
+
+
+def test_sends_go_on_until_something_is_received_or_a_millisecond_is_over() -> None:
+    ours, theirs = socket.socketpair()
+
+    async def scenario() -> None:
+        turn, readiness = Turn(), Readiness()
+        readiness.add(transport(ours))
+        turn.begin(100.0, asyncio.get_running_loop(), has_backlog=True)
+        now = turn.look_at
+        assert now == 100.0 + LOOK_SECONDS
+        assert turn.is_over(now)
+        assert turn.look(now, readiness)
+        assert not turn.is_over(now), "nothing was received"
+        assert turn.look_at == now + LOOK_SECONDS
+        theirs.send(b"x")
+        assert not turn.look(turn.look_at, readiness)
+        assert turn.is_over(turn.look_at)
+        ours.recv(1)
+        assert turn.look(turn.look_at, readiness)
+        assert not turn.look(100.0 + YIELD_SECONDS, readiness), "other tasks wait"
+        await asyncio.sleep(0)
+        assert not turn.begun
+        assert not turn.is_over(200.0)
+
+    with ours, theirs:
+        asyncio.run(scenario())
+
+
+def test_without_a_backlog_sends_look_at_nothing() -> None:
+    async def scenario() -> None:
+        turn = Turn()
+        turn.begin(100.0, asyncio.get_running_loop(), has_backlog=False)
+        assert turn.look_at == turn.yield_at == 100.0 + YIELD_SECONDS
+
+    asyncio.run(scenario())
