@@ -223,6 +223,7 @@ CONTEXT: Final = (
     "kafkawire/capture/tables/extraction/decoded_partitions.py",
     "kafkawire/capture/tables/extraction/blocks.py",
     "kafkawire/capture/tables/extraction/programs.py",
+    "kafkawire/capture/tables/extraction/steps.py",
     "kafkawire/records/castagnoli.py",
     "kafkawire/records/compression/packages.py",
     "kafkawire/records/rows.py",

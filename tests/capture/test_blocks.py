@@ -37,8 +37,9 @@ from kafkawire.capture.tables.extraction.decoded_partitions import (
 )
 from kafkawire.capture.tables.extraction.entities import SPECIAL
 from kafkawire.capture.tables.extraction.messages import facts_of
-from kafkawire.capture.tables.extraction.programs import NAMES, program_of
+from kafkawire.capture.tables.extraction.programs import program_of
 from kafkawire.capture.tables.extraction.record_batches import RecordsField, count
+from kafkawire.capture.tables.extraction.steps import NAMES
 from kafkawire.capture.tables.partitions import COLUMNS as TABLE
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
@@ -428,6 +429,8 @@ def test_what_is_refused(module: Any) -> None:
         made.add(NAMED[0], 1, None, (19,), (1,), 0)
     with pytest.raises(ValueError, match="expects 19 widths"):
         module.Rows().take(b"")
+    with pytest.raises(ValueError, match="invalid width 3"):
+        module.Rows().take(b"\3" * COLUMNS)
 
 
 def test_what_c_refuses() -> None:

@@ -20,7 +20,7 @@ from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
-from .arrow.exchange_heads import ExtractedExchange
+from .arrow.exchange_heads import NUMBER, ExtractedExchange, FileNames
 from .arrow.pairs import Pairs
 from .arrow.partition_arrays import partition_batch
 from .arrow.partition_columns import PartitionColumns
@@ -53,6 +53,7 @@ class Columnar:
             EXCHANGES in tables,
         )
         traffic = context.traffic
+        self._files = FileNames(traffic)
         self._exchanges = ExchangeColumns(traffic) if EXCHANGES in tables else None
         self._partitions = PartitionColumns(traffic) if PARTITIONS in tables else None
         self._pairs = Pairs(self._exchanges, self._partitions) if tables - {RECORDS} else None
@@ -134,7 +135,7 @@ class Columnar:
         return extractor.extract(item, row)
 
     def _add_fields(self, located: LocatedItem, message: ExtractedMessage, fields: Fields) -> None:
-        file, packet = self._context.traffic.place(message.packet)
+        file, packet = self._files.of(message.packet), message.packet & NUMBER
         for field in message.facts.fields:
             fields.add(
                 field,

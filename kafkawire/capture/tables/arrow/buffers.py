@@ -33,9 +33,12 @@ class Numbers:
             self.valid.append(1)
 
     def put16(self, value: i64) -> None:
-        valid = value != NONE
-        write_i16_le(self.values, i16(value if valid else 0))
-        self.valid.append(valid)
+        if value == NONE:
+            write_i16_le(self.values, 0)
+            self.valid.append(0)
+        else:
+            write_i16_le(self.values, i16(value))
+            self.valid.append(1)
 
     def none64(self) -> None:
         write_i64_le(self.values, 0)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ....protocol.error_code import ErrorCode
 from ..columns import BOOL, INT32
 from ..extraction.blocks import NO_SESSION
-from ..extraction.programs import NAMES
+from ..extraction.steps import NAMES
 from ..partitions import COLUMNS
 from .arrays import bitmap, booleans, numbers, repeated_numbers, repeated_texts, texts, times
 from .exchange_arrays import HEAD_NUMBERS, HEAD_TEXTS

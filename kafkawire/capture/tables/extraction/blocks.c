@@ -589,11 +589,19 @@ static PyObject *block_entities(Block *self, void *Py_UNUSED(unused))
         has_any |= self->sets[i] != NULL;
     if (!has_any)
         Py_RETURN_NONE;
-    PyObject *lists[SETS];
+    PyObject *found = PyTuple_New(SETS + 2);
+    if (!found)
+        return NULL;
     for (int i = 0; i < SETS; i++)
-        lists[i] = self->sets[i] ? PyDict_Keys(self->sets[i]) : PyList_New(0);
-    PyObject *fields = self->fields ? Py_NewRef(self->fields) : PyList_New(0);
-    return Py_BuildValue("NNNNLN", lists[TOPICS], lists[GROUPS], lists[TRANSACTIONAL_IDS], lists[ERROR_CODES], self->throttle_time_ms, fields);
+        PyTuple_SET_ITEM(found, i, self->sets[i] ? PyDict_Keys(self->sets[i]) : PyList_New(0));
+    PyTuple_SET_ITEM(found, SETS, PyLong_FromLongLong(self->throttle_time_ms));
+    PyTuple_SET_ITEM(found, SETS + 1, self->fields ? Py_NewRef(self->fields) : PyList_New(0));
+    for (int i = 0; i < SETS + 2; i++)
+        if (!PyTuple_GET_ITEM(found, i)) {
+            Py_DECREF(found);
+            return NULL;
+        }
+    return found;
 }
 
 static PyGetSetDef block_computed[] = {
@@ -885,15 +893,20 @@ static int left_to_python(Reader *reader, Bytes p, int64_t size, int64_t *batche
 static int add_field(Body *body, const Entry *entry, Bytes p, int64_t size)
 {
     PyObject *data = PyBytes_FromStringAndSize((const char *)p, (Py_ssize_t)size);
-    PyObject *values = data ? Py_BuildValue("(OiN)", entry->topic, (int)entry->partition, data) : NULL;
-    PyObject *of = values ? PyTuple_Pack(1, values) : NULL;
-    PyObject *field = of ? PyTuple_Type.tp_new(body->reader->field, of, NULL) : NULL;
-    if (field && !body->to->fields)
+    PyObject *partition = data ? PyLong_FromLong(entry->partition) : NULL;
+    PyObject *field = partition ? body->reader->field->tp_alloc(body->reader->field, 3) : NULL;
+    if (!field) {
+        Py_XDECREF(data);
+        Py_XDECREF(partition);
+        return FAILED;
+    }
+    PyTuple_SET_ITEM(field, 0, Py_NewRef(entry->topic));
+    PyTuple_SET_ITEM(field, 1, partition);
+    PyTuple_SET_ITEM(field, 2, data);
+    if (!body->to->fields)
         body->to->fields = PyList_New(0);
-    int ok = field && body->to->fields && PyList_Append(body->to->fields, field) == 0 ? DONE : FAILED;
-    Py_XDECREF(values);
-    Py_XDECREF(of);
-    Py_XDECREF(field);
+    int ok = body->to->fields && PyList_Append(body->to->fields, field) == 0 ? DONE : FAILED;
+    Py_DECREF(field);
     return ok;
 }
 
@@ -1313,38 +1326,44 @@ static PyObject *rows_add(Rows *self, PyObject *const *args, Py_ssize_t given)
 }
 
 /* Make the bitmap of a column: None where no row is null. */
-static PyObject *bitmap(const Entries *rows, int column)
+static PyObject *bitmap(const Entries *rows, int column, int has_nulls)
 {
-    Py_ssize_t nulls = 0, size = (rows->count + 7) / 8;
+    Py_ssize_t size = (rows->count + 7) / 8;
+    if (!has_nulls)
+        return Py_NewRef(Py_None);
     PyObject *made = PyByteArray_FromStringAndSize(NULL, size);
     if (!made)
         return NULL;
     uint8_t *bits = (uint8_t *)PyByteArray_AS_STRING(made);
     memset(bits, 0, (size_t)size);
-    for (Py_ssize_t i = 0; i < rows->count; i++) {
-        int is_valid = rows->entries[i].valid >> column & 1;
-        bits[i >> 3] |= (uint8_t)(is_valid << (i & 7));
-        nulls += !is_valid;
-    }
-    if (nulls)
-        return made;
-    Py_DECREF(made);
-    return Py_NewRef(Py_None);
+    for (Py_ssize_t i = 0; i < rows->count; i++)
+        bits[i >> 3] |= (uint8_t)((rows->entries[i].valid >> column & 1) << (i & 7));
+    return made;
 }
 
 /* Make the numbers of a column: (values, bitmap | None). */
-static PyObject *numbers(const Entries *rows, int column, int width)
+static PyObject *numbers(const Entries *rows, int column, int width, int has_nulls)
 {
     PyObject *values = PyByteArray_FromStringAndSize(NULL, rows->count * width);
-    PyObject *bits = values ? bitmap(rows, column) : NULL;
+    PyObject *bits = values ? bitmap(rows, column, has_nulls) : NULL;
     if (!bits) {
         Py_XDECREF(values);
         return NULL;
     }
     char *to = PyByteArray_AS_STRING(values);
-    for (Py_ssize_t i = 0; i < rows->count; i++, to += width) {
-        int64_t number = rows->entries[i].valid >> column & 1 ? rows->entries[i].values[column].number : 0;
-        memcpy(to, &number, (size_t)width);
+    for (Py_ssize_t i = 0; i < rows->count; i++) {
+        const Entry *row = rows->entries + i;
+        int64_t number = row->valid >> column & 1 ? row->values[column].number : 0;
+        switch (width) { /* copies of a fixed size take no call */
+        case 2:
+            memcpy(to + i * 2, &number, 2);
+            break;
+        case 4:
+            memcpy(to + i * 4, &number, 4);
+            break;
+        default:
+            memcpy(to + i * 8, &number, 8);
+        }
     }
     return Py_BuildValue("NN", values, bits);
 }
@@ -1360,14 +1379,29 @@ static PyObject *texts(const Entries *rows, int column)
     return made;
 }
 
-static PyObject *column_of(const Entries *rows, int column, int width)
+/* Make all columns: None for one that is null in every row. */
+static PyObject *columns_of(const Entries *rows, const char *widths)
 {
-    uint32_t any = 0;
-    for (Py_ssize_t i = 0; i < rows->count; i++)
+    uint32_t any = 0, all = ~(uint32_t)0;
+    for (Py_ssize_t i = 0; i < rows->count; i++) {
         any |= rows->entries[i].valid;
-    if (!(any >> column & 1))
-        return Py_NewRef(Py_None);
-    return width ? numbers(rows, column, width) : texts(rows, column);
+        all &= rows->entries[i].valid;
+    }
+    PyObject *columns = PyList_New(COLUMNS);
+    for (int i = 0; columns && i < COLUMNS; i++) {
+        PyObject *made = NULL;
+        if (!(any >> i & 1))
+            made = Py_NewRef(Py_None);
+        else if (widths[i])
+            made = numbers(rows, i, widths[i], !(all >> i & 1));
+        else
+            made = texts(rows, i);
+        if (!made)
+            Py_CLEAR(columns);
+        else
+            PyList_SET_ITEM(columns, i, made);
+    }
+    return columns;
 }
 
 static PyObject *flags(const Entries *rows, size_t offset)
@@ -1404,16 +1438,9 @@ static PyObject *rows_take(Rows *self, PyObject *widths)
         return PyErr_Format(PyExc_ValueError, "take() expects %d widths", COLUMNS);
     const char *width = PyBytes_AS_STRING(widths);
     for (int i = 0; i < COLUMNS; i++)
-        if (width[i] < 0 || width[i] > 8)
+        if (width[i] && width[i] != 2 && width[i] != 4 && width[i] != 8)
             return PyErr_Format(PyExc_ValueError, "invalid width %d", width[i]);
-    PyObject *columns = PyList_New(COLUMNS);
-    for (int i = 0; columns && i < COLUMNS; i++) {
-        PyObject *made = column_of(&self->held, i, width[i]);
-        if (!made)
-            Py_CLEAR(columns);
-        else
-            PyList_SET_ITEM(columns, i, made);
-    }
+    PyObject *columns = columns_of(&self->held, width);
     if (!columns)
         return NULL;
     PyObject *made = Py_BuildValue(

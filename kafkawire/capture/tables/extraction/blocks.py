@@ -238,9 +238,15 @@ class Rows:
         return len(found)
 
     def take(self, widths: bytes) -> Taken:
-        """Return the rows as columns. widths: bytes of each column's numbers, 0 for strings."""
+        """Return the rows as columns.
+
+        widths: bytes of each column's numbers, 2, 4 or 8; 0 for strings.
+        """
         if len(widths) != COLUMNS:
             raise ValueError(f"take() expects {COLUMNS} widths")
+        for width in widths:
+            if width not in (0, 2, 4, 8):
+                raise ValueError(f"invalid width {width}")
         rows, self._rows = self._rows, []
         flags = [bytearray(row.flags[at] for row in rows) for at in range(3)]
         return (

@@ -23,8 +23,8 @@ from .partition_fields import (
     RESPONSES,
     partition_references,
 )
-from .programs import AT, RECORDS_AT
 from .record_batches import RECORDS_MESSAGES, RecordsField, count
+from .steps import AT, RECORDS_AT
 
 
 class _Columns(NamedTuple):

@@ -32,8 +32,8 @@ FETCH: Final = int(ApiKey.FETCH)
 
 NO_FACTS: Final = BodyFacts(OK)
 
-CACHED_BODY_BYTES: Final = 1 << 10
-"""Size of the largest body that is cached."""
+CACHED_BODY_BYTES: Final = 1 << 7
+"""Size of the largest body that is cached; reading a larger one takes no longer than its hash."""
 
 CACHED_BODIES: Final = 1 << 8
 """Cached bodies of the requests or responses of an API at a version, at most."""
@@ -117,8 +117,13 @@ def facts_of(block: Block, wanted: int, is_request: bool, is_fetch: bool) -> Bod
     facts = BodyFacts(OK)
     entities = block.entities
     if entities is not None:
-        facts.topics, facts.groups, facts.transactional_ids = entities[:3]
-        facts.error_codes, facts.throttle_time_ms, facts.fields = entities[3:]
+        topics, groups, transactional_ids, error_codes, throttle_time_ms, fields = entities
+        facts.topics = topics
+        facts.groups = groups
+        facts.transactional_ids = transactional_ids
+        facts.error_codes = error_codes
+        facts.throttle_time_ms = throttle_time_ms
+        facts.fields = fields
     if wanted & PARTITION_VALUES:
         facts.block = block
     if is_fetch:

@@ -10,15 +10,14 @@ from the decoded message; a message has a program only if every byte of it is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....messages.fetch_request import FetchPartition
 from ....primitives import Structure
 from ....protocol.fields import SIZES, Field, all_fields, fields_at
 from ...exchanges.topic_ids import topic_name_fields
-from .blocks import COLUMNS, Program
-from .entities import SPECIAL, Entities, recorder_of
+from .blocks import Program
+from .entities import SPECIAL, recorder_of
 from .partition_fields import (
     GROUP_ID,
     REQUEST_FIELDS,
@@ -28,84 +27,35 @@ from .partition_fields import (
     PartitionPath,
 )
 from .record_batches import RECORDS_MESSAGES
-
-# as `blocks.c` numbers them
-SKIP: Final = 0
-STRING: Final = 1
-BYTES: Final = 2
-ITEMS: Final = 3
-STRINGS: Final = 4
-BLOBS: Final = 5
-STRUCTS: Final = 6
-GROUP: Final = 7
-NAME: Final = 8
-ID: Final = 9
-PARTITIONS: Final = 10
-NUMBERS: Final = 11
-NUMBER: Final = 12
-INTEGER: Final = 13
-TEXT: Final = 14
-RECORDS: Final = 15
-HEADER: Final = 16
-NO_STRUCTS: Final = 17
-SCALAR: Final = 18
-
-NO_ROLE: Final = 0
-ROLES: Final[dict[Callable[[Entities, Any], None], tuple[int, str]]] = {
-    Entities.topic: (1, "string"),
-    Entities.group: (2, "string"),
-    Entities.transactional_id: (3, "string"),
-    Entities._topic_id: (4, "uuid"),
-    Entities._error: (5, "int16"),
-    Entities._throttled: (6, "int32"),
-}
-"""What adds the entity of a decoded field -> its role, as `blocks.c` numbers it, and its type."""
-
-SESSION: Final = {
-    ("FetchRequest", "session_id"): 0,
-    ("FetchRequest", "session_epoch"): 1,
-    ("FetchResponse", "session_id"): 0,
-    ("FetchResponse", "error_code"): 2,
-}
-"""Fields of fetch sessions (KIP-227) -> their place in the header of a block."""
-
-FORGOTTEN: Final = "FetchRequest", "forgotten_topics_data"
-"""A Fetch that removes partitions from its session is decoded."""
-
-INTEGERS: Final = frozenset({"int8", "int16", "int32", "int64"})
-ITEM_KINDS: Final = {"string": STRINGS, "bytes": BLOBS, "records": BLOBS}
-VALUE_KINDS: Final = {"string": STRING, "bytes": BYTES, "records": BYTES}
-
-NAMES: Final = (
-    "request_offset",
-    "request_timestamp_ms",
-    "current_leader_epoch",
-    "max_bytes",
-    "error_code",
-    "error",
-    "error_message",
-    "offset",
-    "timestamp_ms",
-    "high_watermark",
-    "last_stable_offset",
-    "log_start_offset",
-    "preferred_read_replica",
-    "leader_id",
-    "leader_epoch",
-    "metadata",
-    "records_bytes",
-    "batches",
-    "records",
+from .steps import (
+    AT,
+    FORGOTTEN,
+    GROUP,
+    HEADER,
+    ID,
+    INTEGER,
+    INTEGERS,
+    ITEM_KINDS,
+    ITEMS,
+    NAME,
+    NO_ROLE,
+    NO_STRUCTS,
+    NUMBER,
+    NUMBERS,
+    PARTITIONS,
+    RECORDS,
+    RECORDS_AT,
+    ROLES,
+    SCALAR,
+    SESSION,
+    SKIP,
+    STRUCTS,
+    TEXT,
+    VALUE_KINDS,
 )
-"""The columns of a block."""
 
-AT: Final = {name: at for at, name in enumerate(NAMES)}
-RECORDS_AT: Final = AT["records_bytes"], AT["batches"], AT["records"]
-
-assert len(NAMES) == COLUMNS
-
-
-Step: TypeAlias = "tuple[int, int, int, bool, Program | None, int]"
+if TYPE_CHECKING:
+    from .blocks import Step
 
 
 class _Complex(Exception):
@@ -129,7 +79,7 @@ class _Message(NamedTuple):
 class _Struct(NamedTuple):
     """A struct on the way to partitions; path: None outside of it, depth: attributes of it done.
 
-    names: the fields that name the topic of the struct.
+    names: the fields that name the topic of the struct. maps_topic_id: whether it has the id, too.
     """
 
     cls: type[Structure]
@@ -137,6 +87,7 @@ class _Struct(NamedTuple):
     path: PartitionPath | None
     depth: int
     names: tuple[str, ...]
+    maps_topic_id: bool
 
     @property
     def is_topic(self) -> bool:
@@ -179,15 +130,16 @@ def program_of(
     has_records = (api_key, direction) in RECORDS_MESSAGES
     message = _Message(version, flexible, is_request, has_records)
     try:
-        return _program(cls, message, paths[0] if paths else None, 0)
+        struct = _struct(cls, message, paths[0] if paths else None, 0)
+        return _program(struct, _steps(struct))
     except _Complex:
         return None
 
 
-def _program(
+def _struct(
     cls: type[Structure], message: _Message, path: PartitionPath | None, depth: int
-) -> Program:
-    """Make the program of a struct. path: to partitions, `depth` attributes of it done."""
+) -> _Struct:
+    """Describe a struct. path: to partitions, `depth` attributes of it done."""
     here = fields_at(cls, message.version)
     has_id = any(field.attribute == "topic_id" for field in here)
     named = topic_name_fields(cls, message.version) if has_id else []
@@ -195,22 +147,31 @@ def _program(
         named += [field.attribute for field in here if field.attribute == path.name]
     if len(named) > 1:
         raise _Complex
-    struct = _Struct(cls, message, path, depth, tuple(named))
+    return _Struct(cls, message, path, depth, tuple(named), has_id and bool(named))
+
+
+def _steps(struct: _Struct) -> tuple[Step, ...]:
+    """Make the steps of a struct."""
     steps: list[Step] = []
-    for field in here:
+    version, flexible = struct.message.version, struct.message.flexible
+    for field in fields_at(struct.cls, version):
         if field.is_tagged:
-            if not field.is_tagged_at(message.version):
+            if not field.is_tagged_at(version):
                 raise _Complex
             continue
-        if field.is_compact_at(message.version, message.flexible) != message.flexible:
+        if field.is_compact_at(version, flexible) != flexible:
             raise _Complex
         step = _session_step(struct, field) or _step(struct, field)
         if step[0] == SKIP and steps and steps[-1][0] == SKIP:
             step = (SKIP, steps.pop()[1] + step[1], 0, False, None, NO_ROLE)
         steps.append(step)
     _check_order(steps)
-    defaults = _defaults(cls, message) if struct.is_partition else ()
-    return Program(message.flexible, tuple(steps), defaults, has_id and len(named) == 1)
+    return tuple(steps)
+
+
+def _program(struct: _Struct, steps: tuple[Step, ...]) -> Program:
+    defaults = _defaults(struct.cls, struct.message) if struct.is_partition else ()
+    return Program(struct.message.flexible, steps, defaults, struct.maps_topic_id)
 
 
 def _check_order(steps: list[Step]) -> None:
@@ -268,26 +229,12 @@ def _structs(struct: _Struct, field: Field, null: bool) -> Step:
         raise _Complex
     leads = struct.leads(field.attribute)
     path = struct.path if leads else None
-    inner = _program(field.struct, struct.message, path, struct.depth + 1)
-    size = _skipped_size(field.struct, struct.message)
-    if size and not leads:
-        return ITEMS, size, 0, null, None, NO_ROLE
-    return PARTITIONS if leads and struct.is_topic else STRUCTS, 0, 0, null, inner, NO_ROLE
-
-
-def _skipped_size(cls: type[Structure], message: _Message) -> int:
-    """Return the size of a struct of which every field is skipped; 0 for any other."""
-    if message.flexible:
-        return 0
-    struct = _Struct(cls, message, None, 0, ())
-    total = 0
-    for field in fields_at(cls, message.version):
-        if field.is_tagged:
-            continue
-        if field.is_array or field.element not in SIZES or struct.role_of(field) != NO_ROLE:
-            return 0
-        total += SIZES[field.element]
-    return total
+    inner = _struct(field.struct, struct.message, path, struct.depth + 1)
+    steps = _steps(inner)
+    if not leads and not struct.message.flexible and [step[0] for step in steps] == [SKIP]:
+        return ITEMS, steps[0][1], 0, null, None, NO_ROLE
+    op = PARTITIONS if leads and struct.is_topic else STRUCTS
+    return op, 0, 0, null, _program(inner, steps), NO_ROLE
 
 
 def _of_partition(struct: _Struct, field: Field, null: bool, role: int) -> Step:
