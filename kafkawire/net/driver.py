@@ -141,7 +141,9 @@ class Driver(Generic[UserEvent, UserEffect]):
                 case Write():
                     self._sockets[effect.connection].write(effect.buffers)
                 case Connect():
-                    self._sockets[effect.connection] = Socket(self, effect, self._tls)
+                    self._sockets[effect.connection] = Socket(
+                        self, effect, self._tls, self.readiness
+                    )
                 case Close():
                     self._sockets[effect.connection].close()
                 case Disconnected():
@@ -201,18 +203,31 @@ class SocketOwner(Protocol):
     def receive(self, event: ShellEvent) -> None:
         """Handle an event of a socket."""
 
+    def received(self, connection: int, data: bytes) -> None:
+        """Handle bytes of a socket."""
+
     def forget(self, socket: Socket) -> None:
         """Remove a socket that has closed."""
 
 
 class Socket(asyncio.Protocol):
-    """One socket, from its connection attempt to its end; `closed` is done then."""
+    """One socket, from its connection attempt to its end; `closed` is done then.
 
-    def __init__(self, driver: SocketOwner, connect: Connect, tls: ssl.SSLContext | None) -> None:
+    readiness: the sockets among which it is while it is connected.
+    """
+
+    def __init__(
+        self,
+        driver: SocketOwner,
+        connect: Connect,
+        tls: ssl.SSLContext | None = None,
+        readiness: Readiness | None = None,
+    ) -> None:
         self.number = connect.connection
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver = driver
         self._transport: asyncio.Transport | None = None
+        self._readiness = readiness
         self._watched: int | None = None
         self._closing = False
         self._deadline: asyncio.TimerHandle | None = None
@@ -246,7 +261,8 @@ class Socket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._watched = self._driver.readiness.add(transport)
+        if self._readiness is not None:
+            self._watched = self._readiness.add(transport)
         if self._closing:
             transport.abort()
         else:
@@ -270,8 +286,8 @@ class Socket(asyncio.Protocol):
     def _on_lost(self, reason: str, fatal: bool = False) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-        if self._watched is not None:
-            self._driver.readiness.remove(self._watched)
+        if self._readiness is not None and self._watched is not None:
+            self._readiness.remove(self._watched)
             self._watched = None
         self._driver.forget(self)
         if not self.closed.done():

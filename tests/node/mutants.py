@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 from unittest.mock import patch
 
+from kafkawire import controller
 from kafkawire.log import encode_log_message
 from kafkawire.node import outputs
 from kafkawire.node.broker_server import BrokerServer
@@ -125,7 +126,7 @@ def _handles_outputs_last_first() -> Patch:
         original(parts, output, now)
         parts.queue.reverse()
 
-    return patch.dict(outputs.OUTPUTS, {outputs.controller.Committed: committed})
+    return patch.dict(outputs.OUTPUTS, {controller.Committed: committed})
 
 
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {

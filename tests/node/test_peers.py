@@ -38,7 +38,8 @@ def written(outcome: Outcome) -> bytes:
 
 def connected(outcome: Outcome) -> int:
     [effect] = outcome.effects
-    assert effect == Connect(effect.connection, 2, "node2", 9093)
+    assert isinstance(effect, Connect)
+    assert (effect.node, effect.host, effect.port) == (2, "node2", 9093)
     return effect.connection
 
 

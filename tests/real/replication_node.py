@@ -11,22 +11,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from kafkawire.controller import MetadataImage
+from kafkawire.metadata import MetadataImage, TopicIdPartition, everything
 from kafkawire.replication import (
     AppendRequested,
-    BrokerRegistration,
     Effect,
     Event,
     MemoryLog,
-    MetadataDelta,
     MetadataPublished,
-    PartitionRegistration,
     Registered,
     ReplicaManager,
     ReplicationConfig,
     ResponseReceived,
     SendRequest,
-    TopicPartition,
 )
 
 from .wire import Wire
@@ -59,13 +55,13 @@ class ReplicationNode:
         """Give the machine an event."""
         self._take(self.machine.handle(event, self.now))
 
-    def publish(self, image: MetadataImage, topic: str) -> None:
-        """Publish what an image says of a topic and of the brokers."""
-        self.handle(published(image, topic))
+    def publish(self, image: MetadataImage) -> None:
+        """Publish what an image says."""
+        self.handle(MetadataPublished(image, everything(image)))
 
     def append(self, image: MetadataImage, topic: str, records: bytes) -> None:
         """Append a batch as the leader."""
-        entry = (TopicPartition(image.topic_ids[topic], 0), records)
+        entry = (TopicIdPartition(image.topic_ids[topic], 0), records)
         self.handle(AppendRequested(1, 1, SECONDS, (entry,)))
 
     def run_until(self, holds: Callable[[], bool], what: str) -> None:
@@ -87,25 +83,3 @@ class ReplicationNode:
         wire = self._wires.get(sent.destination)
         body = None if wire is None else wire.answer(sent.body, sent.version).frame.body
         self.handle(ResponseReceived(sent.token, body))
-
-
-def published(image: MetadataImage, topic: str) -> MetadataPublished:
-    """Make the event of what an image says of a topic and of the brokers."""
-    topic_id = image.topic_ids[topic]
-    partitions = tuple(
-        PartitionRegistration(
-            TopicPartition(topic_id, index),
-            topic,
-            each.replicas,
-            each.isr,
-            each.leader,
-            each.leader_epoch,
-            each.partition_epoch,
-        )
-        for index, each in image.topics[topic_id].partitions.items()
-    )
-    brokers = tuple(
-        BrokerRegistration(each.broker_id, each.epoch, each.fenced)
-        for each in image.brokers.values()
-    )
-    return MetadataPublished(MetadataDelta(partitions, brokers=brokers))

@@ -45,7 +45,7 @@ SECONDS: Final = 240.0
 REGISTERED: Final = RegisterBrokerRecord.__name__
 LOG: Final = "__cluster_metadata-0/00000000000000000000.log"
 FETCH_SECONDS: Final = 10.0
-"""Fetches may be so late, here and there, before anyone elects: a slow machine is no lost leader."""
+"""How late fetches may be before anyone elects: on a slow machine no leader is lost."""
 PROPERTIES: Final = (
     "metadata.log.max.snapshot.interval.ms=1500\n"
     f"controller.quorum.fetch.timeout.ms={FETCH_SECONDS * 1000:.0f}\n"

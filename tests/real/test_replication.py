@@ -219,7 +219,7 @@ def test_ours_follows_leads_and_is_truncated(leader: Broker) -> None:
     cluster.create(NODE_ID, OURS)
     node = ReplicationNode(OURS, cluster.epoch, {NODE_ID: leader.port})
     try:
-        node.publish(cluster.image, TOPIC)
+        node.publish(cluster.image)
         followed(cluster, node)
         led(cluster, node)
         truncated(cluster, node)
@@ -255,7 +255,7 @@ def led(cluster: Cluster, node: ReplicationNode) -> None:
     before = node.log.log_end_offset
     cluster.prefer(OURS, NODE_ID)
     assert cluster.leads(OURS)
-    node.publish(cluster.image, TOPIC)
+    node.publish(cluster.image)
     for value in (b"lost", b"lost as well"):
         node.append(cluster.image, TOPIC, batch(value))
     assert node.log.log_end_offset == before + 2
@@ -271,7 +271,7 @@ def truncated(cluster: Cluster, node: ReplicationNode) -> None:
     """Ours follows again: its log is truncated to Kafka's, and it joins the ISR."""
     cluster.heartbeat(fence=False)
     ends = []
-    node.publish(cluster.image, TOPIC)
+    node.publish(cluster.image)
 
     def joined() -> bool:
         ends.append(node.log.log_end_offset)

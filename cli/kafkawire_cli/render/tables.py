@@ -122,8 +122,7 @@ def write(
     file extensions, and for a filter by what a table lacks.
     """
     import_arrow()
-    from kafkawire.capture import tables
-    from kafkawire.capture.tables.reading import checked
+    from kafkawire.capture.tables.reading import BATCH_ROWS, checked
 
     from ..input.interrupts import InterruptibleTraffic, interrupts
 
@@ -133,7 +132,7 @@ def write(
         checked(wanted.where, names, brokers.package)
     files = _files(list(dict.fromkeys(names)), to)
     # show the rows of a live capture at once
-    size = 1 if given == ["-"] and to is None else tables.BATCH_ROWS
+    size = 1 if given == ["-"] and to is None else BATCH_ROWS
     sources, refused = captures.sources("decode", given)
     drawn = to is not None or not sys.stdout.isatty()
     if view.secrets:

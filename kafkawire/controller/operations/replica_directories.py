@@ -33,11 +33,11 @@ def assign_replicas_to_dirs(
         for topic in directory.topics:
             rows = []
             for each in topic.partitions:
-                at = (topic.topic_id, each.partition_index)
+                at = TopicIdPartition(topic.topic_id, each.partition_index)
                 error = _assign(state, at, body.broker_id, directory.id)
                 if not error and not broker.has_online_directory(directory.id):
                     offline[at] = None
-                rows.append(responses.PartitionData(partition_index=at[1], error_code=error))
+                rows.append(responses.PartitionData(partition_index=at.partition, error_code=error))
             topics.append(responses.TopicData(topic_id=topic.topic_id, partitions=rows))
         response.directories.append(responses.DirectoryData(id=directory.id, topics=topics))
     leave_isr(state, list(offline), body.broker_id)
@@ -47,7 +47,7 @@ def assign_replicas_to_dirs(
 def _assign(
     state: ControllerState, at: TopicIdPartition, broker_id: int, directory: bytes
 ) -> ErrorCode:
-    if at[0] not in state.image.topics:
+    if at.topic_id not in state.image.topics:
         return E.UNKNOWN_TOPIC_ID
     partition = state.image.partition(at)
     if partition is None:

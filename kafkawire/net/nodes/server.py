@@ -269,7 +269,7 @@ class NodeServer:
             self.loop.call_soon(self.receive, lost)
         else:
             self._ports[effect.connection] = effect.port
-            self._peers[effect.connection] = Socket(self, effect, None)
+            self._peers[effect.connection] = Socket(self, effect)
 
     def isolate(self, ports: Iterable[int]) -> None:
         """Close the connections to ports of other nodes, and make no new ones."""
@@ -281,6 +281,10 @@ class NodeServer:
     def receive(self, event: transport.ShellEvent) -> None:
         """Handle an event of a connection to another node."""
         self.handle(event)
+
+    def received(self, connection: int, data: bytes) -> None:
+        """Handle bytes of another node."""
+        self.handle(transport.BytesReceived(connection, data))
 
     def forget(self, socket: Socket) -> None:
         """Remove a connection to another node that has closed."""

@@ -21,28 +21,9 @@ from ...messages.envelope_response import EnvelopeResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import VERSIONS as QUORUM_VERSIONS
+from .envelope import FORWARDED, OF_CLIENTS
 
 RELEASE: Final = "4.3"
-FORWARDED: Final = frozenset(
-    {
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.DESCRIBE_QUORUM,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.UPDATE_FEATURES,
-    }
-)
-"""What brokers forward to the controller, besides what they forward in memory."""
-OF_CLIENTS: Final = FORWARDED | {
-    ApiKey.ALTER_CONFIGS,
-    ApiKey.CREATE_PARTITIONS,
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS,
-}
-"""What a controller gets of clients, perhaps in an Envelope."""
 CONTROLLERS: Final = OF_CLIENTS | {
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ALTER_PARTITION,

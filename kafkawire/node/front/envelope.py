@@ -17,10 +17,29 @@ from ...messages.envelope_response import EnvelopeResponse
 from ...primitives import Message
 from ...protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
 from ..controller_channel import is_refused
-from .apis import OF_CLIENTS
 
 SIZE: Final = 4
 """The size in front of a frame, which an Envelope leaves out."""
+FORWARDED: Final = frozenset(
+    {
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.UPDATE_FEATURES,
+    }
+)
+"""What brokers forward to the controller, besides what they forward in memory."""
+OF_CLIENTS: Final = FORWARDED | {
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+}
+"""What a controller gets of clients, perhaps in an Envelope."""
 
 
 @dataclass(frozen=True, slots=True)
