@@ -45,7 +45,7 @@ SECONDS: Final = 240.0
 REGISTERED: Final = RegisterBrokerRecord.__name__
 LOG: Final = "__cluster_metadata-0/00000000000000000000.log"
 FETCH_SECONDS: Final = 10.0
-"""Fetches may be so late, here and there, before anyone elects: a slow machine is no lost leader."""
+"""Fetches may be so late before anyone elects: a slow machine is no lost leader."""
 PROPERTIES: Final = (
     "metadata.log.max.snapshot.interval.ms=1500\n"
     f"controller.quorum.fetch.timeout.ms={FETCH_SECONDS * 1000:.0f}\n"
