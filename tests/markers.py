@@ -14,6 +14,7 @@ from what its author remembered; a test that is not marked `java` or `spark` and
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 import zlib
@@ -173,7 +174,11 @@ SAMPLED: Final = (
     "reference",
 )
 """Files and folders of tests with a parameter for each message: one in ten of these is not slow,
-the same ones in each run.
+the same ones in each run; of all, a run can take its SHARE.
+"""
+SHARE: Final = int(os.environ.get("KAFKAWIRE_SHARE", "1"))
+"""A run takes one in so many of the SAMPLED tests, by its random seed. `.ci/run` repeats the
+tests of messages in an interpreted build so, after all of them have run in a compiled one.
 """
 
 _running: dict[str, str | None] = {"test": None}
@@ -195,9 +200,20 @@ def marks(item: pytest.Item) -> set[str]:
         found.add("builds")
     if "sampled" in found:
         found.remove("sampled")
-        if params and zlib.crc32(item.nodeid.encode()) % 10:
+        if params and not chosen(item.nodeid, 10):
             found.add("slow")
     return found
+
+
+def chosen(nodeid: str, share: int, seed: object = "") -> bool:
+    """Whether a test is one of the one in `share` that a seed chooses."""
+    return zlib.crc32(f"{seed}{nodeid}".encode()) % share == 0
+
+
+def left_out(item: pytest.Item, share: int, seed: object) -> bool:
+    """Whether a test is one of the SAMPLED with parameters that a run does not take."""
+    sampled = hasattr(item, "callspec") and "sampled" in marks_of_file(item.path)
+    return sampled and not chosen(item.nodeid, share, seed)
 
 
 @cache
@@ -288,7 +304,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if SHARE > 1:
+        seed = config.getoption("randomly_seed", "")
+        rest = [item for item in items if left_out(item, SHARE, seed)]
+        config.hook.pytest_deselected(items=rest)
+        gone = set(rest)
+        items[:] = [item for item in items if item not in gone]
     for item in items:
         for name in marks(item):
             item.add_marker(name)

@@ -1,8 +1,9 @@
 """Hands tests to the processes of pytest-xdist in chunks, so that its work stays linear.
 
 Law: tests of a group (`xdist_group`) are one unit of work, as with `--dist loadgroup`; of the
-others, `CHUNK` that follow each other are. With a unit per test, pytest-xdist goes over all units
-of a process whenever one of its tests ends: half a minute for 24,000 tests.
+others, up to `CHUNK` that follow each other are. With a unit per test, pytest-xdist goes over all
+units of a process whenever one of its tests ends: half a minute for 24,000 tests. A few tests are a
+unit each: one that takes minutes keeps no other waiting.
 
 A process imports its share of the modules of tests before it collects all: pytest rewrites the
 asserts of each once then, not in every process. Without this, a fresh clone takes 12 seconds of CPU
@@ -22,6 +23,7 @@ from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
 CHUNK: Final = 16
+MIN_UNITS: Final = 100
 TESTS: Final = Path(__file__).resolve().parent
 
 
@@ -35,6 +37,11 @@ class Ids(list[str]):
     def index(self, nodeid: str, *_: Any) -> int:
         """Find the place of an id."""
         return self.places[nodeid]
+
+
+def chunk_size(tests: int) -> int:
+    """Return how many tests are a unit: as many as leave MIN_UNITS units, CHUNK at most."""
+    return max(1, min(CHUNK, tests // MIN_UNITS))
 
 
 class ChunkScheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist is not typed
@@ -51,7 +58,7 @@ class ChunkScheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist is no
         if scope != nodeid:
             return scope
         ids = next(iter(self.registered_collections.values()))
-        return f"chunk {ids.index(nodeid) // CHUNK}"
+        return f"chunk {ids.index(nodeid) // chunk_size(len(ids))}"
 
 
 @pytest.hookimpl(optionalhook=True)

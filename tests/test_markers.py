@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -90,3 +91,30 @@ def test_what_is_not_marked_starts_no_java(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "1 failed, 1 passed" in ran.stdout
     assert "test_unmarked starts Java, and is not marked java or spark" in ran.stdout
+
+
+def test_a_share_takes_each_sampled_test_with_some_seed() -> None:
+    ids = [f"tests/messages/test_golden.py::test_it[{at}]" for at in range(400)]
+    shares = [{each for each in ids if markers.chosen(each, 4, seed)} for seed in range(60)]
+    assert set().union(*shares) == set(ids)
+    assert all(50 < len(each) < 150 for each in shares)
+
+
+def test_a_run_takes_a_share_of_the_tests_of_each_message() -> None:
+    def collected(share: str) -> list[str]:
+        ran = subprocess.run(
+            [
+                sys.executable, "-m", "pytest", "--collect-only", "-q",
+                "tests/messages/test_round_trip.py", "tests/primitives/test_wire_types.py",
+            ],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+            env={**os.environ, "KAFKAWIRE_SHARE": share},
+        )  # fmt: skip
+        return [line for line in ran.stdout.splitlines() if "::" in line]
+
+    everything, some = collected("1"), collected("4")
+    assert set(some) < set(everything)
+    of_messages = [each for each in everything if "[" in each and "messages" in each]
+    left = [each for each in of_messages if each in some]
+    assert 0.1 * len(of_messages) < len(left) < 0.5 * len(of_messages)
+    assert set(everything) - set(some) <= set(of_messages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.scheduling import CHUNK, ChunkScheduling, Ids, share
+from tests.scheduling import CHUNK, MIN_UNITS, ChunkScheduling, Ids, share
 
 
 class Scheduling(ChunkScheduling):
@@ -20,12 +20,16 @@ class Scheduling(ChunkScheduling):
 
 def test_units_are_groups_and_chunks() -> None:
     grouped = [f"test_a.py::test[{at}]@kafka" for at in range(100)]
-    others = [f"test_b.py::test[{at}@x]" for at in range(10 * CHUNK)]
+    others = [f"test_b.py::test[{at}@x]" for at in range(MIN_UNITS * CHUNK)]
     units = Scheduling(others[:CHUNK] + grouped + others[CHUNK:]).units()
     assert units["kafka"] == 100
-    assert sum(units.values()) == 100 + 10 * CHUNK
-    assert 11 <= len(units) <= 12
+    assert sum(units.values()) == 100 + MIN_UNITS * CHUNK
+    assert MIN_UNITS < len(units) < MIN_UNITS + 10
     assert all(size <= CHUNK for unit, size in units.items() if unit != "kafka")
+
+
+def test_a_few_tests_are_a_unit_each() -> None:
+    assert set(Scheduling([f"test_b.py::test[{at}]" for at in range(46)]).units().values()) == {1}
 
 
 def test_a_test_is_found_by_its_id() -> None:

@@ -2,10 +2,6 @@
 
 Law: a project is copied before it is built; its messages are imported by another process, from
 what was built alone.
-
-    python -m tests.packaging.build_examples    all of them, compiled and not
-
-`.ci/run` calls this; tests/packaging/test_build_examples.py builds those that take no compiler.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.conftest import ROOT
@@ -90,18 +85,3 @@ def _run(command: list[str], folder: Path, **variables: str) -> str:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
-
-
-def main() -> int:
-    """Build every project, compiled and not."""
-    for tool in TOOLS:
-        for compiled in (False, True):
-            with TemporaryDirectory() as folder:
-                found = exercised(built(tool, Path(folder), compiled=compiled))
-            assert found == ("compiled" if compiled else "interpreted"), (tool, found)
-            print(f"{tool}: {found}", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,14 +11,12 @@ from tests.pages import blocks
 from .build_examples import EXAMPLES, TOOLS, built, exercised
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["interpreted", "compiled"])
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_project_builds_its_messages(tool: str, tmp_path: Path) -> None:
-    assert exercised(built(tool, tmp_path, compiled=False)) == "interpreted"
-
-
-def test_a_project_compiles_its_messages(tmp_path: Path) -> None:
-    """One of four: `.ci/run` compiles all of them, and test_users_builds.py that of hatchling."""
-    assert exercised(built("setuptools", tmp_path, compiled=True)) == "compiled"
+def test_a_project_builds_its_messages(tool: str, compiled: bool, tmp_path: Path) -> None:
+    """From an empty folder."""
+    found = exercised(built(tool, tmp_path, compiled=compiled))
+    assert found == ("compiled" if compiled else "interpreted")
 
 
 def test_the_page_shows_the_files_of_the_projects() -> None:
