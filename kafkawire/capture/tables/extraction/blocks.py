@@ -109,7 +109,6 @@ class Block:
     error_code of a Fetch.
     """
 
-    entities: Entities | None = None
     session_id = 0
     session_epoch = -1
     error_code = 0
@@ -117,6 +116,11 @@ class Block:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._group: str | None = None
+
+    @property
+    def entities(self) -> Entities | None:
+        """The entities of a body that was read; None if it has none."""
+        return None
 
     @property
     def group(self) -> str | None:
