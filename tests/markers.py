@@ -106,6 +106,10 @@ SLOW: Final = (
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
     "net/test_wrong_types.py",
+    "node/test_metadata_log.py",
+    "node/test_node.py",
+    "node/test_replica_log.py",
+    "node/test_simulation.py",
     "notebook/test_notebook.py::test_the_notebook_of_the_guide_shows_what_it_does",
     "packaging/test_completion.py",
     "protocol/test_fields.py::test_only_one_module_walks_over_fields",
@@ -161,6 +165,7 @@ they start one after the other.
 """
 SIMULATION: Final = (
     "controller/test_simulation_seeds.py",
+    "node/test_simulation_seeds.py",
     "raft/test_simulation_seeds.py",
     "replication/test_many_seeds.py",
     "storage/test_simulation_seeds.py",

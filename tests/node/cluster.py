@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
-from kafkawire.metadata import MetadataImage, TopicIdPartition
+from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
 from kafkawire.node import COMBINED, Node, NodeConfig, ShutdownRequested
 from kafkawire.node.broker_server import BrokerServer
 from kafkawire.primitives import Message
@@ -84,6 +84,18 @@ class Cluster(Network):
         """Return the key of a partition, if the topic is known."""
         found = self.newest().topic(topic)
         return None if found is None else TopicIdPartition(found.topic_id, index)
+
+    def partition(self, topic: str, index: int = 0) -> PartitionRegistration:
+        """Return the newest state of a partition."""
+        key = self.key(topic, index)
+        found = None if key is None else self.newest().partition(key)
+        assert found is not None
+        return found
+
+    def block(self, one: int, other: int, seconds: float) -> None:
+        """Cut two nodes off from each other."""
+        for link in ((one, other), (other, one)):
+            self.blocked[link] = self.now + seconds
 
     def leader(self, topic: str, index: int = 0) -> int:
         """Wait for the leader of the newest epoch, and return it."""

@@ -15,7 +15,6 @@ from kafkawire import controller
 from kafkawire.log import encode_log_message
 from kafkawire.node import outputs
 from kafkawire.node.broker_server import BrokerServer
-from kafkawire.node.lifecycle import BrokerLifecycleManager
 from kafkawire.node.metadata_log import KafkaMetadataLog
 from kafkawire.node.publisher import LogPublisher
 from kafkawire.node.raft_manager import RaftManager
@@ -29,19 +28,6 @@ Patch = Any
 
 def _nothing(*_arguments: Any, **_keywords: Any) -> None:
     return None
-
-
-def _claims_a_clean_shutdown() -> Patch:
-    """Name the epoch of the incarnation before, although it did not shut down in order."""
-    before: dict[int, BrokerLifecycleManager] = {}
-    original = BrokerLifecycleManager.__init__
-
-    def claiming(self: Any, config: Any, incarnation: Any, dirs: Any, epoch: int, now: Any) -> None:
-        last = before.get(config.node_id)
-        original(self, config, incarnation, dirs, epoch if last is None else last.epoch, now)
-        before[config.node_id] = self
-
-    return patch.object(BrokerLifecycleManager, "__init__", claiming)
 
 
 def _publishes_before_its_registration() -> Patch:
@@ -130,7 +116,6 @@ def _handles_outputs_last_first() -> Patch:
 
 
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
-    "claims a clean shutdown": _claims_a_clean_shutdown,
     "publishes before its registration": _publishes_before_its_registration,
     "keeps the logs of deleted topics": lambda: patch.object(
         LogPublisher, "_delete_strays", _nothing

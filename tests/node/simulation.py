@@ -1,9 +1,7 @@
 """Simulates a whole cluster: nodes with disks, bad links, clients, an administrator.
 
 Law: all that happens follows from a `Scenario`: the same one gives the same trace, byte for byte.
-`Violation` names the first invariant that fails. Replay a seed, and shrink it if it fails:
-
-    python -m tests.node.simulation 17
+`Violation` names the first invariant that fails.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import sys
 from typing import Final
 
 from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
@@ -20,12 +17,11 @@ from kafkawire.node.broker_server import BrokerServer
 from kafkawire.primitives import Message
 from kafkawire.raft import LeaderChanged
 from kafkawire.replication import Partition, ReplicaChanged, ReplicaState
-from tests.fuzzing import fewest
 
 from .checker import Checker, Violation, stored
 from .clients import CREATE_VERSION, create_topic
 from .network import CLIENT, Callback, Network, Process
-from .scenario import FAULTY, Fault, Scenario, draw
+from .scenario import FAULTY, Fault, Scenario
 from .workload import ADMIN, MAIN, Workload
 
 HEALED: Final = FAULTY[1] + 2.0
@@ -360,36 +356,3 @@ FAULTS: Final = {
     "broken": Simulation.fail_disk,
 }
 """Kind -> what happens."""
-
-
-def first_violation(scenario: Scenario) -> Exception | None:
-    """Return what a scenario violates, if anything."""
-    try:
-        Simulation(scenario).simulate()
-    except Exception as error:  # noqa: BLE001 - a crash of the machine is found, too
-        return error
-    return None
-
-
-def shrunk(scenario: Scenario) -> Scenario:
-    """Leave out faults as long as the scenario fails."""
-
-    def fails(faults: tuple[Fault, ...]) -> bool:
-        return first_violation(scenario._replace(faults=faults)) is not None
-
-    return scenario._replace(faults=fewest(scenario.faults, fails))
-
-
-def main() -> None:
-    """Replay a seed."""
-    scenario = draw(int(sys.argv[1]))
-    error = first_violation(scenario)
-    print(f"seed {scenario.seed}: {error or 'no violation'}")
-    if error is not None:
-        for fault in shrunk(scenario).faults:
-            print(f"    {fault}")
-        raise error
-
-
-if __name__ == "__main__":
-    main()

@@ -24,7 +24,7 @@ class StoredSimulation(Simulation):
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_a_quorum_keeps_its_promises_on_disks(seed: int) -> None:
     with replayable(seed):
         StoredSimulation(scenario(seed)).run()

@@ -105,6 +105,30 @@ def test_a_shutdown_moves_leaders_and_needs_no_recovery() -> None:
     cluster.unfenced(3)
 
 
+def test_a_broker_that_may_have_lost_records_is_not_eligible() -> None:
+    quorum = voters(range(4, 5))
+    brokers = [config_of(id, quorum, frozenset({ProcessRole.BROKER})) for id in (1, 2, 3)]
+    cluster = Cluster([*brokers, config_of(4, quorum, frozenset({ProcessRole.CONTROLLER}))])
+    cluster.create("orders", 1, 3, **{"min.insync.replicas": "2"})
+    leader = cluster.leader("orders")
+    lossy, away = (each for each in cluster.brokers if each != leader)
+    assert cluster.produce("orders", b"kept").error_code == E.NONE
+    cluster.shut_down(away)
+    cluster.kill(lossy, lambda _below: 0)
+    cluster.wait(lambda: cluster.partition("orders").elr == (lossy,))
+    cluster.start(away)
+    cluster.block(lossy, leader, 60.0)
+    cluster.block(away, leader, 60.0)
+    cluster.start(lossy)
+    cluster.wait(lambda: not cluster.partition("orders").elr)
+    cluster.kill(leader)
+    cluster.wait(lambda: cluster.partition("orders").leader == -1)
+    cluster.blocked.clear()
+    cluster.start(leader)
+    assert cluster.leader("orders") == leader
+    assert cluster.read("orders") == [b"kept"]
+
+
 def test_a_topic_of_the_same_name_has_nothing_of_the_one_before() -> None:
     cluster = Cluster(combined(3))
     cluster.create("orders", 1, 3)

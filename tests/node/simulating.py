@@ -1,0 +1,49 @@
+"""Runs seeds of the simulation; a failing one is shrunk.
+
+python -m tests.node.simulating 17
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from tests.fuzzing import fewest
+
+from .scenario import Fault, Scenario, draw
+from .simulation import Simulation
+
+Faults = tuple[Fault, ...]
+
+
+def first_violation(scenario: Scenario) -> Exception | None:
+    """Return what a scenario violates, if anything."""
+    try:
+        Simulation(scenario).simulate()
+    except Exception as error:  # noqa: BLE001 - a crash of the machine is found, too
+        return error
+    return None
+
+
+def shrunk(scenario: Scenario, fails: Callable[[Faults], bool] | None = None) -> Scenario:
+    """Leave out faults as long as the scenario fails."""
+
+    def violates(faults: Faults) -> bool:
+        return first_violation(scenario._replace(faults=faults)) is not None
+
+    return scenario._replace(faults=fewest(scenario.faults, fails or violates))
+
+
+def check(seed: int) -> None:
+    """Run a seed; a failure says how to replay it, and the fewest faults with which it fails."""
+    scenario = draw(seed)
+    error = first_violation(scenario)
+    if error is None:
+        return
+    faults = "\n".join(str(fault) for fault in shrunk(scenario).faults) or "no fault"
+    error.add_note(f"seed {seed}: python -m tests.node.simulating {seed}; it fails with\n{faults}")
+    raise error
+
+
+if __name__ == "__main__":
+    check(int(sys.argv[1]))
