@@ -40,9 +40,11 @@ ALL_BROKERS: Final = ""
 
 
 class BrokerFront:
-    """The parts of a broker. listener: that of its clients."""
+    """The parts of a broker. listener: that of its clients. voters: of the cluster's quorum."""
 
-    def __init__(self, listener: Listener, machines: NodeMachines, settings: Settings) -> None:
+    def __init__(
+        self, listener: Listener, machines: NodeMachines, settings: Settings, voters: int
+    ) -> None:
         node_id, context = listener.endpoint.node_id, listener.context
         self._listener = listener
         self._settings = settings
@@ -51,7 +53,7 @@ class BrokerFront:
         """Key -> (value, resource) of what is set dynamically."""
         self.metadata = metadata = ImageMetadata(listener.name)
         self._replicas = NodeReplicas(node_id, context, metadata, machines.submit)
-        self._creation = NodeTopicCreation(settings, metadata, machines.submit)
+        self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit)
         self._producer_ids = NodeProducerIds(
             node_id, machines.broker_epoch, listener.channel, machines.submit
         )

@@ -84,7 +84,7 @@ class NodeFront:
             each.name: self._listener(each, settings, new_uuid, draw) for each in config.listeners
         }
         listener = self._listeners[main.name]
-        self.broker = BrokerFront(listener, self.machines, settings)
+        self.broker = BrokerFront(listener, self.machines, settings, len(config.voters.voters))
         for each in self._listeners.values():
             each.serve(replace(self.broker.broker, context=each.context, channel=each.channel))
 

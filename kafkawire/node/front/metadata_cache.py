@@ -58,10 +58,12 @@ class TopicsView:
     def __init__(self) -> None:
         self._image = MetadataImage()
         self._views: dict[bytes, TopicView] = {}
+        self._partition_count: int | None = 0
 
     def publish(self, image: MetadataImage, delta: MetadataDelta | None) -> None:
         """Show another image. delta: what changed; None for anything."""
         self._image = image
+        self._partition_count = None
         if delta is None or delta.brokers:
             self._views.clear()
             return
@@ -75,7 +77,10 @@ class TopicsView:
 
     @property
     def partition_count(self) -> int:
-        return sum(len(topic.partitions) for topic in self._image.topics.values())
+        if self._partition_count is None:
+            topics = self._image.topics.values()
+            self._partition_count = sum(len(topic.partitions) for topic in topics)
+        return self._partition_count
 
     def __iter__(self) -> Iterator[TopicView]:
         return (self._view(topic) for topic in list(self._image.topics.values()))

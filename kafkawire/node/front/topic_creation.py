@@ -28,11 +28,14 @@ OFFSETS_CONFIGS: Final = {
 
 
 class NodeTopicCreation:
-    """`TopicCreation` of a node."""
+    """`TopicCreation` of a node. voters: how many nodes the cluster has at least."""
 
-    def __init__(self, settings: Settings, metadata: ImageMetadata, submit: Submit) -> None:
+    def __init__(
+        self, settings: Settings, metadata: ImageMetadata, voters: int, submit: Submit
+    ) -> None:
         self._settings = settings
         self._metadata = metadata
+        self._voters = voters
         self._submit = submit
         self._in_flight: set[str] = set()
 
@@ -45,15 +48,18 @@ class NodeTopicCreation:
         return topic
 
     def ensure_offsets_topic(self, now: float) -> TopicView | None:
-        """Find the `__consumer_offsets` topic, or let it be created."""
+        """Find the `__consumer_offsets` topic, or let it be created.
+
+        It has fewer replicas than configured only where the cluster has fewer nodes.
+        """
         topic = self._metadata.topics.get(OFFSETS_TOPIC)
-        alive = len(self._metadata.alive_endpoints())
-        if topic is None and alive:
+        nodes = max(self._voters, len(self._metadata.image.brokers))
+        if topic is None:
             factor = self._settings.number("offsets.topic.replication.factor")
             made = CreatableTopic(
                 name=OFFSETS_TOPIC,
                 num_partitions=self._settings.number("offsets.topic.num.partitions"),
-                replication_factor=min(factor, alive),
+                replication_factor=min(factor, nodes),
                 configs=[
                     CreatableTopicConfig(name=name, value=value)
                     for name, value in OFFSETS_CONFIGS.items()

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from kafkawire.broker.groups.coordinators import partition_for
+from kafkawire.broker.topics import OFFSETS_TOPIC
 from kafkawire.net.nodes.cluster_thread import ClusterThread
-from tests.interop.implementations import Implementation, until
+from tests.interop.implementations import IMPLEMENTATIONS, Implementation, until
+from tests.interop.implementations.ours import Ours
 
 from .test_produce_and_consume import all_seen, values
 
+OFFSETS_PARTITIONS = 3
+CLIENTS = (Ours(), *IMPLEMENTATIONS)
 pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(params=CLIENTS, ids=lambda make: make.name)
+def make(request: pytest.FixtureRequest) -> Implementation:
+    """A client implementation."""
+    found: Implementation = request.param
+    return found
 
 
 def test_what_was_acknowledged_outlives_its_leader(
@@ -50,8 +62,6 @@ def test_a_group_continues_where_it_was_when_its_coordinator_is_back(
 @pytest.fixture
 def one() -> Implementation:
     """One implementation, where it does not matter which."""
-    from tests.interop.implementations import IMPLEMENTATIONS
-
     return IMPLEMENTATIONS[0]
 
 
@@ -82,6 +92,24 @@ def test_an_isolated_leader_is_replaced_and_loses_what_it_could_not_replicate(
     member.until(lambda: all_seen([member], 20))
     member.leave()
     assert [each.value for each in member.seen] == values(10, "before") + values(10, "after")
+
+
+def test_a_group_survives_its_coordinator(
+    kafka_cluster: ClusterThread, one: Implementation
+) -> None:
+    bootstrap = kafka_cluster.bootstrap
+    one.produce(bootstrap, "t", values(20, "before"))
+    member = one.member(bootstrap, "t", "g")
+    member.until(lambda: all_seen([member], 20))
+    member.leave()
+    partition = partition_for("g", OFFSETS_PARTITIONS)
+    kafka_cluster.wait(lambda: len(kafka_cluster.isr(OFFSETS_TOPIC, partition)) == 3)
+    kafka_cluster.kill(kafka_cluster.leader(OFFSETS_TOPIC, partition))
+    one.produce(bootstrap, "t", values(20, "after"))
+    again = one.member(bootstrap, "t", "g")
+    again.until(lambda: all_seen([again], 20))
+    again.leave()
+    assert [each.value for each in again.seen] == values(20, "after")
 
 
 @pytest.mark.kafka_cluster(settings={"replica.lag.time.max.ms": "30000"})
