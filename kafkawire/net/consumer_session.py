@@ -25,9 +25,9 @@ from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, con
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import AlreadyStarted, ClientClosed
 from .driver import Driver, DriverFailed
-from .memory import keep_freed
 from .open_client import open_client
 from .scoped import Scoped
+from .sockets.memory import keep_freed
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from .readiness import Readiness
+from .sockets.readiness import Readiness
 
 YIELD_SECONDS: Final = 0.001
 """How long sends may run without yielding to the loop; a yield costs a fiftieth of that."""

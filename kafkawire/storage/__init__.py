@@ -8,7 +8,7 @@ arguments. Errors of a disk take a log directory offline, not the broker.
 
 from .appending import LogAppendInfo
 from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
-from .config import LogConfig
+from .config import LogConfig, LogManagerConfig
 from .directory_logs import Recovered
 from .disks.disk import Disk
 from .disks.files import FileDisk
@@ -26,7 +26,7 @@ from .errors import (
 from .formats import EpochEntry, MetaProperties
 from .indexes import AbortedTxn
 from .loader import LogCheckpoint
-from .log_manager import LogManager, LogManagerConfig
+from .log_manager import LogManager
 from .lookup import FoundOffset, find_offset
 from .names import TopicPartition
 from .producer_entry import AppendOrigin

@@ -1,9 +1,10 @@
-"""The configuration of a log, in Kafka's names and with Kafka's defaults."""
+"""The configurations of a log and of all logs of a broker, in Kafka's names, with its defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import Any, Final
 
 MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
@@ -64,3 +65,50 @@ _READERS: Final[dict[str, Callable[[str], Any]]] = {
     "cleanup_policy": _policies,
     "min_cleanable_dirty_ratio": float,
 }
+
+
+class Task(Enum):
+    """What is done again and again."""
+
+    FLUSH = "flush"
+    CHECKPOINT_RECOVERY_POINTS = "recovery points"
+    CHECKPOINT_START_OFFSETS = "log start offsets"
+    CHECKPOINT_HIGH_WATERMARKS = "high watermarks"
+    RETENTION = "retention"
+    COMPACTION = "compaction"
+    EXPIRE_PRODUCERS = "producers"
+
+
+@dataclass(frozen=True, slots=True)
+class LogManagerConfig:
+    """The configs of a broker that concern its logs; times in ms.
+
+    topic: the defaults of topics.
+    """
+
+    cluster_id: str
+    node_id: int
+    topic: LogConfig = field(default_factory=LogConfig)
+    flush_scheduler_interval_ms: int = MAX_INT64
+    flush_offset_checkpoint_interval_ms: int = 60_000
+    flush_start_offset_checkpoint_interval_ms: int = 60_000
+    high_watermark_checkpoint_interval_ms: int = 5_000
+    retention_check_interval_ms: int = 300_000
+    cleaner_backoff_ms: int = 15_000
+    producer_id_expiration_ms: int = 86_400_000
+    producer_id_expiration_check_interval_ms: int = 600_000
+    replica_fetch_max_bytes: int = 1 << 20
+    alter_log_dirs_io_max_bytes_per_second: int = MAX_INT64
+
+    @property
+    def intervals(self) -> dict[Task, int]:
+        """Task -> its interval."""
+        return {
+            Task.FLUSH: self.flush_scheduler_interval_ms,
+            Task.CHECKPOINT_RECOVERY_POINTS: self.flush_offset_checkpoint_interval_ms,
+            Task.CHECKPOINT_START_OFFSETS: self.flush_start_offset_checkpoint_interval_ms,
+            Task.CHECKPOINT_HIGH_WATERMARKS: self.high_watermark_checkpoint_interval_ms,
+            Task.RETENTION: self.retention_check_interval_ms,
+            Task.COMPACTION: self.cleaner_backoff_ms,
+            Task.EXPIRE_PRODUCERS: self.producer_id_expiration_check_interval_ms,
+        }

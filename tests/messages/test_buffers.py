@@ -17,7 +17,7 @@ from kafkawire.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafkawire.net.buffers import write_buffers
+from kafkawire.net.sockets.buffers import write_buffers
 from kafkawire.primitives.writer import LARGE
 
 MEGABYTES = bytes(range(256)) * 8192

@@ -8,7 +8,7 @@ import sys
 PROGRAM = """
 import resource
 import kafkawire.net.consumer
-from kafkawire.net.memory import keep_freed
+from kafkawire.net.sockets.memory import keep_freed
 
 chunk = bytes(1 << 18)
 

@@ -7,7 +7,7 @@ import socket
 from types import SimpleNamespace
 from typing import Any
 
-from kafkawire.net.readiness import Readiness
+from kafkawire.net.sockets.readiness import Readiness
 from kafkawire.net.turns import LOOK_SECONDS, YIELD_SECONDS, Turn
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from kafkawire.storage.config import LogConfig
+from kafkawire.storage.config import LogConfig, LogManagerConfig
 from kafkawire.storage.disks.disk import Disk
-from kafkawire.storage.log_manager import LogManager, LogManagerConfig
+from kafkawire.storage.log_manager import LogManager
 
 from .logs import SMALL, TIME
 

@@ -9,8 +9,9 @@ import errno
 from typing import Final
 
 from kafkawire.records import Batch, RecordBatches
+from kafkawire.storage.config import LogManagerConfig
 from kafkawire.storage.errors import KafkaStorageError
-from kafkawire.storage.log_manager import LogManager, LogManagerConfig
+from kafkawire.storage.log_manager import LogManager
 from kafkawire.storage.unified_log import UnifiedLog
 
 from .logs import ORDERS, content

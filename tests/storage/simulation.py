@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from kafkawire.log.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkawire.records import Batch, Record, RecordBatches
 from kafkawire.storage.compaction.cleaner_manager import compact, log_to_clean
-from kafkawire.storage.config import LogConfig
+from kafkawire.storage.config import LogConfig, LogManagerConfig
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import KafkaStorageError
-from kafkawire.storage.log_manager import LogManager, LogManagerConfig
+from kafkawire.storage.log_manager import LogManager
 from kafkawire.storage.lookup import find_offset
 from kafkawire.storage.producer_entry import AppendOrigin, ProducerStateEntry, marker_of
 from kafkawire.storage.segment import LogSegment

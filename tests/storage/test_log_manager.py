@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from kafkawire.storage import names
-from kafkawire.storage.config import LogConfig
+from kafkawire.storage.config import LogConfig, LogManagerConfig
 from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import CorruptFile, KafkaStorageError, StorageError
 from kafkawire.storage.formats import read_offset_checkpoint
-from kafkawire.storage.log_manager import LogManager, LogManagerConfig
+from kafkawire.storage.log_manager import LogManager
 from kafkawire.storage.names import TopicPartition, partition_of
 
 from .logs import ORDERS, SMALL, TIME, content, filled

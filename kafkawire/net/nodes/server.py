@@ -38,8 +38,8 @@ from ...node import (
 )
 from ...node.front.front import Effect, Event, NodeFront
 from ...storage import Disk
-from ..driver import Socket
 from ..server_transport import ServerConnection
+from ..sockets.socket import Socket
 from .listener import NodeListener
 
 if TYPE_CHECKING:

@@ -19,6 +19,8 @@ from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.net.nodes.start import Controller
+from kafkawire_cli.input.node import NodeChoice, node_options
 from kafkawire_cli.main import app
 
 from ...real.wire import Wire
@@ -89,7 +91,8 @@ def test_it_emulates_the_given_release() -> None:
         (("--record", "/no/such/dir.pcap"), "/no/such/dir.pcap"),
         (("--node-id", "2"), "only allowed with --data-dir"),
         (("--controllers", "1@localhost:9093"), "only allowed with --data-dir"),
-        (("--data-dir", "d", "--controllers", "localhost:9093"), "expected ID@HOST:PORT"),
+        (("--data-dir", "d", "--controllers", "1@a:9093,b:9093"), "expected ID@HOST:PORT"),
+        (("--cluster-id", "c"), "only allowed with --data-dir"),
         (("--data-dir", "d", "--controllers", "1@localhost"), "expected host:port"),
         (("--data-dir", "d", "--controllers", "1@a:1,1@b:2"), "node 1 twice"),
         (("--data-dir", "d", "--brokers", "2"), "not allowed with one node"),
@@ -103,6 +106,17 @@ def test_usage_errors(arguments: tuple[str, ...], message: str) -> None:
     assert message in result.output
 
 
+def test_controllers_without_ids_are_numbered(tmp_path: Path) -> None:
+    choice = NodeChoice(tmp_path, 2, "a:1, b:2,[::1]:3", "c")
+    options = node_options(choice, "localhost", 0, {})
+    assert options.controllers == (
+        Controller(1, "a", 1),
+        Controller(2, "b", 2),
+        Controller(3, "::1", 3),
+    )
+    assert (options.node_id, options.cluster_id) == (2, "c")
+
+
 def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "node"
     with serving("--data-dir", str(folder), "--quiet") as (process, [port]):
@@ -112,7 +126,7 @@ def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> 
         used = CliRunner().invoke(app, ["serve", "--data-dir", str(folder), "--port", "0"])
         assert (used.exit_code, used.output) == (
             2,
-            f"kafkawire: {folder} is used by another process\n",
+            f"kafkawire: log directory '{folder}' is in use by another process: .lock is locked\n",
         )
     assert process.returncode == 0
     with serving("--data-dir", str(folder), "--quiet") as (again, _):
