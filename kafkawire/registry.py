@@ -200,7 +200,7 @@ class Registry:
         return explain_frame(data, response_to, secrets=secrets, package=self.package)
 
     def verify(self, name: str, version: int, data: bytes) -> Verdict:
-        """Tell whether a message body is canonical; see `kafkawire.verify`."""
+        """Return whether a message body is canonical; see `kafkawire.verify`."""
         from .reference import verify
 
         return verify(name, version, data, package=self.package)

@@ -1,7 +1,8 @@
 """The life of a broker as its controller sees it: registration, heartbeats, shutdown.
 
 Law: the state changes through `TRANSITIONS` alone; docs/internals/cluster.md draws it. One request
-is in flight. A broker asks to be unfenced only after it published metadata with its registration.
+is in flight. A broker requests to be unfenced only after it has published metadata with its
+registration.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class BrokerLifecycleManager:
         self._hurry(now)
 
     def begin_shutdown(self, now: float) -> None:
-        """Ask for the leaders of this broker to be moved, if it leads any."""
+        """Request that the leaders of this broker are moved, if it leads any."""
         if (self.state, C.SHUTDOWN) in TRANSITIONS:
             self._change(C.SHUTDOWN)
             self._stop_at = now + self.config.controlled_shutdown_timeout

@@ -1,7 +1,7 @@
 """Hands requests and responses to the part of the node that they are for.
 
 Law: the listener decides: the quorum and the controller are behind the listener of controllers,
-replicas behind those of brokers, which forward to the active controller what clients ask of it.
+replicas behind those of brokers, which forward requests of clients to the active controller.
 """
 
 from __future__ import annotations

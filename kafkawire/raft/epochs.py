@@ -141,7 +141,7 @@ def poll_leader(quorum: Quorum, now: float) -> None:
 
 
 def poll_resigned(quorum: Quorum, now: float) -> None:
-    """Tell the voters that this leader has resigned."""
+    """Send EndQuorumEpoch to the voters that have not responded to it."""
     for node in quorum.other_voters:
         if node.id in quorum.resign_to:
             quorum.send(node, end_quorum_epoch(quorum), now)

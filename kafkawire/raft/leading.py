@@ -1,7 +1,7 @@
 """Leads an epoch: appends records, serves Fetch and FetchSnapshot, advances the high watermark.
 
 Law: the high watermark is an offset that a majority of the voters has flushed, and only records of
-the leader's own epoch advance it. A leader that a majority does not hear resigns.
+the leader's own epoch advance it. A leader from which a majority does not fetch resigns.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def note_fetch(quorum: Quorum, request: Any, version: int, partition: Any, now: 
     if key.id < 0 or key.id == quorum.node_id:
         return
     offset = partition.fetch_offset
-    progress = heard_from(quorum, key, now)
+    progress = note_contact(quorum, key, now)
     end = quorum.log.end.offset
     if reading.validate(quorum.log, offset, partition.last_fetched_epoch) is not None:
         return
@@ -204,7 +204,7 @@ def forget_stalest(quorum: Quorum, leadership: Leadership) -> None:
     leadership.begin_at.pop(stalest.id, None)
 
 
-def heard_from(quorum: Quorum, key: ReplicaKey, now: float) -> ReplicaProgress:
+def note_contact(quorum: Quorum, key: ReplicaKey, now: float) -> ReplicaProgress:
     """Note that a replica knows this leader."""
     leadership = quorum.leadership
     assert leadership is not None
@@ -236,7 +236,7 @@ def handle_fetch_snapshot(
     if not 0 <= position < len(data):
         return snapshot_answer(quorum, version, id, error=ErrorCode.POSITION_OUT_OF_RANGE)
     if request.replica_id >= 0:
-        heard_from(quorum, ReplicaKey(request.replica_id, partition.replica_directory_id), now)
+        note_contact(quorum, ReplicaKey(request.replica_id, partition.replica_directory_id), now)
     most = max(min(request.max_bytes, quorum.config.max_bytes), 1)
     part = data[position : position + most]
     return snapshot_answer(quorum, version, id, size=len(data), position=position, data=part)

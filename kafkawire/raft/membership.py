@@ -76,7 +76,7 @@ def change_answer(request: Message, error: ErrorCode) -> Message:
 
 
 def handle_add(quorum: Quorum, received: RequestReceived, now: float) -> Message | None:
-    """Check a new voter and ask it for its versions; None: the response comes later."""
+    """Check a new voter and request its versions; None: the response comes later."""
     request: Any = received.request
     error = change_error(quorum, request)
     key = ReplicaKey(request.voter_id, request.voter_directory_id)

@@ -93,7 +93,7 @@ class Quorum:
         self._persisted: ElectionState | None = None
         self._reported: tuple[int | None, int] = (None, -1)
 
-    # -- who is who
+    # -- this replica and the voters
 
     @property
     def node_id(self) -> int:
@@ -240,7 +240,7 @@ class Quorum:
         self.note_election()
 
     def become_prospective(self, cause: Cause, now: float) -> None:
-        """Ask for pre-votes."""
+        """Request pre-votes."""
         self._enter(cause)
         self.election = Election(granted={self.node_id})
         self.backoff_until = None
@@ -248,7 +248,7 @@ class Quorum:
         self.note_election()
 
     def become_candidate(self, now: float) -> None:
-        """Ask for votes, in the next epoch."""
+        """Request votes, in the next epoch."""
         self._enter(Cause.PRE_VOTES_WON)
         self.epoch += 1
         self.leader_id, self.leader_node = None, None

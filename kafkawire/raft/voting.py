@@ -162,7 +162,7 @@ def on_timeout(quorum: Quorum, now: float) -> None:
 
 
 def poll_election(quorum: Quorum, now: float) -> None:
-    """Ask the voters that have not responded for their votes."""
+    """Send Vote to the voters that have not responded."""
     election = quorum.election
     pre_vote = quorum.state is State.PROSPECTIVE
     for node in quorum.other_voters:

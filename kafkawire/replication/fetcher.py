@@ -42,7 +42,7 @@ class FollowerQuota:
 
 @dataclass(slots=True)
 class FetchState:
-    """A partition that is fetched. lookup: the timestamp to ask ListOffsets for."""
+    """A partition that is fetched. lookup: the timestamp for ListOffsets."""
 
     partition: Partition
     delayed_until: float = 0.0

@@ -44,11 +44,11 @@ class LogConfig:
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
         """Read a topic's configs by Kafka's names; others are ignored. Raises ValueError."""
         given: dict[str, Any] = {}
-        for field in fields(cls):
-            name = field.name.replace("_", ".")
+        for each in fields(cls):
+            name = each.name.replace("_", ".")
             if name in configs:
                 try:
-                    given[field.name] = _READERS.get(field.name, int)(configs[name])
+                    given[each.name] = _READERS.get(each.name, int)(configs[name])
                 except ValueError:
                     raise ValueError(f"invalid value {configs[name]!r} of {name}") from None
         return cls(**given)

@@ -23,7 +23,7 @@ from .clients import (
 )
 from .network import CLIENT, Network, config_of, voters
 
-PATIENCE = 30.0
+WAIT_SECONDS = 30.0
 """Seconds of virtual time within which anything must happen."""
 
 
@@ -45,7 +45,7 @@ class Cluster(Network):
 
     def wait(self, done: Any) -> None:
         """Let time pass until something is true."""
-        assert self.run(self.now + PATIENCE, done)
+        assert self.run(self.now + WAIT_SECONDS, done)
 
     # -- what nodes know
 
@@ -119,7 +119,7 @@ class Cluster(Network):
     def ask(self, target: int, version: int, body: Message, listener: str = "PLAINTEXT") -> Any:
         """Send a request, and wait for the response."""
         found: list[Message | None] = []
-        self.request(CLIENT, target, listener, version, body, found.append, PATIENCE)
+        self.request(CLIENT, target, listener, version, body, found.append, WAIT_SECONDS)
         self.wait(lambda: bool(found))
         return found[0]
 

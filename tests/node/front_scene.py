@@ -24,7 +24,7 @@ from ..broker.scene import Client, M
 BROKER, CONTROLLER = Endpoint("PLAINTEXT", "node", 9092), Endpoint("CONTROLLER", "node", 9093)
 EPOCH_MS = 1_700_000_000_000
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
-PATIENCE = 30.0
+WAIT_SECONDS = 30.0
 """Seconds of virtual time within which a node serves clients, and responds to them."""
 
 
@@ -130,7 +130,7 @@ class NodeScene:
     def wait(self, done: object) -> None:
         """Let time pass until something is true."""
         assert callable(done)
-        end = self.now + PATIENCE
+        end = self.now + WAIT_SECONDS
         while not done() and self.now < end:
             due = self.front.next_deadline()
             if due is None:

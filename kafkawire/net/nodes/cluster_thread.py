@@ -19,7 +19,7 @@ from .server import NodeServer
 from .start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
 
 HOST: Final = "127.0.0.1"
-PATIENCE: Final = 60.0
+TIMEOUT: Final = 60.0
 """Seconds that the cluster may take for anything, on a machine that is busy."""
 POLL: Final = 0.01
 STEP: Final = 0.1
@@ -63,7 +63,7 @@ class ClusterThread:
     def __enter__(self) -> Self:
         self._thread.start()
         try:
-            self._thread.run(self._begin(), PATIENCE)
+            self._thread.run(self._begin(), TIMEOUT)
         except BaseException:
             self._thread.end()
             raise
@@ -95,16 +95,16 @@ class ClusterThread:
 
     def stop(self, node_id: int) -> None:
         """Stop a node in order: others lead its partitions before it is gone."""
-        self._thread.run(self._stop(node_id), PATIENCE)
+        self._thread.run(self._stop(node_id), TIMEOUT)
 
     def kill(self, node_id: int) -> None:
         """End a node at once, as `kill -9` does."""
-        self._thread.run(self._kill(node_id), PATIENCE)
+        self._thread.run(self._kill(node_id), TIMEOUT)
 
     def start(self, node_id: int) -> None:
         """Start a node that was stopped or killed; returns when it serves clients."""
-        self._thread.run(self._start(node_id), PATIENCE)
-        self._thread.run(self._serving(node_id), PATIENCE)
+        self._thread.run(self._start(node_id), TIMEOUT)
+        self._thread.run(self._serving(node_id), TIMEOUT)
 
     def isolate(self, node_id: int) -> None:
         """Cut the connections between a node and the others; clients still reach it."""
@@ -118,7 +118,7 @@ class ClusterThread:
 
     def advance(self, seconds: float) -> None:
         """Advance the clocks of all nodes, without waiting."""
-        self._thread.run(self._advance(seconds), PATIENCE)
+        self._thread.run(self._advance(seconds), TIMEOUT)
 
     # -- metadata
 
@@ -132,7 +132,7 @@ class ClusterThread:
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Wait until something is true. Raises TimeoutError."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not done():
             if time.monotonic() > end:
                 raise TimeoutError("it did not happen in time")
