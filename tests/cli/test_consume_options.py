@@ -138,7 +138,10 @@ def test_the_cluster(server: ServerThread) -> None:
     shown = run("cluster", "-b", server.bootstrap, "--apis").stdout
     lines = [line.split() for line in shown.splitlines()]
     first, _ = server.bootstrap.split(",")
-    assert "  2 topics, 3 partitions, 0 under-replicated\n" in shown
+    assert (
+        "  2 topics, 3 partitions: 0 offline, 0 below min.insync.replicas, 0 under-replicated\n"
+        in shown
+    )
     assert any(line[:2] == ["1", first] for line in lines)
     assert ["1", "Fetch", "4-18", "all"] in lines
     assert any(line[0] == "metadata.version" for line in lines if line)

@@ -12,16 +12,13 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from kafkawire import controller
-from kafkawire.log import encode_log_message
 from kafkawire.node import outputs
 from kafkawire.node.broker_server import BrokerServer
 from kafkawire.node.metadata_log import KafkaMetadataLog
 from kafkawire.node.publisher import LogPublisher
 from kafkawire.node.raft_manager import RaftManager
 from kafkawire.node.replica_log import StoredReplicaLog
-from kafkawire.raft import Append
 from kafkawire.replication import Registered, ReplicaManager
-from kafkawire.storage import LogManager
 
 Patch = Any
 
@@ -45,14 +42,6 @@ def _publishes_before_its_registration() -> Patch:
     return patch.object(BrokerServer, "maybe_publish_first", early)
 
 
-def _appends_what_another_epoch_decided() -> Patch:
-    def append(self: RaftManager, _epoch: int, base: int, records: Any, now: float) -> Any:
-        values = tuple(encode_log_message(*each) for each in records)
-        return self.handle(Append(base, self.client.epoch, values), now)
-
-    return patch.object(RaftManager, "append", append)
-
-
 def _hands_on_what_is_not_committed() -> Patch:
     original = RaftManager._committed
 
@@ -69,25 +58,6 @@ def _appends_without_sequences() -> Patch:
         return original(self, records, epoch, internal=True)
 
     return patch.object(StoredReplicaLog, "append_as_leader", append)
-
-
-def _takes_the_log_end_for_the_high_watermark() -> Patch:
-    original = StoredReplicaLog.__init__
-
-    def opened(self: Any, *arguments: Any) -> None:
-        original(self, *arguments)
-        self.log.update_high_watermark(self.log_end_offset)
-
-    return patch.object(StoredReplicaLog, "__init__", opened)
-
-
-def _keeps_the_recovery_point() -> Patch:
-    def truncate(self: LogManager, key: Any, offset: int, now_ms: int) -> bool:
-        log = self.log(key)
-        assert log is not None
-        return log.truncate(offset, now_ms)
-
-    return patch.object(LogManager, "truncate", truncate)
 
 
 def _keeps_its_old_broker_epoch() -> Patch:
@@ -123,16 +93,10 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "keeps what was deleted while it was down": lambda: patch.object(
         LogPublisher, "delete_strays", _nothing
     ),
-    "does not store its vote": lambda: patch.object(
-        KafkaMetadataLog, "write_quorum_state", _nothing
-    ),
     "does not flush the metadata log": lambda: patch.object(KafkaMetadataLog, "flush", _nothing),
-    "appends what another epoch decided": _appends_what_another_epoch_decided,
     "hands on what is not committed": _hands_on_what_is_not_committed,
     "appends without sequences": _appends_without_sequences,
-    "takes the log end for the high watermark": _takes_the_log_end_for_the_high_watermark,
     "does not truncate": lambda: patch.object(StoredReplicaLog, "truncate_to", _nothing),
-    "does not move the recovery point back": _keeps_the_recovery_point,
     "keeps its old broker epoch": _keeps_its_old_broker_epoch,
     "ignores snapshots": _ignores_snapshots,
     "handles outputs last first": _handles_outputs_last_first,

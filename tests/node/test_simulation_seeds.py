@@ -14,11 +14,22 @@ from .simulating import check, first_violation
 
 FIRST: Final = 1000
 """Seeds before it are those of other tests."""
-FOUND_BY: Final[dict[str, int]] = {}
+FOUND_BY: Final[dict[str, int]] = {
+    "publishes before its registration": 13,
+    "keeps the logs of deleted topics": 0,
+    "keeps what was deleted while it was down": 72,
+    "does not flush the metadata log": 112,
+    "hands on what is not committed": 7,
+    "appends without sequences": 0,
+    "does not truncate": 3,
+    "keeps its old broker epoch": 0,
+    "ignores snapshots": 12,
+    "handles outputs last first": 0,
+}
 """Mutant -> a seed that finds it."""
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + 20))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + 40))
 def test_promises_are_kept(seed: int) -> None:
     check(seed)
 
