@@ -43,6 +43,7 @@ from ..broker import (
 )
 from .server_config import DEFAULT, ServerConfig
 from .server_transport import ServerConnection
+from .timer import Timer
 
 if TYPE_CHECKING:
     import ssl
@@ -82,7 +83,7 @@ class Server:
         self.endpoints: list[Endpoint] = []
         self.connections: dict[int, ServerConnection] = {}
         self._listeners: dict[int, asyncio.Server] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = Timer(self._due)
         self._count = 0
         self._advanced = 0.0
 
@@ -137,8 +138,7 @@ class Server:
             await asyncio.sleep(0)
         for listener in self._listeners.values():
             await listener.wait_closed()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.set(None)
         if self.recording is not None:
             self.recording.close()
 
@@ -251,17 +251,9 @@ class Server:
 
     def _set_timer(self) -> None:
         due = self.cluster.next_deadline()
-        at = None if due is None else due - self._advanced + self._started_at
-        if self._timer is not None:
-            if at == self._timer.when() and not self._timer.cancelled():
-                return
-            self._timer.cancel()
-            self._timer = None
-        if at is not None:
-            self._timer = self.loop.call_at(at, self._due)
+        self._timer.set(None if due is None else due - self._advanced + self._started_at)
 
     def _due(self) -> None:
-        self._timer = None
         self._perform(self.cluster.advance(self.now()))
 
     def opened(self, connection: ServerConnection) -> int:

@@ -40,6 +40,7 @@ from ...node.front.front import Effect, Event, NodeFront
 from ...storage import Disk
 from ..server_transport import ServerConnection
 from ..sockets.socket import Socket
+from ..timer import Timer
 from .listener import NodeListener
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class NodeServer:
         self._peers: dict[int, Socket] = {}
         self._ports: dict[int, int] = {}
         self._listeners: dict[str, asyncio.Server] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = Timer(self._due)
         self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
         self._stopping = False
@@ -148,8 +149,7 @@ class NodeServer:
         """Close all sockets, whatever the node is doing; it handles nothing more."""
         if not self.stopped.done():
             self.stopped.set_result(Stopped(None))
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.set(None)
         for listener in self._listeners.values():
             listener.close()
         for connection in list(self.connections.values()):
@@ -248,17 +248,9 @@ class NodeServer:
 
     def _set_timer(self) -> None:
         due = None if self.stopped.done() else self._front.next_deadline()
-        at = None if due is None else due - self._advanced + self._started_at
-        if self._timer is not None:
-            if at == self._timer.when() and not self._timer.cancelled():
-                return
-            self._timer.cancel()
-            self._timer = None
-        if at is not None:
-            self._timer = self.loop.call_at(at, self._due)
+        self._timer.set(None if due is None else due - self._advanced + self._started_at)
 
     def _due(self) -> None:
-        self._timer = None
         self._do(lambda: self._front.advance(self.now()))
 
     # -- connections to other nodes
