@@ -34,10 +34,10 @@ class LogPublisher:
         """Take over configurations, and delete the logs that are not replicas any more."""
         for topic in self._configured(image, delta):
             self._logs.update_config(topic, self._config(image, topic))
-        for name in delta.deleted_topics.values():
-            self._delete_strays(
-                image, (each for each in self._logs.partitions if each[0] == name), now_ms
-            )
+        deleted = set(delta.deleted_topics.values())
+        if deleted:
+            strays = [each for each in self._logs.partitions if each.topic in deleted]
+            self._delete_strays(image, strays, now_ms)
         self._delete_strays(image, self._changed(image, delta), now_ms)
 
     def delete_strays(self, image: MetadataImage, now_ms: int) -> None:
@@ -70,13 +70,12 @@ class LogPublisher:
 
     def _changed(self, image: MetadataImage, delta: MetadataDelta) -> list[TopicPartition]:
         """List the partitions of a delta that have a log here."""
-        logs = set(self._logs.partitions) if delta.partitions else set()
         named = (
             TopicPartition(image.topics[key.topic_id].name, key.partition)
             for key in delta.partitions
             if key.topic_id in image.topics
         )
-        return [each for each in named if each in logs]
+        return [each for each in named if each in self._logs]
 
     def _delete_strays(
         self, image: MetadataImage, partitions: Iterable[TopicPartition], now_ms: int

@@ -103,6 +103,11 @@ class LogManager:
         """Return the topic id of a log; None if it is not known."""
         return self._places[partition].directory.topic_ids.get(partition)
 
+    def __contains__(self, partition: TopicPartition) -> bool:
+        """Whether there is a log of a partition that is online."""
+        place = self._places.get(partition)
+        return place is not None and not place.directory.offline
+
     @property
     def partitions(self) -> list[TopicPartition]:
         """The partitions whose logs are online."""
