@@ -35,6 +35,7 @@ NAMED: Final = {
     "kafkawire.capture.tables.bodies": ["schema", "typed"],
     "kafkawire.client.config": ["CLIENT_KEYS"],
     "kafkawire.net.consumer": ["Consumer"],
+    "kafkawire.net.nodes.cluster_thread": ["ClusterThread"],
     "kafkawire.net.producer": ["Producer", "RecordMetadata"],
     "kafkawire.net.server": ["Server", "ServerConfig"],
     "kafkawire.net.server_thread": ["ServerThread"],

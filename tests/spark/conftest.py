@@ -30,11 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(600))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _quick_drivers(request: pytest.FixtureRequest) -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Let all drivers start quickly, those of programs and commands, too."""
-    if shutil.which("java") is not None:
-        many = any(item.get_closest_marker("builds") for item in request.session.items)
+    spark = [item for item in session.items if item.get_closest_marker("spark")]
+    if spark and shutil.which("java") is not None:
+        many = any(item.get_closest_marker("builds") for item in spark)
         os.environ["SPARK_SUBMIT_OPTS"] = options() if many else options_now()
 
 
