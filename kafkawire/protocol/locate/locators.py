@@ -38,8 +38,9 @@ def locate_encode(
         found = error.with_traceback(None)
     except UnknownApiKey:
         return None
-    if isinstance(failure, TypeError) and (found is None or isinstance(found, FieldNotInVersion)):
-        return values.suspect or found  # a TypeError is that of a value of a wrong type
+    of_type = isinstance(failure, AttributeError | TypeError)  # a value of a wrong type
+    if of_type and (found is None or isinstance(found, FieldNotInVersion)):
+        return values.suspect or found
     return found
 
 

@@ -7,8 +7,8 @@ codec's `encode`; it writes nothing.
 
 Whether a field may be set in a version without it is not in the fields' rows: the encoder's own
 error names the struct and the field, and the walk finds which of the structs it is (`unfit`). That
-error names nothing where an array's place has no list: such a field is what remains (`suspect`) if
-nothing else is wrong.
+error names nothing where an array's place has no list, or a struct's place no such struct: such a
+field is what remains (`suspect`) if nothing else is wrong.
 """
 
 from __future__ import annotations
@@ -130,8 +130,7 @@ def is_set(value: Any, default: Any, module: str) -> bool:
         return value is not default
     names = getattr(default, "__match_args__", None)
     if names is not None:
-        kind = type(value)
-        if (kind.__name__, kind.__module__) != (type(default).__name__, module):
+        if is_odd(value, default, module):
             return True
         return any(
             is_set(getattr(value, each, ...), getattr(default, each), module) for each in names
@@ -141,13 +140,22 @@ def is_set(value: Any, default: Any, module: str) -> bool:
     return bool(value != default)
 
 
+def is_odd(value: Any, default: Any, module: str) -> bool:
+    """Whether a value is no list, or no such struct, where the default of its field is one."""
+    if isinstance(default, list):
+        return not isinstance(value, list)
+    kind = type(value)
+    is_same = (kind.__name__, kind.__module__) == (type(default).__name__, module)
+    return hasattr(default, "__match_args__") and not is_same
+
+
 # checks of fields
 
 
 def check_absent(values: Values, value: Any, name: str, default: Any) -> None:
     """Check a field that the version does not have; name: `Struct.attribute`."""
-    is_odd = isinstance(default, list) and not isinstance(value, list)
-    if not (is_odd or name == values.unfit) or not is_set(value, default, values.module):
+    odd = is_odd(value, default, values.module)
+    if not (odd or name == values.unfit) or not is_set(value, default, values.module):
         return
     error = values.fault(FieldNotInVersion, "is set, and the version has no such field")
     if name == values.unfit:
