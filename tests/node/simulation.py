@@ -168,10 +168,21 @@ class Simulation(Network):
 
         def repair() -> None:
             process.disk.capacity = process.disk.fault = None
-            if process.incarnation == incarnation and process.node is not None:
-                self.unclean.pop(fault.node, None)
+            known = process.incarnation == incarnation or self._is_published(process)
+            if known and process.node is not None:
+                self._recovered(fault.node, process)
 
         self.at(self.now + fault.seconds, repair)
+
+    def _is_published(self, process: Process) -> bool:
+        """Return whether the controller knows the incarnation, if it is a broker's."""
+        broker = None if process.node is None else process.node.parts.broker
+        return broker is None or broker.is_published
+
+    def _recovered(self, id: int, process: Process) -> None:
+        """Note that a node has nothing to lose any more, unless its disk may still fail."""
+        if process.disk.capacity is None and process.disk.fault is None:
+            self.unclean.pop(id, None)
 
     def heal(self) -> None:
         """End all faults."""
@@ -199,7 +210,7 @@ class Simulation(Network):
             case Published():
                 self._learn(effect)
                 if self.unclean.get(id, process.incarnation) < process.incarnation:
-                    del self.unclean[id]
+                    self._recovered(id, process)
                 self._check_strays(id, effect.image)
             case Stopped(failure):
                 self._learn_uncommitted()
