@@ -175,6 +175,7 @@ class LogManager:
         if offset < log.log_start_offset:
             directory.write_start_offsets({partition: offset})
         log.truncate_fully(offset, now_ms)
+        self._moves.truncate(partition, now_ms)
 
     def delete_records(self, partition: TopicPartition, offset: int) -> None:
         """Move a log's start offset, which does not go back after a crash.

@@ -144,6 +144,22 @@ def test_a_truncation_reaches_the_copy() -> None:
     assert content(log_of(logs)) == expected
 
 
+@pytest.mark.parametrize("offset", [0, 9, 500])
+def test_a_truncation_of_all_reaches_the_copy(offset: int) -> None:
+    disks = {name: MemoryDisk() for name in "ab"}
+    logs = started(disks, replica_fetch_max_bytes=700)
+    log = filled(logs.get_or_create(ORDERS, TIME))
+    logs.move(ORDERS, "b", TIME)
+    for _ in range(3):
+        logs.advance(TIME)
+    assert logs.moves == {ORDERS: "b"}
+    logs.truncate_fully(ORDERS, offset, TIME)
+    expected = content(filled(log, 3))
+    run_moves(logs)
+    assert content(log_of(logs)) == expected
+    assert log_of(logs).log_start_offset == offset
+
+
 def test_what_is_moved_is_not_compacted() -> None:
     config = LogConfig(
         segment_bytes=700, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0
