@@ -186,6 +186,12 @@ SHARE: Final = int(os.environ.get("KAFKAWIRE_SHARE", "1"))
 tests of messages in an interpreted build so, after all of them have run in a compiled one.
 """
 
+RERUN: Final = frozenset({"java", "peers", "spark"})
+"""Markers of tests with processes of other projects, which on a busy machine do not always keep
+the order of events that a test expects: they run a second time if they fail, with the same random
+seed, and the summary lists them. Kafka's own build does so.
+"""
+
 _running: dict[str, str | None] = {"test": None}
 
 
@@ -319,6 +325,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for name in marks(item):
             item.add_marker(name)
+        if any(map(item.get_closest_marker, RERUN)):
+            item.add_marker(pytest.mark.flaky(reruns=1))
         if "spark" in getattr(item, "fixturenames", ()):  # one session, in one worker
             item.add_marker(pytest.mark.xdist_group("spark"))
 

@@ -93,6 +93,32 @@ def test_what_is_not_marked_starts_no_java(tmp_path: Path) -> None:
     assert "test_unmarked starts Java, and is not marked java or spark" in ran.stdout
 
 
+def test_one_with_other_programs_runs_once_more(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.markers"]\n')
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent("""
+            import pytest
+            runs = []
+
+            @pytest.mark.peers
+            def test_marked():
+                runs.append("marked")
+                assert runs.count("marked") == 2
+
+            def test_unmarked():
+                runs.append("unmarked")
+                assert runs.count("unmarked") == 2
+        """)
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist", "."],
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 failed, 1 passed" in ran.stdout
+    assert "1 rerun" in ran.stdout
+    assert "FAILED test_it.py::test_unmarked" in ran.stdout
+
+
 def test_a_share_takes_each_sampled_test_with_some_seed() -> None:
     ids = [f"tests/messages/test_golden.py::test_it[{at}]" for at in range(400)]
     shares = [{each for each in ids if markers.chosen(each, 4, seed)} for seed in range(60)]

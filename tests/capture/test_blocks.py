@@ -96,7 +96,7 @@ def program(info: MessageInfo, is_request: bool, version: int) -> Program | None
 
 
 def read(program: Program, data: bytes, names: TopicNames, wanted: int = ALL) -> Block | None:
-    reader = Reader(names.topic, names.add, count_records, RecordsField)
+    reader = Reader(names.topic, names.add, names.learned, count_records, RecordsField)
     return reader.read(program, data, 0, ELEMENTS, wanted)
 
 
@@ -439,9 +439,11 @@ def test_what_c_refuses() -> None:
     names = TopicNames()
     program = Program(False, ((0, 4, 0, False, None, 0),), (), False)
     with pytest.raises(IndexError):
-        Reader(names.topic, names.add, count_records, RecordsField).read(program, b"", 1, 1, ALL)
+        Reader(names.topic, names.add, names.learned, count_records, RecordsField).read(
+            program, b"", 1, 1, ALL
+        )
     with pytest.raises(TypeError, match="class of tuples"):
-        Reader(names.topic, names.add, count_records, dict)  # type: ignore[arg-type]
+        Reader(names.topic, names.add, names.learned, count_records, dict)  # type: ignore[arg-type]
     invalid = ((19, 0, 0), (-1, 0, 0), (6, 0, 0), (10, 0, 0), (13, 3, 0), (16, 0, 0), (0, -1, 0))
     roles = ((0, 4, 5), (1, 0, 4), (1, 0, 7), (9, 16, 1), (18, 2, 1), (18, 3, 5))
     for op, size, role in (*invalid, *roles):
@@ -471,7 +473,7 @@ def test_names_are_learned_from_whole_bodies_only() -> None:
     made = program(info, False, 12)
     assert made is not None
     names = TopicNames()
-    reader = Reader(names.topic, names.add, count_records, RecordsField)
+    reader = Reader(names.topic, names.add, names.learned, count_records, RecordsField)
     assert reader.read(made, data[:-1], 0, ELEMENTS, ALL) is None
     assert known(names) == {}
     for _ in range(2):

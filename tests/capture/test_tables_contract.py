@@ -230,7 +230,7 @@ def test_all_readers_find_the_same_entities(case: str) -> None:
     program = program_of(type(message), info.api_key, is_request, version, flexible)
     if program is None:
         return
-    reader = Reader(names.topic, names.add, count_records, RecordsField)
+    reader = Reader(names.topic, names.add, names.learned, count_records, RecordsField)
     block = reader.read(program, message.encode(version), 0, 1000, ENTITIES)
     assert (block is None) == str(blocks.__file__).endswith(".py")
     if block is not None:

@@ -70,6 +70,18 @@ def test_a_set_in_any_order_and_number_of_partitions(
         assert counted(of_frame(frame)) == want
 
 
+@pytest.mark.parametrize("table", ["exchanges", "records"])
+def test_sets_with_the_same_topic_ids(spark: SparkSession, tmp_path: Path, table: str) -> None:
+    """Each set states its names, though one task decodes several."""
+    recorded = (FIXTURES / "captures" / "ck-offsets-v6.pcap").read_bytes()
+    files = [str(tmp_path / name / "one.pcap") for name in "abc"]
+    for file in files:
+        Path(file).parent.mkdir()
+        Path(file).write_bytes(recorded)
+    found = counted(of_frame(read(spark, files, table, sets="directory", partitions=2)))
+    assert found == counted_sets([[file] for file in files], table)
+
+
 # -- IP fragments
 
 PAYLOAD = bytes.fromhex("0000001f0012000300000001000161000a6b61666b61776972650431")

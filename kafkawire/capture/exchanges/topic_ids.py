@@ -71,11 +71,12 @@ class TopicNames:
     """The topic names of a capture so far.
 
     Memory grows with the topics of the cluster, not with the capture. named: ids in the order in
-    which their names were learned.
+    which their names were learned. learned: the ids whose names need not be added again.
     """
 
     def __init__(self) -> None:
         self.named: list[bytes] = []
+        self.learned: set[bytes] = set()
         self._by_id: dict[bytes, Topic] = {}
         self._by_name: dict[str, Topic] = {}
 

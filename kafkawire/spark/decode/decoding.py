@@ -115,6 +115,7 @@ class BucketTraffic:
                 if set != current and current is not None:
                     yield from self._feed(None)
                     self._engine = new_engine(self._options, self.facts.endings.end)
+                    self.facts.learned.clear()
                 current = set
                 self.facts.sums["captured_bytes"] += int(of_set.captured.sum())
                 yield from self._feed(of_set)

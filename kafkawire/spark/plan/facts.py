@@ -42,7 +42,8 @@ class Facts:
     """The facts of a partition.
 
     endings: the connections, identified by their first packets until all are known. names: set and
-    topic id -> names stated for it, each with the packet that stated it first. at: sort key of the
+    topic id -> names stated for it, each with the packet that stated it first. learned: the topic
+    ids of the current set that need not be recorded again. at: sort key of the
     current item among the connections of all tasks: the packet that completed it, plus END at the
     end of the capture. sums: bytes of rows by status, and `captured_bytes`. fragments: whether
     there are IP fragments that were not reassembled yet.
@@ -50,6 +51,7 @@ class Facts:
 
     endings: Endings = field(default_factory=Endings)
     names: dict[tuple[int, bytes], dict[str, int]] = field(default_factory=dict)
+    learned: set[bytes] = field(default_factory=set)
     sums: Counter[str] = field(default_factory=Counter)
     fragments: bool = False
     at: int = 0
@@ -147,6 +149,7 @@ class UnresolvedTopics(TopicNames):
     def __init__(self, facts: Facts, sets: Sequence[int]) -> None:
         super().__init__()
         self.facts = facts
+        self.learned = facts.learned
         self._sets = sets
 
     def topic(self, name: str | None, id: bytes | None = None) -> Topic:

@@ -6,6 +6,7 @@ Law: a difference is in `OF_ITS_OWN` or `EXPLAINED`, or a failure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import monotonic, sleep
 from typing import Any, Final
 
 import pytest
@@ -53,6 +54,8 @@ OF_ITS_OWN: Final = frozenset(
     }
 )
 """Listeners and security: only names and types are compared."""
+APPLIED_S: Final = 60.0
+"""Kafka's controller answers before its broker has applied the record of a change."""
 EXPLAINED: Final = frozenset({"min.insync.replicas"})
 """Kafka sets it for the whole cluster when it has eligible leader replicas (KIP-966)."""
 
@@ -91,6 +94,12 @@ def described(port: int, kind: int, name: str) -> dict[str, Any]:
         [result] = wire.ask(request, 4, DescribeConfigsResponse).results
     assert (result.error_code, result.error_message) == (0, "")
     return {each.name: each for each in result.configs}
+
+
+def configured(port: int) -> dict[str, tuple[object, ...]]:
+    """The configs of the topic, with their sources."""
+    rows = described(port, TOPIC, NAME)
+    return {key: values(row) for key, row in rows.items() if key not in EXPLAINED}
 
 
 def kinds(row: Any) -> tuple[object, ...]:
@@ -180,7 +189,11 @@ def test_a_change_leads_to_the_same(
             if kind != 8:
                 [other] = wire.ask(single, 1, IncrementalAlterConfigsResponse).responses
                 codes.append((other.error_code, other.error_message is None))
-        rows = described(port, TOPIC, NAME)
-        after = {key: values(row) for key, row in rows.items() if key not in EXPLAINED}
-        found.append((codes, after))
+        found.append(codes)
     assert found[0] == found[1]
+    real, ours = both
+    want = configured(ours)
+    until = monotonic() + APPLIED_S
+    while configured(real) != want and monotonic() < until:
+        sleep(0.02)
+    assert configured(real) == want

@@ -648,7 +648,7 @@ typedef struct {
     PyObject *count;    /* count(data: bytes) -> (batches, records | None) */
     PyTypeObject *field; /* a tuple of topic, partition, data */
     PyObject *by_name, *by_id; /* topics and their keys */
-    PyObject *learned;  /* the ids whose names were learned here */
+    PyObject *learned;  /* a set: the ids whose names were learned */
 } Reader;
 
 /* named: pairs of a name and an id, to be learned if the whole body can be read; NULL for none */
@@ -1171,12 +1171,13 @@ static PyObject *reader_read(Reader *self, PyObject *const *args, Py_ssize_t giv
     Py_RETURN_NONE;
 }
 
-/* Reader(topic_of, learn, count, field: a class of tuples) */
+/* Reader(topic_of, learn, learned: a set, count, field: a class of tuples) */
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    PyObject *topic_of, *learn, *count;
+    PyObject *topic_of, *learn, *learned, *count;
     PyTypeObject *field;
-    if (!PyArg_ParseTuple(args, "OOOO!", &topic_of, &learn, &count, &PyType_Type, &field))
+    if (!PyArg_ParseTuple(args, "OOO!OO!", &topic_of, &learn, &PySet_Type, &learned, &count, &PyType_Type,
+                          &field))
         return NULL;
     if (!PyType_IsSubtype(field, &PyTuple_Type))
         return PyErr_Format(PyExc_TypeError, "Reader() expects a class of tuples");
@@ -1189,8 +1190,8 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     self->field = (PyTypeObject *)Py_NewRef(field);
     self->by_name = PyDict_New();
     self->by_id = PyDict_New();
-    self->learned = PySet_New(NULL);
-    if (!self->by_name || !self->by_id || !self->learned)
+    self->learned = Py_NewRef(learned);
+    if (!self->by_name || !self->by_id)
         Py_CLEAR(self);
     return (PyObject *)self;
 }

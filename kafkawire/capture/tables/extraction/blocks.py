@@ -178,15 +178,16 @@ class Block:
 class Reader:
     """Reads what tables need of bodies, without the decoder.
 
-    topic_of: finds a topic by its name and its id. learn: learns the name of an id. count: the
-    batches and records in a records field; no records for a corrupt one. field: the class of
-    records fields.
+    topic_of: finds a topic by its name and its id. learn: learns the name of an id. learned:
+    the ids of which it did; others are added. count: the batches and records in a records field; no
+    records for a corrupt one. field: the class of records fields.
     """
 
     def __init__(
         self,
         topic_of: Callable[[str | None, bytes | None], Topic],  # noqa: ARG002
         learn: Callable[[str, bytes], None],  # noqa: ARG002
+        learned: set[bytes],  # noqa: ARG002
         count: Callable[[bytes], tuple[int, int | None]],  # noqa: ARG002
         field: type[RecordsField],  # noqa: ARG002
     ) -> None:

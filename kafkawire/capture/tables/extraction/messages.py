@@ -155,7 +155,9 @@ class Extractor:
         self.records: bool = records
         self.partitions: bool = partitions
         self.entities: bool = entities
-        self.reader: Reader = Reader(names.topic, names.add, count_records, RecordsField)
+        self.reader: Reader = Reader(
+            names.topic, names.add, names.learned, count_records, RecordsField
+        )
         self.formats: dict[int, MessageFormat] = {}
 
     def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
