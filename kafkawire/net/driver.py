@@ -139,7 +139,7 @@ class Driver(Generic[UserEvent, UserEffect]):
                         self, effect, self._tls, self.readiness
                     )
                 case Close():
-                    self._sockets[effect.connection].close()
+                    self._sockets[effect.connection].close(after_peer=effect.after_peer)
                 case Disconnected():
                     LOG.info("%s: %s", effect.address, effect.detail)
                 case _:

@@ -285,6 +285,14 @@ def test_a_broker_that_closes_on_api_versions_gets_version_0() -> None:
     assert later.opening is Opening.NEWEST
 
 
+@pytest.mark.parametrize("has_response", [True, False])
+def test_what_no_response_confirms_is_received_before_the_socket_closes(has_response: bool) -> None:
+    connection = ready()
+    connection.handle(Submit(ask("x", has_response=has_response), 10.0), 0.0)
+    close, *_ = connection.handle(CloseConnection(Reason.CLOSED, "enough"), 0.0)
+    assert close == Close(1, after_peer=not has_response)
+
+
 def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
     connection = made()
     assert connection.next_deadline() == 5.0

@@ -90,6 +90,7 @@ class Connection:
         self._reauthenticate_at: float | None = None
         self._renewing = False
         self._paused = False
+        self._unconfirmed = False  # a request without a response was written
 
     @property
     def can_send(self) -> bool:
@@ -177,6 +178,7 @@ class Connection:
             detail = f"{type(error).__name__}: {error}"
             return [NoResponse(request, Reason.INVALID_REQUEST, False, detail, sent=False)]
         if not request.has_response:
+            self._unconfirmed = True
             return [write, Sent(request, version)]
         self._pipeline.expect(request, request.api, version, event.deadline)
         return [write]
@@ -321,7 +323,9 @@ class Connection:
         """Close, and fail every in-flight request."""
         self._transition(S.CLOSED)
         self._setup_deadline = self._reauthenticate_at = None
-        effects: list[ConnectionEffect] = [Close(self.number)] if close else []
+        effects: list[ConnectionEffect] = []
+        if close:
+            effects.append(Close(self.number, after_peer=deliberate and self._unconfirmed))
         for at, waiting in enumerate(self.in_flight):
             if waiting.request is not None:
                 why = reason if is_cause(reason, at, waiting, now) else Reason.DISCONNECTED

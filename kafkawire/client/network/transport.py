@@ -36,9 +36,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close a socket once its bytes are written; no event of it may follow."""
+    """Close a socket once its bytes are written; no event of it may follow.
+
+    after_peer: shut down writing, and close only after the peer has: a response that comes to a
+    closed socket resets the connection, and the peer loses what it has not received.
+    """
 
     connection: int
+    after_peer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from .buffers import write_buffers
 from .readiness import Readiness
 
 CLOSE_TIMEOUT_S: Final = 5.0
-"""How long pending writes may be flushed after a connection is closed."""
+"""How long pending writes may be flushed, and the peer may take, after a connection is closed."""
 
 
 class SocketOwner(Protocol):
@@ -66,13 +66,16 @@ class Socket(asyncio.Protocol):
         assert self._transport is not None
         write_buffers(self._transport, buffers)
 
-    def close(self) -> None:
-        """Close once pending writes are flushed."""
+    def close(self, *, after_peer: bool = False) -> None:
+        """Close once pending writes are flushed; after_peer: and once the peer has closed."""
         self._closing = True
         if self._transport is None:
             self._connecting.cancel()
         else:
-            self._transport.close()
+            if after_peer and self._transport.can_write_eof():  # not with TLS
+                self._transport.write_eof()
+            else:
+                self._transport.close()
             loop = asyncio.get_running_loop()
             self._deadline = loop.call_later(CLOSE_TIMEOUT_S, self.abort)
 
