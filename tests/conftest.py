@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_drawn = config.getoption("randomly_seed", "") == "default"
     if is_drawn and os.environ.get("KAFKAWIRE_NO_SKIPS") == "1":
         config.option.randomly_seed = SEED_OF_CI
+    config.option.rerun_show_tracebacks = True  # of pytest-rerunfailures, where it is installed
 
 
 @pytest.hookimpl(trylast=True)
