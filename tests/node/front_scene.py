@@ -45,7 +45,15 @@ class NodeClient(Client):
 class NodeScene:
     """A node, its disk, and the clock."""
 
-    def __init__(self, settings: Mapping[str, str] = {}, topics: Mapping[str, int] = {}) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] = {},
+        topics: Mapping[str, int] = {},
+        listeners: tuple[Endpoint, ...] = (BROKER,),
+        passwords: Mapping[str, str] = {},
+    ) -> None:
+        self.listeners = listeners
+        self.passwords = passwords
         self.now = 0.0
         self.disk = MemoryDisk()
         self.settings = {**SETTINGS, **settings}
@@ -62,7 +70,7 @@ class NodeScene:
         config = NodeConfig(
             1,
             "a-cluster",
-            listeners=(BROKER, CONTROLLER),
+            listeners=(*self.listeners, CONTROLLER),
             voters=voters,
             static=self.settings,
             epoch_ms=EPOCH_MS,
@@ -71,7 +79,13 @@ class NodeScene:
         self.stopped = None
         disks = {"data": self.disk}
         node = Node(config, disks, self.random, lambda: self.random.randbytes(16), self.now)
-        self.front = NodeFront(node, config, lambda: self.random.randbytes(16), self.random.random)
+        self.front = NodeFront(
+            node,
+            config,
+            lambda: self.random.randbytes(16),
+            self.random.random,
+            self.passwords,
+        )
         self._take(self.front.start(self.now))
         metadata = self.front.broker.metadata
         self.wait(lambda: len(metadata.alive_endpoints()) == 1)

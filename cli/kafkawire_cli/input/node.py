@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+
     from kafkawire.net.nodes.start import Controller, NodeOptions
 
 ID: Final = "--node-id"
@@ -60,17 +63,31 @@ class NodeChoice(NamedTuple):
     ] = None
 
 
-def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, str]) -> NodeOptions:
-    """Return the options of a node; it has a directory."""
+def node_options(
+    choice: NodeChoice,
+    host: str,
+    port: int,
+    settings: dict[str, str],
+    security: tuple[Mapping[str, str], ssl.SSLContext | None] = ({}, None),
+) -> NodeOptions:
+    """Return the options of a node; it has a directory. security: passwords, TLS."""
     if choice.data_dir is None:
         given = zip((DIRECTORY, ID, CONTROLLERS, CLUSTER), choice, strict=True)
         name = next(name for name, value in given if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
+    from kafkawire.net.nodes.security import Security
     from kafkawire.net.nodes.start import NodeOptions
 
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
     return NodeOptions(
-        choice.node_id, choice.data_dir, host, port, controllers, settings, choice.cluster_id
+        choice.node_id,
+        choice.data_dir,
+        host,
+        port,
+        controllers,
+        settings,
+        choice.cluster_id,
+        Security(*security),
     )
 
 

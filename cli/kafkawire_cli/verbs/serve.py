@@ -101,8 +101,9 @@ def serve(  # noqa: PLR0913 - options of the verb
     faults = [_fault(each) for each in fault or []]
     if any(each is not None for each in node):
         of_cluster = {"--brokers": brokers > 1, "--topic": topic, "--release": release}
-        _refuse(of_cluster | {"--user": user, "--tls": tls})
-        options = node_options(node, host, port, _settings(setting or []))
+        _refuse(of_cluster)
+        given, passwords = _secured(setting or [], user or [])
+        options = node_options(node, host, port, given, (passwords, _tls(tls)))
         run_node(options, faults, _recording(record), quiet)
         return
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
@@ -124,10 +125,7 @@ def _config(
     from kafkawire.broker.releases import LATEST, offered
     from kafkawire.net.server import ServerConfig
 
-    given = _settings(settings)
-    passwords = pairs(users, "--user", "NAME:PASSWORD")
-    if passwords:
-        given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
+    given, passwords = _secured(settings, users)
     try:
         offered(release or LATEST)
     except ValueError as error:
@@ -142,6 +140,15 @@ def _config(
         passwords=passwords,
         tls=_tls(tls),
     )
+
+
+def _secured(settings: list[str], users: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings, with SASL if there are users, and the passwords."""
+    given = _settings(settings)
+    passwords = pairs(users, "--user", "NAME:PASSWORD")
+    if passwords:
+        given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
+    return given, passwords
 
 
 def _settings(given: list[str]) -> dict[str, str]:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from ...metadata import MetadataImage, PartitionRegistration
 from ...storage import MemoryDisk
 from ..loop_thread import LoopThread
+from .security import Security
 from .server import NodeServer
 from .start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
+
+if TYPE_CHECKING:
+    import ssl
 
 HOST: Final = "127.0.0.1"
 TIMEOUT: Final = 60.0
@@ -49,11 +53,24 @@ class Member(NamedTuple):
 class ClusterThread:
     """A cluster of nodes that are brokers and controllers, for clients of this process or others.
 
-    settings: Kafka's keys, of every node.
+    settings: Kafka's keys, of every node. passwords, tls, ports, racks: as of `ServerConfig`.
     """
 
-    def __init__(self, nodes: int = 3, settings: Mapping[str, str] = {}) -> None:
+    def __init__(
+        self,
+        nodes: int = 3,
+        settings: Mapping[str, str] = {},
+        *,
+        passwords: Mapping[str, str] = {},
+        tls: ssl.SSLContext | None = None,
+        ports: Sequence[int] = (),
+        racks: Sequence[str] = (),
+    ) -> None:
         self._settings = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
+        self._security = Security(passwords, tls)
+        self._client_listener = self._security.client_listener(self._settings)
+        self._ports = ports
+        self._racks = racks
         self._count = nodes
         self._members: dict[int, Member] = {}
         self._running: dict[int, NodeServer] = {}
@@ -84,7 +101,12 @@ class ClusterThread:
     @property
     def bootstrap(self) -> str:
         """The bootstrap servers: `host:port,...`, of all nodes."""
-        return ",".join(f"{HOST}:{each.ports[BROKER]}" for each in self._members.values())
+        return ",".join(f"{HOST}:{port}" for port in self.ports().values())
+
+    def ports(self, listener: str | None = None) -> dict[int, int]:
+        """Return the ports of all nodes by id. listener: its name; None for that of clients."""
+        name = listener or self._client_listener
+        return {each.node_id: each.ports[name] for each in self._members.values()}
 
     @property
     def nodes(self) -> list[int]:
@@ -166,7 +188,7 @@ class ClusterThread:
 
     async def _begin(self) -> None:
         for node_id in range(1, self._count + 1):
-            sockets = {name: bound(HOST, 0) for name in (BROKER, CONTROLLER)}
+            sockets = {name: bound(HOST, port) for name, port in self._wanted(node_id).items()}
             ports = {name: each.getsockname()[1] for name, each in sockets.items()}
             for each in sockets.values():
                 each.close()
@@ -178,6 +200,13 @@ class ClusterThread:
         while sum(each.is_active for each in self._image().brokers.values()) < self._count:
             await asyncio.sleep(POLL)
 
+    def _wanted(self, node_id: int) -> dict[str, int]:
+        """Return the ports of a node's listeners by name, 0 for any."""
+        wanted = dict.fromkeys((BROKER, self._client_listener, CONTROLLER), 0)
+        if node_id <= len(self._ports):
+            wanted[self._client_listener] = self._ports[node_id - 1]
+        return wanted
+
     async def _start(self, node_id: int) -> None:
         member = self._members[node_id]
         sockets = {name: bound(HOST, port) for name, port in member.ports.items()}
@@ -185,8 +214,10 @@ class ClusterThread:
             Controller(each.node_id, HOST, each.ports[CONTROLLER])
             for each in self._members.values()
         ]
-        config = node_config(Identity(node_id), self._settings, controllers, sockets)
-        server = NodeServer(config, {"data": member.disk}, sockets)
+        rack = self._racks[node_id - 1 : node_id]
+        settings = self._settings | ({"broker.rack": rack[0]} if rack else {})
+        config = node_config(Identity(node_id), settings, controllers, sockets)
+        server = NodeServer(config, {"data": member.disk}, sockets, security=self._security)
         self._running[node_id] = server
         self._cut()
         await server.start()

@@ -42,6 +42,7 @@ from ..server_transport import ServerConnection
 from ..sockets.socket import Socket
 from ..timer import Timer
 from .listener import NodeListener
+from .security import NO_SECURITY, Security
 
 if TYPE_CHECKING:
     from ..server_recording import Recording
@@ -57,9 +58,9 @@ class NodeServer:
 
     sockets: bound, by the name of the listener. epoch: the time of the loop at `now` 0 of the node.
     on_report, on_close: as of `Server`. on_effect: called with each effect of the node that is
-    neither for a client nor for another node, and a function from topic ids to names. faults: those
-    to inject into requests of clients. `running` is set when the broker serves clients,
-    `stopped` when the node is no longer there.
+    neither for a client nor for another node, and a function from topic ids to names. security: of
+    the listener of clients. faults: those to inject into requests of clients. `running` is set when
+    the broker serves clients, `stopped` when the node is no longer there.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class NodeServer:
         on_close: Callable[[Close], None] | None = None,
         on_effect: Callable[[Effect, TopicName], None] | None = None,
         recording: Recording | None = None,
+        security: Security = NO_SECURITY,
     ) -> None:
         self.config = config
+        self.security = security
         self.recording = recording
         self.loop = asyncio.get_running_loop()
         self.running = asyncio.Event()
@@ -100,7 +103,7 @@ class NodeServer:
             return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
 
         node = Node(config, disks, rng, new_uuid, self.now())
-        self._front = NodeFront(node, config, new_uuid, rng.random)
+        self._front = NodeFront(node, config, new_uuid, rng.random, security.passwords)
 
     # -- lifecycle
 
@@ -114,7 +117,7 @@ class NodeServer:
         bound = self._sockets[name]
         host, port = bound.getsockname()[:2]
         endpoint = Endpoint(self.config.node_id, host, port)
-        listener = NodeListener(self, name, endpoint)
+        listener = NodeListener(self, name, endpoint, self.security.tls_of(name))
         self._listeners[name] = await self.loop.create_server(
             lambda: ServerConnection(listener, endpoint), sock=bound
         )

@@ -19,6 +19,7 @@ from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from ...replication import ReplicationConfig
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
+from .security import NO_SECURITY, Security
 
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
@@ -39,7 +40,8 @@ class NodeOptions:
     """What a node is started with.
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
-    controllers: () for this node alone, on any port. settings: Kafka's broker keys.
+    controllers: () for this node alone, on any port. settings: Kafka's broker keys. port: of the
+    listener of clients; brokers reach each other on another one, on any port, if it has security.
     """
 
     node_id: int | None
@@ -49,6 +51,12 @@ class NodeOptions:
     controllers: tuple[Controller, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     cluster_id: str | None = None
+    security: Security = NO_SECURITY
+
+    @property
+    def client_listener(self) -> str:
+        """The name of the listener of clients."""
+        return self.security.client_listener(self.settings)
 
 
 class Identity(NamedTuple):
@@ -62,6 +70,7 @@ class Identity(NamedTuple):
 class Prepared:
     """A node that may be started. resources: what is open until it has stopped."""
 
+    options: NodeOptions
     config: NodeConfig
     disks: Mapping[str, FileDisk]
     sockets: dict[str, socket.socket]
@@ -74,8 +83,11 @@ def prepare(options: NodeOptions) -> Prepared:
         options.data_directory.mkdir(parents=True, exist_ok=True)
         disk = FileDisk(options.data_directory)
         identity = identity_of(options, disk)
-        sockets = {BROKER: bound(options.host, options.port)}
-        resources.callback(sockets[BROKER].close)
+        sockets = {}
+        for name in dict.fromkeys((BROKER, options.client_listener)):
+            port = options.port if name == options.client_listener else 0
+            sockets[name] = bound(options.host, port)
+            resources.callback(sockets[name].close)
         voters = []
         for each in options.controllers or (Controller(identity.node_id, options.host, 0),):
             port = each.port
@@ -86,7 +98,7 @@ def prepare(options: NodeOptions) -> Prepared:
             voters.append(each._replace(port=port))
         config = node_config(identity, options.settings, voters, sockets)
         disks = {str(options.data_directory): disk}
-        return Prepared(config, disks, sockets, resources.pop_all())
+        return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 
 
