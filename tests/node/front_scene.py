@@ -15,6 +15,7 @@ from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.node import Node, NodeConfig, Published, ShutdownRequested, Stopped
 from kafkawire.node.front.front import Accepted, Effect, Event, NodeFront
 from kafkawire.node.front.metadata_cache import ImageMetadata
+from kafkawire.node.front.options import FrontOptions
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from kafkawire.storage import MemoryDisk
@@ -51,9 +52,11 @@ class NodeScene:
         topics: Mapping[str, int] = {},
         listeners: tuple[Endpoint, ...] = (BROKER,),
         passwords: Mapping[str, str] = {},
+        initial: Mapping[str, int] = {},
     ) -> None:
         self.listeners = listeners
         self.passwords = passwords
+        self.initial = initial
         self.now = 0.0
         self.disk = MemoryDisk()
         self.settings = {**SETTINGS, **settings}
@@ -84,7 +87,7 @@ class NodeScene:
             config,
             lambda: self.random.randbytes(16),
             self.random.random,
-            self.passwords,
+            FrontOptions(self.passwords, self.initial),
         )
         self._take(self.front.start(self.now))
         metadata = self.front.broker.metadata

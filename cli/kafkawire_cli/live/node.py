@@ -66,7 +66,8 @@ async def _run(
             on_close=None if quiet else print_close,
             on_effect=None if quiet else _print_effect,
             recording=recording,
-            security=prepared.options.security,
+            front=prepared.options.front,
+            tls=prepared.options.tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
         _fail(error)

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from ...broker.bounds import DEFAULT_BOUNDS, Bounds
 from ...metadata import MetadataImage, PartitionRegistration
+from ...node.front.options import FrontOptions
 from ...storage import MemoryDisk
 from ..loop_thread import LoopThread
-from .security import Security
 from .server import NodeServer
-from .start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
+from .start import BROKER, CONTROLLER, Controller, Identity, bound, client_listener, node_config
 
 if TYPE_CHECKING:
     import ssl
@@ -53,7 +54,8 @@ class Member(NamedTuple):
 class ClusterThread:
     """A cluster of nodes that are brokers and controllers, for clients of this process or others.
 
-    settings: Kafka's keys, of every node. passwords, tls, ports, racks: as of `ServerConfig`.
+    settings: Kafka's keys, of every node. topics, passwords, tls, ports, racks, bounds: as of
+    `ServerConfig`.
     """
 
     def __init__(
@@ -61,14 +63,17 @@ class ClusterThread:
         nodes: int = 3,
         settings: Mapping[str, str] = {},
         *,
+        topics: Mapping[str, int] = {},
         passwords: Mapping[str, str] = {},
         tls: ssl.SSLContext | None = None,
         ports: Sequence[int] = (),
         racks: Sequence[str] = (),
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self._settings = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
-        self._security = Security(passwords, tls)
-        self._client_listener = self._security.client_listener(self._settings)
+        self._front = FrontOptions(passwords, topics, bounds)
+        self._tls = tls
+        self._client_listener = client_listener(self._settings, tls)
         self._ports = ports
         self._racks = racks
         self._count = nodes
@@ -197,8 +202,13 @@ class ClusterThread:
             await self._start(node_id)
         for node_id in self._members:
             await self._serving(node_id)
-        while sum(each.is_active for each in self._image().brokers.values()) < self._count:
+        while not self._is_complete(self._image()):
             await asyncio.sleep(POLL)
+
+    def _is_complete(self, image: MetadataImage) -> bool:
+        """Whether all nodes are active, and the topics exist."""
+        active = sum(each.is_active for each in image.brokers.values())
+        return active == self._count and image.topic_ids.keys() >= self._front.topics.keys()
 
     def _wanted(self, node_id: int) -> dict[str, int]:
         """Return the ports of a node's listeners by name, 0 for any."""
@@ -217,7 +227,9 @@ class ClusterThread:
         rack = self._racks[node_id - 1 : node_id]
         settings = self._settings | ({"broker.rack": rack[0]} if rack else {})
         config = node_config(Identity(node_id), settings, controllers, sockets)
-        server = NodeServer(config, {"data": member.disk}, sockets, security=self._security)
+        server = NodeServer(
+            config, {"data": member.disk}, sockets, front=self._front, tls=self._tls
+        )
         self._running[node_id] = server
         self._cut()
         await server.start()

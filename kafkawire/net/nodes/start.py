@@ -11,15 +11,19 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...broker.configs import Settings
+from ...broker.security.protocols import SecurityProtocol
 from ...node import NodeConfig, ProcessRole
+from ...node.front.options import DEFAULT, FrontOptions
 from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from ...replication import ReplicationConfig
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
-from .security import NO_SECURITY, Security
+
+if TYPE_CHECKING:
+    import ssl
 
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
@@ -41,7 +45,7 @@ class NodeOptions:
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
     controllers: () for this node alone, on any port. settings: Kafka's broker keys. port: of the
-    listener of clients; brokers reach each other on another one, on any port, if it has security.
+    listener of clients; if that has SASL or TLS, brokers reach each other on another, on any port.
     """
 
     node_id: int | None
@@ -51,12 +55,13 @@ class NodeOptions:
     controllers: tuple[Controller, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     cluster_id: str | None = None
-    security: Security = NO_SECURITY
+    front: FrontOptions = DEFAULT
+    tls: ssl.SSLContext | None = None
 
     @property
     def client_listener(self) -> str:
         """The name of the listener of clients."""
-        return self.security.client_listener(self.settings)
+        return client_listener(self.settings, self.tls)
 
 
 class Identity(NamedTuple):
@@ -100,6 +105,12 @@ def prepare(options: NodeOptions) -> Prepared:
         disks = {str(options.data_directory): disk}
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
+
+
+def client_listener(settings: Mapping[str, str], tls: ssl.SSLContext | None) -> str:
+    """Return the name of the listener of clients: with SASL or TLS it is not that of brokers."""
+    sasl = bool(settings.get("sasl.enabled.mechanisms"))
+    return SecurityProtocol.with_(sasl=sasl, tls=tls is not None).name
 
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:

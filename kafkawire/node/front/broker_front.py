@@ -41,10 +41,18 @@ ALL_BROKERS: Final = ""
 
 
 class BrokerFront:
-    """The parts of a broker. listeners: of its clients. voters: of the cluster's quorum."""
+    """The parts of a broker. listeners: of its clients. voters: of the cluster's quorum.
+
+    topics: name -> partitions of those to create.
+    """
 
     def __init__(
-        self, listeners: Listeners, machines: NodeMachines, settings: Settings, voters: int
+        self,
+        listeners: Listeners,
+        machines: NodeMachines,
+        settings: Settings,
+        voters: int,
+        topics: Mapping[str, int] = {},
     ) -> None:
         context = listeners.context
         main, endpoint = next(iter(listeners.endpoints.items()))
@@ -58,7 +66,7 @@ class BrokerFront:
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self._replicas = NodeReplicas(node_id, context, metadata, machines.submit)
-        self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit)
+        self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit, topics)
         self._producer_ids = NodeProducerIds(
             node_id, machines.broker_epoch, listeners.channel, machines.submit
         )
@@ -103,6 +111,7 @@ class BrokerFront:
             self._apply_configs(image)
             self._replicas.configs_changed()
         self.groups.published(delta, now)
+        self._creation.create_initial(now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
         """Set what is set dynamically for all brokers, or for this one."""
@@ -127,7 +136,8 @@ class BrokerFront:
         if isinstance(request, AllocateProducerIdsRequest):
             self._producer_ids.allocated(response, now)
         elif isinstance(request, CreateTopicsRequest):
-            self._creation.created(request)
+            self._creation.created(request, response)
+            self._creation.create_initial(now)
 
     # -- deadlines
 

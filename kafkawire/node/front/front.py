@@ -10,12 +10,12 @@ no response overtakes the records that it rests on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ...broker import Connected, Disconnected, Drained, Endpoint, Fault, Received, Unreadable
 from ...broker import Effect as ClientEffect
-from ...broker.bounds import DEFAULT_BOUNDS, SLICE_DEADLINES
+from ...broker.bounds import SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
 from ...broker.effects import Report
@@ -36,6 +36,7 @@ from .apis import BROKER_HANDLERS, CONTROLLER_HANDLERS, RELEASE, broker_offer, c
 from .broker_front import BrokerFront
 from .listeners import Listeners, Users
 from .machines import NodeMachines
+from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
 from .replicas import is_from_follower
 
@@ -60,7 +61,7 @@ Effect = ClientEffect | ShellEffect | NodeEffect
 class NodeFront:
     """A node that clients and other nodes connect to.
 
-    new_uuid, draw: as of `Cluster`. passwords: user -> password, for listeners with SASL.
+    new_uuid, draw: as of `Cluster`.
     """
 
     def __init__(
@@ -69,20 +70,21 @@ class NodeFront:
         config: NodeConfig,
         new_uuid: Callable[[], bytes],
         draw: Callable[[], float],
-        passwords: Mapping[str, str] = {},
+        options: FrontOptions = DEFAULT,
     ) -> None:
         self.config = config
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
         settings = Settings(dict(config.static), broker_configs(RELEASE))
+        self._options = options
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
         self.peers = Peers(
             f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
-        users = Users(passwords, lambda *key: self.broker.metadata.scram_credential(*key))
+        users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
         offer = controller_offer()
         self._listeners: dict[str, Listeners] = {}
         """By name; those of brokers are one object."""
@@ -94,7 +96,9 @@ class NodeFront:
                 made = Listeners(self._endpoints(at), self._context(offers), handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
-        self.broker = BrokerFront(listeners, self.machines, settings, len(config.voters.voters))
+        self.broker = BrokerFront(
+            listeners, self.machines, settings, len(config.voters.voters), options.topics
+        )
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
@@ -113,7 +117,7 @@ class NodeFront:
             RELEASE,
             *offers,
             self._settings,
-            DEFAULT_BOUNDS,
+            self._options.bounds,
             self._new_uuid,
             self._draw,
             config.epoch_ms,

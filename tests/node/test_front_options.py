@@ -19,6 +19,8 @@ from kafkawire.messages.create_acls_request import AclCreation, CreateAclsReques
 from kafkawire.messages.create_acls_response import CreateAclsResponse
 from kafkawire.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from kafkawire.messages.delete_acls_response import DeleteAclsResponse
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.describe_acls_request import DescribeAclsRequest
 from kafkawire.messages.describe_acls_response import DescribeAclsResponse
 from kafkawire.messages.describe_configs_request import (
@@ -176,3 +178,22 @@ def test_delayed_responses_go_to_the_listener_of_their_request(first: str) -> No
     scene.advance(1.0)
     found = [client.receive(InitProducerIdResponse) for client in clients]
     assert [each.producer_id for each in found] == [0, 1, 2]
+
+
+def test_initial_topics_are_created_when_they_do_not_exist() -> None:
+    scene = NodeScene(initial={"t": 2, "bad name": 1})
+    scene.wait(lambda: "t" in scene.cluster.topics)
+    assert len(metadata(scene.client(), "t").topics[0].partitions) == 2
+    state = DeleteTopicState(name="t")
+    deletion = DeleteTopicsRequest(topics=[state], timeout_ms=1000)
+    scene.client().exchange(deletion, 6, DeleteTopicsResponse)
+    scene.advance(60.0)
+    assert not list(scene.cluster.topics), "it was deleted on purpose"
+    scene.restart()
+    scene.wait(lambda: "t" in scene.cluster.topics)
+
+
+def test_initial_topics_wait_for_enough_brokers() -> None:
+    scene = NodeScene({"default.replication.factor": "2"}, initial={"t": 1})
+    scene.advance(60.0)
+    assert not list(scene.cluster.topics)
