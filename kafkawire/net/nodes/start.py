@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
 CONTROLLER: Final = "CONTROLLER"
+LOG_INTERVALS: Final = {
+    "cleaner_backoff_ms": "log.cleaner.backoff.ms",
+    "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
+    "flush_scheduler_interval_ms": "log.flush.scheduler.interval.ms",
+    "flush_start_offset_checkpoint_interval_ms": "log.flush.start.offset.checkpoint.interval.ms",
+    "high_watermark_checkpoint_interval_ms": "replica.high.watermark.checkpoint.interval.ms",
+    "producer_id_expiration_ms": "producer.id.expiration.ms",
+    "replica_fetch_max_bytes": "replica.fetch.max.bytes",
+    "retention_check_interval_ms": "log.retention.check.interval.ms",
+}
+"""Field of `storage.LogManagerConfig` -> its key."""
+RACK_AWARE: Final = "RackAwareReplicaSelector"
 BACKLOG: Final = 1024
 
 
@@ -152,20 +164,39 @@ def node_config(
         rack=settings.text("broker.rack") or None,
         static=given,
         epoch_ms=int(time.time() * 1000),
-        quorum=Timeouts(
-            election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
-            fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
-            election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
-            request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
-            retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
-            append_linger=settings.seconds("controller.quorum.append.linger.ms"),
-        ),
-        replication=ReplicationConfig(
-            replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
-            replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
-            replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
-            fetch_max_bytes=settings.number("fetch.max.bytes"),
+        quorum=_timeouts(settings),
+        replication=_replication(settings),
+        log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
+        snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
+        rebalance_interval=(
+            float(settings.number("leader.imbalance.check.interval.seconds"))
+            if settings.flag("auto.leader.rebalance.enable")
+            else None
         ),
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+    )
+
+
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
+        election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
+        fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
+        election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
+        request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
+        retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
+        append_linger=settings.seconds("controller.quorum.append.linger.ms"),
+    )
+
+
+def _replication(settings: Settings) -> ReplicationConfig:
+    return ReplicationConfig(
+        replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
+        replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
+        replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
+        replica_fetch_min_bytes=settings.number("replica.fetch.min.bytes"),
+        replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
+        replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
+        fetch_max_bytes=settings.number("fetch.max.bytes"),
+        rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
     )

@@ -22,11 +22,12 @@ from ...broker.events import (
     ReplyDue,
 )
 from ...broker.groups.coordinators import Coordinators
-from ...configs import ResourceType, source_of
+from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
+from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
 from .listeners import Listeners
 from .machines import NodeMachines
@@ -60,6 +61,7 @@ class BrokerFront:
         self._listeners = listeners
         self._settings = settings
         self._node_id = node_id
+        self._submit = machines.submit
         self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
         self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
@@ -79,7 +81,7 @@ class BrokerFront:
             endpoint,
             metadata,
             self._replicas,
-            NodeForwarding(machines.submit),
+            CheckedForwarding(settings, node_id, machines.submit),
             self._creation,
             self._producer_ids,
             self._coordinators,
@@ -88,12 +90,17 @@ class BrokerFront:
 
     def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
         """Return what the handlers of each listener work with."""
-        made = replace(self.broker, context=listeners.context, channel=listeners.channel)
         if listeners is not self._listeners:
+            made = replace(
+                self.broker,
+                context=listeners.context,
+                channel=listeners.channel,
+                controller=NodeForwarding(self._submit),
+            )
             return dict.fromkeys(listeners.endpoints, made)
         return {
             name: replace(
-                made,
+                self.broker,
                 endpoint=listeners.endpoints[name],
                 metadata=shown,
                 replicas=self._replicas.showing(shown),
@@ -114,11 +121,12 @@ class BrokerFront:
         self._creation.create_initial(now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
-        """Set what is set dynamically for all brokers, or for this one."""
+        """Set what is set dynamically for all brokers, or for this one, and valid."""
         found = {
             name: (value, resource)
             for resource in (ALL_BROKERS, str(self._node_id))
             for name, value in image.config(ResourceType.BROKER, resource).items()
+            if config_error(BROKER_CONFIGS.get(name), name, value) is None
         }
         for name in self._dynamic.keys() - found.keys():
             self._settings.alter(name, None)
