@@ -5,6 +5,7 @@ Law: a broker coordinates only the groups whose partition of `__consumer_offsets
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,8 @@ class Broker:
     """One node: the context of the handlers of its requests.
 
     endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
-    of this broker, and in memory also those of the others.
+    of this broker, and in memory also those of the others. listeners: its own by their names, where
+    these are not the one that follows from the settings.
     """
 
     context: Context
@@ -46,6 +48,7 @@ class Broker:
     topic_creation: TopicCreation
     producer_ids: ProducerIdManager
     groups: Coordinators
+    listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

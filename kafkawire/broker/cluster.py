@@ -97,7 +97,7 @@ class Cluster:
             epoch_ms,
             load_seconds,
         )
-        self.server = SocketServer(context, error_response, dict(passwords or {}))
+        self.server = SocketServer(context, error_response, passwords or {})
         self.connections = self.server.connections
         self.channel = self.server.channel
         self.replicas = {
@@ -109,7 +109,9 @@ class Cluster:
         self.groups = Coordinators(context, self.channel, offsets_log)
         self.controller = Controller(context, self.metadata, self.appender, self.groups)
         self.brokers = {each.node_id: self._broker(each) for each in brokers}
-        self._request_handler = RequestHandler(context, self.channel, self.brokers)
+        self._request_handler = RequestHandler(
+            context, self.channel, lambda connection: self.brokers[connection.node_id]
+        )
         self._now = 0.0
 
     def _broker(self, endpoint: Endpoint) -> Broker:

@@ -13,12 +13,14 @@ from typing import NamedTuple
 class Connected(NamedTuple):
     """A client connected to a broker.
 
-    connection: an id chosen by the caller, never reused. host: the client's address.
+    connection: an id chosen by the caller, never reused. host: the client's address. listener: the
+    name of the one that it connected to, where a broker has several.
     """
 
     connection: int
     node_id: int
     host: str = "127.0.0.1"
+    listener: str = ""
 
 
 class Received(NamedTuple):

@@ -10,7 +10,7 @@ connection with a reason; until then it is a delayed operation.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import GeneratorType
 from typing import Final
 
@@ -45,18 +45,21 @@ SASL_MAX_BYTES: Final = "sasl.server.max.receive.size"
 
 
 class RequestHandler:
-    """Processes the requests of all connections, each on the broker that it was sent to."""
+    """Processes the requests of all connections, each on the broker that it was sent to.
+
+    broker_of: returns the broker that a connection leads to.
+    """
 
     def __init__(
         self,
         context: Context,
         channel: RequestChannel,
-        brokers: Mapping[int, Broker],
+        broker_of: Callable[[Connection], Broker],
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
         self._context = context
         self._channel = channel
-        self._brokers = brokers
+        self._broker_of = broker_of
         self._handlers = handlers
         self._work_of: dict[int, Work[Message]] = {}
         self._count = 0
@@ -176,7 +179,7 @@ class RequestHandler:
                 self._channel.close(connection, f"a fault: {fault.error.name}, acks=0")
                 return NO_RESPONSE
             return self._channel.error_response(request, fault.error)
-        broker = self._brokers[request.node_id]
+        broker = self._broker_of(connection)
         try:
             handler = self._handlers[request.api_key]
             return handler.handle(broker, request, request.body, connection, now)
@@ -239,4 +242,4 @@ class RequestHandler:
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._brokers[request.node_id].replicas.forget(request.reply_to)
+            self._broker_of(connection).replicas.forget(request.reply_to)

@@ -176,7 +176,14 @@ def broker_configs(release: str) -> Mapping[str, ConfigKey]:
     return dict(_keys(release))
 
 
-BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = dict(_keys(None))
+OUTSIDE: Final[Mapping[str, ConfigKey]] = {
+    "allow.everyone.if.no.acl.found": ConfigKey(B, "false", update=Update.READ_ONLY),
+    "follower.replication.throttled.rate": ConfigKey(L, MAX),
+    "leader.replication.throttled.rate": ConfigKey(L, MAX),
+    "super.users": ConfigKey(S, "", update=Update.READ_ONLY),
+}
+"""Keys that are in no `ConfigDef`: of the authorizer, and quotas that are always dynamic."""
+BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {**dict(_keys(None)), **OUTSIDE}
 """The keys of all releases, each as in the newest release that has it."""
 
 RANGES: Final = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}

@@ -16,13 +16,17 @@ READ_BYTES: Final = 1 << 18
 
 
 class TlsSession:
-    """One connection. Call `pending()` after every call for the bytes to send."""
+    """One connection. Call `pending()` after every call for the bytes to send.
+
+    is_closed: whether the client has sent close_notify: it sends nothing more.
+    """
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._session = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._established = False
+        self.is_closed = False
 
     def receive(self, data: bytes) -> bytes:
         """Decrypt bytes from the client.
@@ -37,8 +41,11 @@ class TlsSession:
                 self._established = True
             while part := self._session.read(READ_BYTES):
                 plain.append(part)
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-            pass  # incomplete, or the client has sent close_notify
+            self.is_closed = True
+        except ssl.SSLWantReadError:
+            pass  # incomplete
+        except ssl.SSLZeroReturnError:
+            self.is_closed = True
         return b"".join(plain)
 
     def send(self, data: bytes) -> None:

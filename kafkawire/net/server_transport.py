@@ -75,11 +75,22 @@ class ServerConnection(asyncio.Protocol):
                 self.server.unreadable(self.number, f"TLS: {error.reason or error}")
                 return
             self._send_pending()
+            if self._tls.is_closed:
+                self._close_tls()
             if not data:
                 return
         if self.server.recording is not None and self._stream is not None:
             self.server.recording.received(self._stream, data)
         self.server.received(self.number, data)
+
+    def _close_tls(self) -> None:
+        """Respond to a close_notify, as a client may wait for that, and close as at the end."""
+        if not self._closing and not self.transport.is_closing():
+            assert self._tls is not None
+            self._tls.close()
+            self._send_pending()
+            if not self.eof_received():
+                self.transport.close()
 
     def pause_writing(self) -> None:
         self._output.pause()
@@ -115,6 +126,8 @@ class ServerConnection(asyncio.Protocol):
             return
         if self._tls is None:
             self._output.put(buffers)
+            return
+        if self._tls.is_closed:
             return
         for buffer in buffers:
             self._tls.send(buffer)

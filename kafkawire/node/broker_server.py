@@ -27,6 +27,7 @@ from .effects import BrokerRefused, BrokerStateChanged, Published
 from .lifecycle import NO_EPOCH, BrokerLifecycleManager, BrokerState
 from .publisher import LogPublisher
 from .replica_log import StoredReplicaLog
+from .throttles import Throttles
 
 Output = ReplicationEffect | Published | BrokerStateChanged | BrokerRefused
 
@@ -65,6 +66,7 @@ class BrokerServer:
         replication = replace(config.replication, static=config.static)
         self.replicas = ReplicaManager(config.node_id, replication, self._open_log, now)
         self._publisher = LogPublisher(self.logs, config.node_id, config.static)
+        self._throttles = Throttles(config.node_id)
         self._published = False
         self._state: BrokerState | None = None
 
@@ -108,8 +110,10 @@ class BrokerServer:
 
     def _publish(self, delta: MetadataDelta, now: float) -> list[Output]:
         image = self.loader.image
+        throttled = self._throttles.publish(image, delta)
         return [
             *self.replicas.handle(MetadataPublished(image, delta), now),
+            *([] if throttled is None else self.replicas.handle(throttled, now)),
             Published(image, delta),
         ]
 

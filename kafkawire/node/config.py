@@ -71,6 +71,11 @@ class NodeConfig:
         return tuple(each for each in self.listeners if each.name != self.controller_listener)
 
     @property
+    def inter_broker_listener(self) -> str:
+        """The name of the listener on which brokers reach each other; "" for a controller."""
+        return self.broker_listeners[0].name if self.broker_listeners else ""
+
+    @property
     def controller_listeners(self) -> tuple[Endpoint, ...]:
         """The listener of controllers."""
         return tuple(each for each in self.listeners if each.name == self.controller_listener)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
+from ..broker.security.protocols import SecurityProtocol
 from ..controller.state import FEATURES
 from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ..messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -20,7 +21,6 @@ from ..primitives import Message
 from .config import NodeConfig
 
 NO_EPOCH: Final = -1
-PLAINTEXT: Final = 0
 KRAFT_VERSION: Final = "kraft.version"
 KRAFT_VERSIONS: Final = (0, 1)
 """A quorum with kraft.version 1 refuses brokers that do not have it: they observe the quorum."""
@@ -166,7 +166,10 @@ class BrokerLifecycleManager:
             incarnation_id=self._incarnation_id,
             listeners=[
                 Listener(
-                    name=each.name, host=each.host, port=each.port, security_protocol=PLAINTEXT
+                    name=each.name,
+                    host=each.host,
+                    port=each.port,
+                    security_protocol=SecurityProtocol.of_listener(each.name),
                 )
                 for each in config.broker_listeners
             ],

@@ -80,7 +80,9 @@ class Parts:
         found = None if self.broker is None else self.broker.loader.image.brokers.get(broker_id)
         if found is None or not found.endpoints:
             return None
-        return Destination(broker_id, found.endpoints[0].host, found.endpoints[0].port)
+        name = self.config.inter_broker_listener
+        at = next((each for each in found.endpoints if each.name == name), found.endpoints[0])
+        return Destination(broker_id, at.host, at.port)
 
     # -- requests
 

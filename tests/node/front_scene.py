@@ -15,6 +15,7 @@ from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.node import Node, NodeConfig, Published, ShutdownRequested, Stopped
 from kafkawire.node.front.front import Accepted, Effect, Event, NodeFront
 from kafkawire.node.front.metadata_cache import ImageMetadata
+from kafkawire.node.front.options import FrontOptions
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from kafkawire.storage import MemoryDisk
@@ -45,7 +46,17 @@ class NodeClient(Client):
 class NodeScene:
     """A node, its disk, and the clock."""
 
-    def __init__(self, settings: Mapping[str, str] = {}, topics: Mapping[str, int] = {}) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] = {},
+        topics: Mapping[str, int] = {},
+        listeners: tuple[Endpoint, ...] = (BROKER,),
+        passwords: Mapping[str, str] = {},
+        initial: Mapping[str, int] = {},
+    ) -> None:
+        self.listeners = listeners
+        self.passwords = passwords
+        self.initial = initial
         self.now = 0.0
         self.disk = MemoryDisk()
         self.settings = {**SETTINGS, **settings}
@@ -62,7 +73,7 @@ class NodeScene:
         config = NodeConfig(
             1,
             "a-cluster",
-            listeners=(BROKER, CONTROLLER),
+            listeners=(*self.listeners, CONTROLLER),
             voters=voters,
             static=self.settings,
             epoch_ms=EPOCH_MS,
@@ -71,7 +82,13 @@ class NodeScene:
         self.stopped = None
         disks = {"data": self.disk}
         node = Node(config, disks, self.random, lambda: self.random.randbytes(16), self.now)
-        self.front = NodeFront(node, config, lambda: self.random.randbytes(16), self.random.random)
+        self.front = NodeFront(
+            node,
+            config,
+            lambda: self.random.randbytes(16),
+            self.random.random,
+            FrontOptions(self.passwords, self.initial),
+        )
         self._take(self.front.start(self.now))
         metadata = self.front.broker.metadata
         self.wait(lambda: len(metadata.alive_endpoints()) == 1)

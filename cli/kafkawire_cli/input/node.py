@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from kafkawire.net.nodes.start import Controller, NodeOptions
+    from kafkawire.net.server_config import ServerConfig
 
 ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
@@ -60,17 +61,26 @@ class NodeChoice(NamedTuple):
     ] = None
 
 
-def node_options(choice: NodeChoice, host: str, port: int, settings: dict[str, str]) -> NodeOptions:
-    """Return the options of a node; it has a directory."""
+def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
+    """Return the options of a node; it has a directory. config: the other options of the verb."""
     if choice.data_dir is None:
         given = zip((DIRECTORY, ID, CONTROLLERS, CLUSTER), choice, strict=True)
         name = next(name for name, value in given if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.nodes.start import NodeOptions
+    from kafkawire.node.front.options import FrontOptions
 
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
     return NodeOptions(
-        choice.node_id, choice.data_dir, host, port, controllers, settings, choice.cluster_id
+        choice.node_id,
+        choice.data_dir,
+        config.host,
+        config.ports[0],
+        controllers,
+        config.settings,
+        choice.cluster_id,
+        FrontOptions(config.passwords, config.topics),
+        config.tls,
     )
 
 

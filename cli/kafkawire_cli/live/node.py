@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kafkawire.node.front.front import Effect
 
 FAILED: Final = 1
-BROKER: Final = "PLAINTEXT"
 
 
 def run_node(
@@ -67,6 +66,8 @@ async def _run(
             on_close=None if quiet else print_close,
             on_effect=None if quiet else _print_effect,
             recording=recording,
+            front=prepared.options.front,
+            tls=prepared.options.tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
         _fail(error)
@@ -77,7 +78,7 @@ async def _run(
     await server.start()
     try:
         if await server.serving():
-            host, port = prepared.sockets[BROKER].getsockname()[:2]
+            host, port = prepared.sockets[prepared.options.client_listener].getsockname()[:2]
             print(f"listening on {host}:{port} as node {prepared.config.node_id}", flush=True)
         stopped = await server.stopped
     finally:

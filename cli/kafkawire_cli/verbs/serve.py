@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
     from kafkawire.net.server import ServerConfig
     from kafkawire.net.server_recording import Recording
+
+NODE_RELEASE = "4.3"
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -100,12 +101,11 @@ def serve(  # noqa: PLR0913 - options of the verb
     """
     faults = [_fault(each) for each in fault or []]
     if any(each is not None for each in node):
-        of_cluster = {"--brokers": brokers > 1, "--topic": topic, "--release": release}
-        _refuse(of_cluster | {"--user": user, "--tls": tls})
-        options = node_options(node, host, port, _settings(setting or []))
-        run_node(options, faults, _recording(record), quiet)
-        return
+        _refuse_of_node(brokers, release)
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
+    if any(each is not None for each in node):
+        run_node(node_options(node, config), faults, _recording(record), quiet)
+        return
     recording = _recording(record)
     with stop_at_closed_pipe():
         asyncio.run(_serve(config, recording, quiet, faults))
@@ -155,11 +155,14 @@ def _settings(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _refuse(given: Mapping[str, object]) -> None:
+def _refuse_of_node(brokers: int, release: str | None) -> None:
     """Fail if an option is given that only a cluster in memory has."""
-    for name, value in given.items():
-        if value:
-            raise typer.BadParameter("not allowed with one node", param_hint=name)
+    if brokers > 1:
+        reason = "a process with --data-dir is one node; start one for each of --controllers"
+        raise typer.BadParameter(reason, param_hint="--brokers")
+    if release not in (None, NODE_RELEASE):
+        reason = f"a node is a Kafka {NODE_RELEASE}: older ones had other files and controllers"
+        raise typer.BadParameter(reason, param_hint="--release")
 
 
 def _topic(text: str) -> tuple[str, int]:

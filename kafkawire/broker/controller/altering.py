@@ -65,19 +65,31 @@ def _alter_brokers(
 ) -> Problem | None:
     if name not in ("", *map(str, controller.metadata.endpoints)):
         return E.INVALID_REQUEST, f"no such broker: {name}"
-    source = source_of(name)
-    values = controller.context.settings.altered(source)
+    changed = broker_changes(name, controller.context.settings.altered(source_of(name)), change)
+    if not isinstance(changed, dict):
+        return changed
+    if not validate_only and changed:
+        controller.alter_broker_configs(changed, now, name)
+    return None
+
+
+def broker_changes(
+    name: str, values: Mapping[str, str], change: Change
+) -> dict[str, str | None] | Problem:
+    """Return what a change makes different, None for a key that is deleted; or the error.
+
+    name: a broker's, or "" for all. values: its dynamic values.
+    """
     found = change(BROKER_CONFIGS, values)
     if not isinstance(found, dict):
         return E.INVALID_REQUEST, found[1]
     changed: dict[str, str | None] = {key: None for key in values if key not in found}
     changed |= {key: value for key, value in found.items() if values.get(key) != value}
-    fixed = [key for key in changed if not _may_change(BROKER_CONFIGS[key], name)]
+    known = {key: BROKER_CONFIGS.get(key) for key in changed}
+    fixed = [key for key, at in known.items() if at is not None and not _may_change(at, name)]
     if fixed:
         return E.INVALID_REQUEST, f"not dynamic here: {', '.join(sorted(fixed))}"
-    if not validate_only and changed:
-        controller.alter_broker_configs(changed, now, name)
-    return None
+    return changed
 
 
 def _may_change(key: ConfigKey, resource: str) -> bool:

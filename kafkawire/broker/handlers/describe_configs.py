@@ -30,6 +30,7 @@ from ..configs.descriptions import (
 )
 from ..network.connection import Connection
 from ..request import Request, Work
+from ..security.protocols import SecurityProtocol
 
 E = ErrorCode
 SOURCE_FROM: Final = 1
@@ -112,10 +113,12 @@ def _found(
 
 def _own(broker: Broker) -> dict[str, str]:
     """Return the static keys of a broker: its node id and listeners."""
-    node_id, host, port, rack = broker.endpoint
+    node_id, rack = broker.node_id, broker.endpoint.rack
     settings = broker.settings
-    protocol = "SASL_PLAINTEXT" if settings.items("sasl.enabled.mechanisms") else "PLAINTEXT"
-    listener = f"{protocol}://{host}:{port}"
+    sasl = bool(settings.items("sasl.enabled.mechanisms"))
+    own = {SecurityProtocol.with_(sasl=sasl, tls=False).name: broker.endpoint}
+    listeners = (broker.listeners or own).items()
+    listener = ",".join(f"{name}://{each.host}:{each.port}" for name, each in listeners)
     found = {
         "advertised.listeners": listener,
         "broker.id": str(node_id),

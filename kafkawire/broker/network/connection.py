@@ -29,7 +29,7 @@ class Connection:
     request was taken, or the first byte of an incomplete one arrived. queued: whether it is queued
     in the scheduler. working: whether its request is processed in several time slices. paused:
     whether reading from its client is paused. silent: a fault dropped a response, so nothing more
-    is sent.
+    is sent. listener: the name of the listener that accepted it, "" in memory.
     """
 
     id: int
@@ -46,6 +46,7 @@ class Connection:
     queued: bool = False
     working: bool = False
     paused: bool = False
+    listener: str = ""
 
     @property
     def ready(self) -> bool:

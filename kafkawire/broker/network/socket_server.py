@@ -8,7 +8,7 @@ requests of one time slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..context import Context
@@ -20,23 +20,29 @@ from .request_channel import ErrorResponse, RequestChannel
 from .scheduler import Process, RequestScheduler
 
 if TYPE_CHECKING:
-    from ..security.server import Authentication, Users
+    from ..security.server import Authentication, ScramCredentials, Users
 
 
 class SocketServer:
     """The clients of one or more brokers.
 
     error_response: builds the response to a request that has failed. passwords: of users, by name.
+    credentials: of users with SCRAM, besides those of `passwords`.
     """
 
     def __init__(
-        self, context: Context, error_response: ErrorResponse, passwords: dict[str, str]
+        self,
+        context: Context,
+        error_response: ErrorResponse,
+        passwords: Mapping[str, str],
+        credentials: ScramCredentials | None = None,
     ) -> None:
         self._context = context
         self.connections = Connections(context.settings, context.bounds)
         self._scheduler = RequestScheduler(context)
         self.channel = RequestChannel(context, self.connections, self._scheduler, error_response)
         self._passwords = passwords
+        self._credentials = credentials
         self._users: Users | None = None
 
     @property
@@ -48,11 +54,18 @@ class SocketServer:
         """Process requests for one time slice."""
         self._scheduler.run(process, now)
 
-    def connected(self, event: Connected, refused: str | None, now: float) -> None:
-        """Add a connection; close it if there are too many, or for the reason `refused`."""
-        connection = Connection(event.connection, event.node_id, event.host, now)
+    def connected(
+        self, event: Connected, refused: str | None, now: float, *, sasl: bool = True
+    ) -> None:
+        """Add a connection; close it if there are too many, or for the reason `refused`.
+
+        sasl: whether its listener authenticates clients, if mechanisms are enabled.
+        """
+        connection = Connection(
+            event.connection, event.node_id, event.host, now, listener=event.listener
+        )
         mechanisms = self._context.settings.items("sasl.enabled.mechanisms")
-        if mechanisms:
+        if sasl and mechanisms:
             connection.authentication = self._authentication(mechanisms)
         reason = self.connections.add(connection)
         reason = refused or reason
@@ -62,11 +75,16 @@ class SocketServer:
         self._set_idle_deadline(connection)
 
     def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
-        from ..security.server import Authentication, Users  # imported only with SASL
+        from ..security.server import (  # imported only with SASL
+            Authentication,
+            Users,
+            no_credential,
+        )
 
         context = self._context
         if self._users is None:
-            self._users = Users(self._passwords, context.new_uuid)
+            credentials = self._credentials or no_credential
+            self._users = Users(self._passwords, context.new_uuid, credentials)
         return Authentication(
             mechanisms,
             self._users,

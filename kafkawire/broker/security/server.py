@@ -42,12 +42,29 @@ LEGAL: Final[Mapping[State, frozenset[State]]] = {
 }
 
 
-class Users:
-    """The users and their passwords. new_salt: returns the salt of a SCRAM credential."""
+ScramCredentials = Callable[[str, str], Credential | None]
+"""(mechanism, user) -> the credential; None for none."""
 
-    def __init__(self, passwords: Mapping[str, str], new_salt: Callable[[], bytes]) -> None:
+
+def no_credential(_mechanism: str, _user: str) -> None:
+    """Find no credential."""
+
+
+class Users:
+    """The users and their passwords. new_salt: returns the salt of a SCRAM credential.
+
+    credentials: those that take precedence over one derived from a password.
+    """
+
+    def __init__(
+        self,
+        passwords: Mapping[str, str],
+        new_salt: Callable[[], bytes],
+        credentials: ScramCredentials = no_credential,
+    ) -> None:
         self._passwords = dict(passwords)
         self._new_salt = new_salt
+        self._credentials = credentials
         self._scram: dict[tuple[str, str], Credential] = {}
 
     def check_password(self, user: str, password: str) -> bool:
@@ -56,7 +73,10 @@ class Users:
         return known is not None and hmac.compare_digest(known.encode(), password.encode())
 
     def scram(self, mechanism: str, user: str) -> Credential | None:
-        """Return a user's SCRAM credential, derived at first use."""
+        """Return a user's SCRAM credential; that of a password is derived at first use."""
+        altered = self._credentials(mechanism, user)
+        if altered is not None:
+            return altered
         password = self._passwords.get(user)
         if password is None:
             return None

@@ -16,6 +16,7 @@ from ...messages.delete_acls_response import (
     DeleteAclsMatchingAcl,
     DeleteAclsResponse,
 )
+from ...messages.describe_acls_request import DescribeAclsRequest
 from ...messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
 from ...protocol import ErrorCode
 from ..state import ControllerState
@@ -34,6 +35,9 @@ CLUSTER_NAME: Final = "kafka-cluster"
 WILDCARD: Final = "*"
 AUTHORIZER: Final = "authorizer.class.name"
 DISABLED: Final = "No Authorizer is configured."
+
+
+AclFilter = DeleteAclsFilter | DescribeAclsRequest
 
 
 class Acl(NamedTuple):
@@ -116,14 +120,14 @@ def delete_acls(
     deleted: dict[bytes, None] = {}
     results = []
     for each in body.filters:
-        if not _is_known(each):
+        if not is_known(each):
             results.append(
                 DeleteAclsFilterResult(
                     error_code=E.INVALID_REQUEST, error_message="Unknown element in the filter"
                 )
             )
             continue
-        found = [id for id, acl in acls.items() if _matches(each, acl)]
+        found = [id for id, acl in acls.items() if matches(each, acl)]
         deleted |= dict.fromkeys(found)
         matching = [DeleteAclsMatchingAcl(error_message=None, **acls[id]._asdict()) for id in found]
         results.append(DeleteAclsFilterResult(error_message=None, matching_acls=matching))
@@ -132,7 +136,8 @@ def delete_acls(
     return DeleteAclsResponse(filter_results=results)
 
 
-def _is_known(wanted: DeleteAclsFilter) -> bool:
+def is_known(wanted: AclFilter) -> bool:
+    """Whether a filter has only types and operations that exist."""
     return (
         (wanted.resource_type_filter in (ANY, *RESOURCE_TYPES))
         and wanted.pattern_type_filter in (ANY, MATCH, LITERAL, PREFIXED)
@@ -141,7 +146,7 @@ def _is_known(wanted: DeleteAclsFilter) -> bool:
     )
 
 
-def _matches(wanted: DeleteAclsFilter, acl: Acl) -> bool:
+def matches(wanted: AclFilter, acl: Acl) -> bool:
     """Return whether a filter matches an ACL; null and ANY match everything."""
     return (
         wanted.resource_type_filter in (ANY, acl.resource_type)
@@ -153,7 +158,7 @@ def _matches(wanted: DeleteAclsFilter, acl: Acl) -> bool:
     )
 
 
-def _name_matches(wanted: DeleteAclsFilter, acl: Acl) -> bool:
+def _name_matches(wanted: AclFilter, acl: Acl) -> bool:
     """Return whether the pattern matches: MATCH finds all ACLs that apply to a name."""
     name, kind = wanted.resource_name_filter, wanted.pattern_type_filter
     if kind not in (ANY, MATCH, acl.pattern_type):

@@ -38,6 +38,7 @@ KEYS: Final[Mapping[frozenset[str], Mapping[str, type]]] = {
     frozenset({"ip"}): {"connection_creation_rate": int},
 }
 """Types of an entity -> its quotas, whole numbers or not."""
+TYPES: Final = frozenset().union(*KEYS)
 LARGEST: Final = 2**63 - 1
 
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from ...broker.bounds import DEFAULT_BOUNDS, Bounds
 from ...metadata import MetadataImage, PartitionRegistration
+from ...node.front.options import FrontOptions
 from ...storage import MemoryDisk
 from ..loop_thread import LoopThread
 from .server import NodeServer
-from .start import BROKER, CONTROLLER, Controller, Identity, bound, node_config
+from .start import BROKER, CONTROLLER, Controller, Identity, bound, client_listener, node_config
+
+if TYPE_CHECKING:
+    import ssl
 
 HOST: Final = "127.0.0.1"
 TIMEOUT: Final = 60.0
@@ -49,11 +54,28 @@ class Member(NamedTuple):
 class ClusterThread:
     """A cluster of nodes that are brokers and controllers, for clients of this process or others.
 
-    settings: Kafka's keys, of every node.
+    settings: Kafka's keys, of every node. topics, passwords, tls, ports, racks, bounds: as of
+    `ServerConfig`.
     """
 
-    def __init__(self, nodes: int = 3, settings: Mapping[str, str] = {}) -> None:
+    def __init__(
+        self,
+        nodes: int = 3,
+        settings: Mapping[str, str] = {},
+        *,
+        topics: Mapping[str, int] = {},
+        passwords: Mapping[str, str] = {},
+        tls: ssl.SSLContext | None = None,
+        ports: Sequence[int] = (),
+        racks: Sequence[str] = (),
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
         self._settings = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
+        self._front = FrontOptions(passwords, topics, bounds)
+        self._tls = tls
+        self._client_listener = client_listener(self._settings, tls)
+        self._ports = ports
+        self._racks = racks
         self._count = nodes
         self._members: dict[int, Member] = {}
         self._running: dict[int, NodeServer] = {}
@@ -84,7 +106,12 @@ class ClusterThread:
     @property
     def bootstrap(self) -> str:
         """The bootstrap servers: `host:port,...`, of all nodes."""
-        return ",".join(f"{HOST}:{each.ports[BROKER]}" for each in self._members.values())
+        return ",".join(f"{HOST}:{port}" for port in self.ports().values())
+
+    def ports(self, listener: str | None = None) -> dict[int, int]:
+        """Return the ports of all nodes by id. listener: its name; None for that of clients."""
+        name = listener or self._client_listener
+        return {each.node_id: each.ports[name] for each in self._members.values()}
 
     @property
     def nodes(self) -> list[int]:
@@ -166,7 +193,7 @@ class ClusterThread:
 
     async def _begin(self) -> None:
         for node_id in range(1, self._count + 1):
-            sockets = {name: bound(HOST, 0) for name in (BROKER, CONTROLLER)}
+            sockets = {name: bound(HOST, port) for name, port in self._wanted(node_id).items()}
             ports = {name: each.getsockname()[1] for name, each in sockets.items()}
             for each in sockets.values():
                 each.close()
@@ -175,8 +202,20 @@ class ClusterThread:
             await self._start(node_id)
         for node_id in self._members:
             await self._serving(node_id)
-        while sum(each.is_active for each in self._image().brokers.values()) < self._count:
+        while not self._is_complete(self._image()):
             await asyncio.sleep(POLL)
+
+    def _is_complete(self, image: MetadataImage) -> bool:
+        """Whether all nodes are active, and the topics exist."""
+        active = sum(each.is_active for each in image.brokers.values())
+        return active == self._count and image.topic_ids.keys() >= self._front.topics.keys()
+
+    def _wanted(self, node_id: int) -> dict[str, int]:
+        """Return the ports of a node's listeners by name, 0 for any."""
+        wanted = dict.fromkeys((BROKER, self._client_listener, CONTROLLER), 0)
+        if node_id <= len(self._ports):
+            wanted[self._client_listener] = self._ports[node_id - 1]
+        return wanted
 
     async def _start(self, node_id: int) -> None:
         member = self._members[node_id]
@@ -185,8 +224,12 @@ class ClusterThread:
             Controller(each.node_id, HOST, each.ports[CONTROLLER])
             for each in self._members.values()
         ]
-        config = node_config(Identity(node_id), self._settings, controllers, sockets)
-        server = NodeServer(config, {"data": member.disk}, sockets)
+        rack = self._racks[node_id - 1 : node_id]
+        settings = self._settings | ({"broker.rack": rack[0]} if rack else {})
+        config = node_config(Identity(node_id), settings, controllers, sockets)
+        server = NodeServer(
+            config, {"data": member.disk}, sockets, front=self._front, tls=self._tls
+        )
         self._running[node_id] = server
         self._cut()
         await server.start()

@@ -33,10 +33,11 @@ class ListenerOwner(Protocol):
 class NodeListener:
     """A listener: the owner of its clients' connections."""
 
-    tls: ssl.SSLContext | None = None
-
-    def __init__(self, server: ListenerOwner, name: str, endpoint: Endpoint) -> None:
+    def __init__(
+        self, server: ListenerOwner, name: str, endpoint: Endpoint, tls: ssl.SSLContext | None
+    ) -> None:
         self.server = server
+        self.tls = tls
         self.name = name
         self.endpoint = endpoint
         self.loop = server.loop

@@ -27,6 +27,7 @@ from ...broker import (
     Report,
     ResumeReading,
 )
+from ...broker.security.protocols import SecurityProtocol
 from ...client.network import transport
 from ...node import (
     BrokerState,
@@ -37,6 +38,7 @@ from ...node import (
     Stopped,
 )
 from ...node.front.front import Effect, Event, NodeFront
+from ...node.front.options import DEFAULT, FrontOptions
 from ...storage import Disk
 from ..server_transport import ServerConnection
 from ..sockets.socket import Socket
@@ -44,6 +46,8 @@ from ..timer import Timer
 from .listener import NodeListener
 
 if TYPE_CHECKING:
+    import ssl
+
     from ..server_recording import Recording
 
 LOG: Final = logging.getLogger("kafkawire.node")
@@ -57,12 +61,12 @@ class NodeServer:
 
     sockets: bound, by the name of the listener. epoch: the time of the loop at `now` 0 of the node.
     on_report, on_close: as of `Server`. on_effect: called with each effect of the node that is
-    neither for a client nor for another node, and a function from topic ids to names. faults: those
-    to inject into requests of clients. `running` is set when the broker serves clients,
-    `stopped` when the node is no longer there.
+    neither for a client nor for another node, and a function from topic ids to names. tls: of
+    the listener of clients. faults: those to inject into requests of clients. `running` is set when
+    the broker serves clients, `stopped` when the node is no longer there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of one constructor, all but three by keyword
         self,
         config: NodeConfig,
         disks: Mapping[str, Disk],
@@ -72,8 +76,11 @@ class NodeServer:
         on_close: Callable[[Close], None] | None = None,
         on_effect: Callable[[Effect, TopicName], None] | None = None,
         recording: Recording | None = None,
+        front: FrontOptions = DEFAULT,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.config = config
+        self._tls = tls
         self.recording = recording
         self.loop = asyncio.get_running_loop()
         self.running = asyncio.Event()
@@ -100,7 +107,7 @@ class NodeServer:
             return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
 
         node = Node(config, disks, rng, new_uuid, self.now())
-        self._front = NodeFront(node, config, new_uuid, rng.random)
+        self._front = NodeFront(node, config, new_uuid, rng.random, front)
 
     # -- lifecycle
 
@@ -114,7 +121,8 @@ class NodeServer:
         bound = self._sockets[name]
         host, port = bound.getsockname()[:2]
         endpoint = Endpoint(self.config.node_id, host, port)
-        listener = NodeListener(self, name, endpoint)
+        has_tls = SecurityProtocol.of_listener(name).has_tls
+        listener = NodeListener(self, name, endpoint, self._tls if has_tls else None)
         self._listeners[name] = await self.loop.create_server(
             lambda: ServerConnection(listener, endpoint), sock=bound
         )

@@ -11,18 +11,35 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...broker.configs import Settings
+from ...broker.security.protocols import SecurityProtocol
 from ...node import NodeConfig, ProcessRole
+from ...node.front.options import DEFAULT, FrontOptions
 from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from ...replication import ReplicationConfig
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
 
+if TYPE_CHECKING:
+    import ssl
+
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
 CONTROLLER: Final = "CONTROLLER"
+LOG_INTERVALS: Final = {
+    "cleaner_backoff_ms": "log.cleaner.backoff.ms",
+    "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
+    "flush_scheduler_interval_ms": "log.flush.scheduler.interval.ms",
+    "flush_start_offset_checkpoint_interval_ms": "log.flush.start.offset.checkpoint.interval.ms",
+    "high_watermark_checkpoint_interval_ms": "replica.high.watermark.checkpoint.interval.ms",
+    "producer_id_expiration_ms": "producer.id.expiration.ms",
+    "replica_fetch_max_bytes": "replica.fetch.max.bytes",
+    "retention_check_interval_ms": "log.retention.check.interval.ms",
+}
+"""Field of `storage.LogManagerConfig` -> its key."""
+RACK_AWARE: Final = "RackAwareReplicaSelector"
 BACKLOG: Final = 1024
 
 
@@ -39,7 +56,8 @@ class NodeOptions:
     """What a node is started with.
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
-    controllers: () for this node alone, on any port. settings: Kafka's broker keys.
+    controllers: () for this node alone, on any port. settings: Kafka's broker keys. port: of the
+    listener of clients; if that has SASL or TLS, brokers reach each other on another, on any port.
     """
 
     node_id: int | None
@@ -49,6 +67,13 @@ class NodeOptions:
     controllers: tuple[Controller, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     cluster_id: str | None = None
+    front: FrontOptions = DEFAULT
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def client_listener(self) -> str:
+        """The name of the listener of clients."""
+        return client_listener(self.settings, self.tls)
 
 
 class Identity(NamedTuple):
@@ -62,6 +87,7 @@ class Identity(NamedTuple):
 class Prepared:
     """A node that may be started. resources: what is open until it has stopped."""
 
+    options: NodeOptions
     config: NodeConfig
     disks: Mapping[str, FileDisk]
     sockets: dict[str, socket.socket]
@@ -74,8 +100,11 @@ def prepare(options: NodeOptions) -> Prepared:
         options.data_directory.mkdir(parents=True, exist_ok=True)
         disk = FileDisk(options.data_directory)
         identity = identity_of(options, disk)
-        sockets = {BROKER: bound(options.host, options.port)}
-        resources.callback(sockets[BROKER].close)
+        sockets = {}
+        for name in dict.fromkeys((BROKER, options.client_listener)):
+            port = options.port if name == options.client_listener else 0
+            sockets[name] = bound(options.host, port)
+            resources.callback(sockets[name].close)
         voters = []
         for each in options.controllers or (Controller(identity.node_id, options.host, 0),):
             port = each.port
@@ -86,8 +115,14 @@ def prepare(options: NodeOptions) -> Prepared:
             voters.append(each._replace(port=port))
         config = node_config(identity, options.settings, voters, sockets)
         disks = {str(options.data_directory): disk}
-        return Prepared(config, disks, sockets, resources.pop_all())
+        return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
+
+
+def client_listener(settings: Mapping[str, str], tls: ssl.SSLContext | None) -> str:
+    """Return the name of the listener of clients: with SASL or TLS it is not that of brokers."""
+    sasl = bool(settings.get("sasl.enabled.mechanisms"))
+    return SecurityProtocol.with_(sasl=sasl, tls=tls is not None).name
 
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
@@ -129,20 +164,39 @@ def node_config(
         rack=settings.text("broker.rack") or None,
         static=given,
         epoch_ms=int(time.time() * 1000),
-        quorum=Timeouts(
-            election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
-            fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
-            election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
-            request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
-            retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
-            append_linger=settings.seconds("controller.quorum.append.linger.ms"),
-        ),
-        replication=ReplicationConfig(
-            replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
-            replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
-            replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
-            fetch_max_bytes=settings.number("fetch.max.bytes"),
+        quorum=_timeouts(settings),
+        replication=_replication(settings),
+        log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
+        snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
+        rebalance_interval=(
+            float(settings.number("leader.imbalance.check.interval.seconds"))
+            if settings.flag("auto.leader.rebalance.enable")
+            else None
         ),
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+    )
+
+
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
+        election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
+        fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
+        election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
+        request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
+        retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
+        append_linger=settings.seconds("controller.quorum.append.linger.ms"),
+    )
+
+
+def _replication(settings: Settings) -> ReplicationConfig:
+    return ReplicationConfig(
+        replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
+        replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
+        replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
+        replica_fetch_min_bytes=settings.number("replica.fetch.min.bytes"),
+        replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
+        replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
+        fetch_max_bytes=settings.number("fetch.max.bytes"),
+        rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
     )

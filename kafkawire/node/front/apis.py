@@ -21,6 +21,7 @@ from ...messages.envelope_response import EnvelopeResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import VERSIONS as QUORUM_VERSIONS
+from .descriptions import DESCRIBED
 from .envelope import FORWARDED, OF_CLIENTS
 
 RELEASE: Final = "4.3"
@@ -64,7 +65,7 @@ class MachineHandlers(dict[ApiKey, Handler]):
         return HANDLERS[key]
 
 
-BROKER_HANDLERS: Final = MachineHandlers(dict.fromkeys(FORWARDED, FORWARD))
+BROKER_HANDLERS: Final = MachineHandlers({**dict.fromkeys(FORWARDED, FORWARD), **DESCRIBED})
 CONTROLLER_HANDLERS: Final = MachineHandlers(dict.fromkeys(CONTROLLERS, FORWARD))
 
 
@@ -78,7 +79,7 @@ def versions(key: ApiKey) -> Versions:
 
 def broker_offer() -> tuple[Offer, Offer]:
     """Return what is served on the listener of clients, and what ApiVersions lists there."""
-    more = {key: versions(key) for key in FORWARDED}
+    more = {key: versions(key) for key in (*FORWARDED, *DESCRIBED)}
     return {**offered(RELEASE), **more}, {**listed(RELEASE), **more}
 
 

@@ -6,6 +6,7 @@ Law: they follow the metadata that the machines publish, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ...broker.broker import Broker
@@ -21,13 +22,14 @@ from ...broker.events import (
     ReplyDue,
 )
 from ...broker.groups.coordinators import Coordinators
-from ...configs import ResourceType, source_of
+from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
+from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
-from .listener import Listener
+from .listeners import Listeners
 from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
 from .offsets_log import NodeOffsetsLog
@@ -40,54 +42,91 @@ ALL_BROKERS: Final = ""
 
 
 class BrokerFront:
-    """The parts of a broker. listener: that of its clients. voters: of the cluster's quorum."""
+    """The parts of a broker. listeners: of its clients. voters: of the cluster's quorum.
+
+    topics: name -> partitions of those to create.
+    """
 
     def __init__(
-        self, listener: Listener, machines: NodeMachines, settings: Settings, voters: int
+        self,
+        listeners: Listeners,
+        machines: NodeMachines,
+        settings: Settings,
+        voters: int,
+        topics: Mapping[str, int] = {},
     ) -> None:
-        node_id, context = listener.endpoint.node_id, listener.context
-        self._listener = listener
+        context = listeners.context
+        main, endpoint = next(iter(listeners.endpoints.items()))
+        node_id = endpoint.node_id
+        self._listeners = listeners
         self._settings = settings
         self._node_id = node_id
+        self._submit = machines.submit
         self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
-        self.metadata = metadata = ImageMetadata(listener.name)
+        self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
+        """What the clients of each listener are shown."""
+        self.metadata = metadata = self._shown[main]
         self._replicas = NodeReplicas(node_id, context, metadata, machines.submit)
-        self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit)
+        self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit, topics)
         self._producer_ids = NodeProducerIds(
-            node_id, machines.broker_epoch, listener.channel, machines.submit
+            node_id, machines.broker_epoch, listeners.channel, machines.submit
         )
         offsets_log = NodeOffsetsLog(metadata, machines)
-        self._coordinators = Coordinators(context, listener.channel, offsets_log)
+        self._coordinators = Coordinators(context, listeners.channel, offsets_log)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
         self.broker = Broker(
             context,
-            listener.channel,
-            listener.endpoint,
+            listeners.channel,
+            endpoint,
             metadata,
             self._replicas,
-            NodeForwarding(machines.submit),
+            CheckedForwarding(settings, node_id, machines.submit),
             self._creation,
             self._producer_ids,
             self._coordinators,
+            listeners.endpoints,
         )
+
+    def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
+        """Return what the handlers of each listener work with."""
+        if listeners is not self._listeners:
+            made = replace(
+                self.broker,
+                context=listeners.context,
+                channel=listeners.channel,
+                controller=NodeForwarding(self._submit),
+            )
+            return dict.fromkeys(listeners.endpoints, made)
+        return {
+            name: replace(
+                self.broker,
+                endpoint=listeners.endpoints[name],
+                metadata=shown,
+                replicas=self._replicas.showing(shown),
+            )
+            for name, shown in self._shown.items()
+        }
 
     # -- what the machines report
 
     def published(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
         """Follow the metadata."""
-        self.metadata.publish(image, delta)
+        for each in self._shown.values():
+            each.publish(image, delta)
         if delta.configs:
             self._apply_configs(image)
             self._replicas.configs_changed()
         self.groups.published(delta, now)
+        self._creation.create_initial(now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
-        """Set what is set dynamically for all brokers, or for this one."""
+        """Set what is set dynamically for all brokers, or for this one, and valid."""
         found = {
             name: (value, resource)
             for resource in (ALL_BROKERS, str(self._node_id))
             for name, value in image.config(ResourceType.BROKER, resource).items()
+            if config_error(BROKER_CONFIGS.get(name), name, value) is None
         }
         for name in self._dynamic.keys() - found.keys():
             self._settings.alter(name, None)
@@ -105,7 +144,8 @@ class BrokerFront:
         if isinstance(request, AllocateProducerIdsRequest):
             self._producer_ids.allocated(response, now)
         elif isinstance(request, CreateTopicsRequest):
-            self._creation.created(request)
+            self._creation.created(request, response)
+            self._creation.create_initial(now)
 
     # -- deadlines
 
@@ -114,7 +154,7 @@ class BrokerFront:
         _DUE[type(due)](self, due, now)
 
     def _connection_due(self, due: IdleConnection | ReplyDue, now: float) -> None:
-        self._listener.due(due, now)
+        self._listeners.due(due, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
         self._coordinators.due(due, now)

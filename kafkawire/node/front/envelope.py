@@ -24,6 +24,9 @@ FORWARDED: Final = frozenset(
     {
         ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
         ApiKey.DESCRIBE_QUORUM,
         ApiKey.ELECT_LEADERS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,

@@ -10,17 +10,17 @@ no response overtakes the records that it rests on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ...broker import Connected, Disconnected, Drained, Endpoint, Fault, Received, Unreadable
 from ...broker import Effect as ClientEffect
-from ...broker.bounds import DEFAULT_BOUNDS, SLICE_DEADLINES
+from ...broker.bounds import SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
 from ...broker.effects import Report
 from ...broker.events import Deadline, IdleConnection, ReplyDue
+from ...broker.releases import Offer
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
 from ...messages.fetch_request import FetchRequest
@@ -34,8 +34,9 @@ from ..events import ResponseReceived, ShutdownRequested
 from ..node import Node
 from .apis import BROKER_HANDLERS, CONTROLLER_HANDLERS, RELEASE, broker_offer, controller_offer
 from .broker_front import BrokerFront
-from .listener import Listener
+from .listeners import Listeners, Users
 from .machines import NodeMachines
+from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
 from .replicas import is_from_follower
 
@@ -69,50 +70,58 @@ class NodeFront:
         config: NodeConfig,
         new_uuid: Callable[[], bytes],
         draw: Callable[[], float],
+        options: FrontOptions = DEFAULT,
     ) -> None:
         self.config = config
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
         settings = Settings(dict(config.static), broker_configs(RELEASE))
-        main = (config.broker_listeners or config.controller_listeners)[0]
-        self.machines = NodeMachines(node, config.request_timeout, self._at, main.name)
+        self._options = options
+        self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
+        main = config.broker_listeners or config.controller_listeners
+        self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
         self.peers = Peers(
             f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
-        self._listeners = {
-            each.name: self._listener(each, settings, new_uuid, draw) for each in config.listeners
-        }
-        listener = self._listeners[main.name]
-        self.broker = BrokerFront(listener, self.machines, settings, len(config.voters.voters))
-        for each in self._listeners.values():
-            each.serve(replace(self.broker.broker, context=each.context, channel=each.channel))
+        users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
+        offer = controller_offer()
+        self._listeners: dict[str, Listeners] = {}
+        """By name; those of brokers are one object."""
+        for at, offers, handlers in (
+            (config.broker_listeners, broker_offer(), BROKER_HANDLERS),
+            (config.controller_listeners, (offer, offer), CONTROLLER_HANDLERS),
+        ):
+            if at:
+                made = Listeners(self._endpoints(at), self._context(offers), handlers, users)
+                self._listeners |= dict.fromkeys(made.endpoints, made)
+        listeners = self._listeners[main[0].name]
+        self.broker = BrokerFront(
+            listeners, self.machines, settings, len(config.voters.voters), options.topics
+        )
+        self._served = list(dict.fromkeys(self._listeners.values()))
+        for each in self._served:
+            each.serve(self.broker.brokers_of(each))
 
-    def _listener(
-        self,
-        at: ListenerAddress,
-        settings: Settings,
-        new_uuid: Callable[[], bytes],
-        draw: Callable[[], float],
-    ) -> Listener:
+    def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
         config = self.config
-        endpoint = Endpoint(config.node_id, at.host, at.port, config.rack)
-        if at.name == config.controller_listener:
-            offer = controller_offer()
-            offers, handlers = (offer, offer), CONTROLLER_HANDLERS
-        else:
-            offers, handlers = broker_offer(), BROKER_HANDLERS
-        context = Context(
+        return {
+            each.name: Endpoint(config.node_id, each.host, each.port, config.rack)
+            for each in listeners
+        }
+
+    def _context(self, offers: tuple[Offer, Offer]) -> Context:
+        config = self.config
+        return Context(
             config.cluster_id,
             RELEASE,
             *offers,
-            settings,
-            DEFAULT_BOUNDS,
-            new_uuid,
-            draw,
+            self._settings,
+            self._options.bounds,
+            self._new_uuid,
+            self._draw,
             config.epoch_ms,
         )
-        return Listener(at.name, endpoint, context, handlers)
 
     @property
     def faults(self) -> list[Fault]:
@@ -131,7 +140,9 @@ class NodeFront:
         match event:
             case Accepted():
                 self._at[event.connection] = event.listener
-                connected = Connected(event.connection, self.config.node_id, event.host)
+                connected = Connected(
+                    event.connection, self.config.node_id, event.host, event.listener
+                )
                 self._listeners[event.listener].handle(connected, now)
             case Received() | Drained() | Unreadable():
                 self._listeners[self._at[event.connection]].handle(event, now)
@@ -145,27 +156,27 @@ class NodeFront:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`; a past time while requests are queued."""
-        if any(each.server.has_work for each in self._listeners.values()):
+        if any(each.server.has_work for each in self._served):
             return self._now
-        times = [each.context.deadlines.next() for each in self._listeners.values()]
+        times = [each.context.deadlines.next() for each in self._served]
         times += [self.machines.node.next_deadline(), self.peers.next_deadline()]
         return min((each for each in times if each is not None), default=None)
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
-        for listener in self._listeners.values():
+        for listeners in self._served:
             for _ in range(SLICE_DEADLINES):
-                due = listener.context.deadlines.pop_due(now)
+                due = listeners.context.deadlines.pop_due(now)
                 if due is None:
                     break
-                self._due(listener, due, now)
+                self._due(listeners, due, now)
         self._carry_out(self.peers.advance(now), now)
         self.machines.advance(now)
         return self._finish(now)
 
-    def _due(self, listener: Listener, due: Deadline, now: float) -> None:
+    def _due(self, listeners: Listeners, due: Deadline, now: float) -> None:
         if isinstance(due, IdleConnection | ReplyDue):
-            listener.due(due, now)
+            listeners.due(due, now)
         else:
             self.broker.due(due, now)
 
@@ -177,9 +188,9 @@ class NodeFront:
                 self._machine_effect(self.machines.take(), now)
             if self.machines.node.stopped:
                 break  # clients get nothing more: it may not be true
-            for listener in self._listeners.values():
-                found = listener.run(now)
-                if listener.name == self.config.controller_listener:
+            for listeners in self._served:
+                found = listeners.run(now)
+                if self.config.controller_listener in listeners.endpoints:
                     found = [each for each in found if not isinstance(each, Report)]
                 self._effects += [each for each in found if not _is_of_node(each)]
             if not self.machines.node.stopped:
@@ -218,17 +229,17 @@ class NodeFront:
         name = self._at.get(request.connection)
         if name is None:
             return  # the client has disconnected
-        listener = self._listeners[name]
+        listeners = self._listeners[name]
         if effect.body is None or submitted.plan is None:
-            listener.finish(request.reply_to, now)
+            listeners.finish(request.reply_to, now)
             return
         try:
             response = submitted.plan.response(effect.body)
         except Exception:
             LOG.exception("the response to %s v%d", request.api_key.name, request.version)
-            listener.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)
+            listeners.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)
         else:
-            listener.channel.respond(request.reply_to, response, now)
+            listeners.channel.respond(request.reply_to, response, now)
 
     def _carry_out(self, outcome: Outcome, now: float) -> None:
         self._effects += outcome.effects

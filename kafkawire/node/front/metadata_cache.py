@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...broker import Endpoint
+from ...broker.security.scram import Credential
 from ...broker.topics import INTERNAL
 from ...configs import ResourceType
 from ...metadata import NO_LEADER, BrokerRegistration, MetadataDelta, MetadataImage, TopicImage
 
 NO_CONTROLLER: Final = -1
+SCRAM_MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+"""Mechanism -> its number in records and requests."""
 
 
 class PartitionView:
@@ -135,6 +138,13 @@ class ImageMetadata:
         """Return the name of a topic, or its id if it is unknown."""
         topic = self.image.topics.get(topic_id)
         return topic_id.hex() if topic is None else topic.name
+
+    def scram_credential(self, mechanism: str, user: str) -> Credential | None:
+        """Return the SCRAM credential of a user, if AlterUserScramCredentials has set one."""
+        found = self.image.scram_credentials.get((user, SCRAM_MECHANISMS[mechanism]))
+        if found is None:
+            return None
+        return Credential(found.salt, found.iterations, found.stored_key, found.server_key)
 
     def _endpoint_of(self, broker: BrokerRegistration) -> Endpoint | None:
         for each in broker.endpoints:

@@ -7,6 +7,7 @@ internal topics, the content of records, fetch sessions. The rest is handed to t
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from typing import Final
 
 from ...broker.context import Context
@@ -62,6 +63,12 @@ class NodeReplicas:
             context.new_uuid,
             context.bounds.session_partitions,
         )
+
+    def showing(self, metadata: ImageMetadata) -> NodeReplicas:
+        """Return the same replicas, for the clients of another listener."""
+        made = copy(self)
+        made._metadata = metadata
+        return made
 
     def configs_changed(self) -> None:
         """Read the rules of topics again."""

@@ -6,6 +6,7 @@ topic is unknown.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ...broker.configs import Settings
@@ -16,10 +17,14 @@ from ...messages.create_topics_request import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from ...messages.create_topics_response import CreateTopicsResponse
+from ...primitives import Message
+from ...protocol import ErrorCode
 from .metadata_cache import ImageMetadata, TopicView
 from .requests import Submit
 
 TIMEOUT_MS: Final = 30_000
+AGAIN: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER})
 OFFSETS_CONFIGS: Final = {
     "cleanup.policy": "compact",
     "compression.type": "producer",
@@ -28,16 +33,38 @@ OFFSETS_CONFIGS: Final = {
 
 
 class NodeTopicCreation:
-    """`TopicCreation` of a node. voters: how many nodes the cluster has at least."""
+    """`TopicCreation` of a node. voters: how many nodes the cluster has at least.
+
+    initial: name -> partitions of topics to create as soon as there are enough brokers.
+    """
 
     def __init__(
-        self, settings: Settings, metadata: ImageMetadata, voters: int, submit: Submit
+        self,
+        settings: Settings,
+        metadata: ImageMetadata,
+        voters: int,
+        submit: Submit,
+        initial: Mapping[str, int] = {},
     ) -> None:
         self._settings = settings
         self._metadata = metadata
         self._voters = voters
         self._submit = submit
         self._in_flight: set[str] = set()
+        self._initial = dict(initial)
+
+    def create_initial(self, now: float) -> None:
+        """Create the initial topics that do not exist, once."""
+        if not self._initial:
+            return
+        for name in list(self._initial):
+            if name in self._metadata.topics:
+                del self._initial[name]
+        active = sum(each.is_active for each in self._metadata.image.brokers.values())
+        if active >= self._settings.number("default.replication.factor"):
+            for name, partitions in self._initial.items():
+                topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1)
+                self._create(topic, now)
 
     def find_or_create_topic(self, name: str, now: float) -> TopicView | None:
         """Find a topic; let it be created if `auto.create.topics.enable` allows."""
@@ -74,6 +101,13 @@ class NodeTopicCreation:
         self._in_flight.add(topic.name)
         self._submit(None, CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS), None, now)
 
-    def created(self, request: CreateTopicsRequest) -> None:
-        """Take note that a request has its response; whether it failed the next client sees."""
+    def created(self, request: CreateTopicsRequest, response: Message | None) -> None:
+        """Take note that a request has its response; whether it failed the next client sees.
+
+        An initial topic that the controller refuses is not requested again.
+        """
         self._in_flight.difference_update(topic.name for topic in request.topics)
+        if isinstance(response, CreateTopicsResponse):
+            for each in response.topics:
+                if each.error_code not in AGAIN:
+                    self._initial.pop(each.name, None)

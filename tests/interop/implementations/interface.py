@@ -10,6 +10,7 @@ one thread; members of a group wait for each other, so each has its own thread.
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -36,11 +37,16 @@ class SeenRecord(NamedTuple):
 
 
 class Sasl(NamedTuple):
-    """SASL credentials."""
+    """SASL credentials. ca: the certificate of a broker with TLS."""
 
     mechanism: str
     user: str
     password: str
+    ca: str | None = None
+
+    @property
+    def protocol(self) -> str:
+        return "SASL_PLAINTEXT" if self.ca is None else "SASL_SSL"
 
 
 @dataclass(frozen=True)
@@ -220,20 +226,22 @@ def sasl_settings(sasl: Sasl | None) -> dict[str, str]:
     if sasl is None:
         return {}
     return {
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": sasl.protocol,
         "sasl.mechanism": sasl.mechanism,
         "sasl.username": sasl.user,
         "sasl.password": sasl.password,
+        **({} if sasl.ca is None else {"ssl.ca.location": sasl.ca}),
     }
 
 
-def sasl_arguments(sasl: Sasl | None) -> dict[str, str]:
+def sasl_arguments(sasl: Sasl | None) -> dict[str, Any]:
     """Return SASL settings with the names of kafka-python and aiokafka."""
     if sasl is None:
         return {}
     return {
-        "security_protocol": "SASL_PLAINTEXT",
+        "security_protocol": sasl.protocol,
         "sasl_mechanism": sasl.mechanism,
         "sasl_plain_username": sasl.user,
         "sasl_plain_password": sasl.password,
+        **({} if sasl.ca is None else {"ssl_context": ssl.create_default_context(cafile=sasl.ca)}),
     }

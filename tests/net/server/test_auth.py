@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 
@@ -75,3 +76,17 @@ def test_tls() -> None:
         producer.produce("t", b"value", on_delivery=lambda error, _: delivered.append(error))
         assert producer.flush(100) == 0
         assert delivered == [None]
+
+
+def test_a_client_that_ends_tls_gets_the_end_of_the_broker() -> None:
+    """asyncio waits 30 s for it, at each connection that it closes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    ours = ssl.create_default_context(cafile=str(CERTIFICATE))
+    with ServerThread(ServerConfig(tls=context)) as server:
+        host, _, port = server.bootstrap.partition(":")
+        with (
+            socket.create_connection((host, int(port)), timeout=60) as plain,
+            ours.wrap_socket(plain, server_hostname=host) as secured,
+        ):
+            assert secured.unwrap().recv(1) == b""

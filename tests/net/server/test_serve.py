@@ -18,13 +18,17 @@ from kafkawire.capture import decode_capture
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
-from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kafkawire.net.nodes.start import Controller
+from kafkawire.net.server_config import ServerConfig
 from kafkawire_cli.input.node import NodeChoice, node_options
 from kafkawire_cli.main import app
+from tests.interop.implementations import Sasl, until
+from tests.interop.implementations.ours import Ours
 
 from ...real.wire import Wire
 
+CERTIFICATE = str(Path(__file__).with_name("localhost.pem"))
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -95,8 +99,8 @@ def test_it_emulates_the_given_release() -> None:
         (("--cluster-id", "c"), "only allowed with --data-dir"),
         (("--data-dir", "d", "--controllers", "1@localhost"), "expected host:port"),
         (("--data-dir", "d", "--controllers", "1@a:1,1@b:2"), "node 1 twice"),
-        (("--data-dir", "d", "--brokers", "2"), "not allowed with one node"),
-        (("--data-dir", "d", "--release", "2.8"), "not allowed with one node"),
+        (("--data-dir", "d", "--brokers", "2"), "a process with --data-dir is one node"),
+        (("--data-dir", "d", "--release", "2.8"), "a node is a Kafka 4.3"),
         (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
     ],
 )
@@ -108,7 +112,7 @@ def test_usage_errors(arguments: tuple[str, ...], message: str) -> None:
 
 def test_controllers_without_ids_are_numbered(tmp_path: Path) -> None:
     choice = NodeChoice(tmp_path, 2, "a:1, b:2,[::1]:3", "c")
-    options = node_options(choice, "localhost", 0, {})
+    options = node_options(choice, ServerConfig(ports=[0]))
     assert options.controllers == (
         Controller(1, "a", 1),
         Controller(2, "b", 2),
@@ -137,3 +141,26 @@ def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> 
     )
     assert other.exit_code == 2
     assert "is of node 1" in other.output
+
+
+def test_topics_of_a_node_are_created_once(tmp_path: Path) -> None:
+    arguments = ("--data-dir", str(tmp_path), "--topic", "orders:3", "--topic", "other", "--quiet")
+    ids = set()
+    for _ in range(2):
+        with serving(*arguments) as (_, [port]), Wire(port) as wire:
+
+            def topics(wire: Wire = wire) -> dict[str | None, MetadataResponseTopic]:
+                found = wire.ask(MetadataRequest(topics=None), 10, MetadataResponse).topics
+                return {each.name: each for each in found}
+
+            until(lambda: topics().keys() == {"orders", "other"})
+            assert len(topics()["orders"].partitions) == 3
+            ids.add(topics()["orders"].topic_id)
+    assert len(ids) == 1
+
+
+def test_a_node_with_a_user_and_tls(tmp_path: Path) -> None:
+    secured = ("--user", "alice:secret", "--tls", CERTIFICATE, "--topic", "t", "--quiet")
+    with serving("--data-dir", str(tmp_path), *secured) as (_, [port]):
+        sasl = Sasl("SCRAM-SHA-512", "alice", "secret", CERTIFICATE)
+        Ours().produce(f"127.0.0.1:{port}", "t", [b"a"], sasl=sasl)

@@ -1,12 +1,13 @@
-"""One listener of a node: its clients, and the handlers of their requests.
+"""Listeners of a node: their clients, and the handlers of their requests.
 
-Law: listeners share nothing but the machines behind their handlers.
+Law: those of brokers share the limits of connections, and nothing but the machines with those of
+controllers. What a client is shown of the brokers is where they have a listener like its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...broker import Effect, Endpoint
 from ...broker.broker import Broker
@@ -25,34 +26,58 @@ from ...broker.handlers import Handler
 from ...broker.network.socket_server import SocketServer
 from ...broker.request import Request
 from ...broker.request_handler import RequestHandler
+from ...broker.security.protocols import SecurityProtocol
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol import ErrorCode
 
+if TYPE_CHECKING:
+    from ...broker.security.server import ScramCredentials
+
 ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
 
 
-class Listener:
-    """A listener. `serve` comes before the first event."""
+class Users(NamedTuple):
+    """Who may authenticate. credentials: of SCRAM, besides those of the passwords."""
+
+    passwords: Mapping[str, str]
+    credentials: ScramCredentials | None = None
+
+
+NO_USERS: Final = Users({})
+
+
+class Listeners:
+    """The listeners of brokers, or of controllers. `serve` comes before the first event.
+
+    endpoints: by the names of the listeners. users: who may authenticate.
+    """
 
     def __init__(
-        self, name: str, endpoint: Endpoint, context: Context, handlers: Mapping[ApiKey, Handler]
+        self,
+        endpoints: Mapping[str, Endpoint],
+        context: Context,
+        handlers: Mapping[ApiKey, Handler],
+        users: Users = NO_USERS,
     ) -> None:
-        self.name = name
-        self.endpoint = endpoint
+        self.endpoints = endpoints
         self.context = context
         self._handlers = handlers
-        self.server = SocketServer(context, self._error_response, {})
+        self.server = SocketServer(context, self._error_response, *users)
         self.channel = self.server.channel
         self._request_handler: RequestHandler | None = None
 
     def _error_response(self, request: Request, error: ErrorCode) -> Message:
         return self._handlers[request.api_key].error_response(request.body, error)
 
-    def serve(self, broker: Broker) -> None:
-        """Set what the handlers work with."""
-        brokers = {self.endpoint.node_id: broker}
-        self._request_handler = RequestHandler(self.context, self.channel, brokers, self._handlers)
+    def serve(self, brokers: Mapping[str, Broker]) -> None:
+        """Set what the handlers of each listener work with."""
+        self._request_handler = RequestHandler(
+            self.context,
+            self.channel,
+            lambda connection: brokers[connection.listener],
+            self._handlers,
+        )
 
     def handle(self, event: ClientEvent, now: float) -> None:
         """Handle an event of a connection."""
@@ -65,7 +90,8 @@ class Listener:
         return self.context.take_effects()
 
     def _connected(self, event: Connected, now: float) -> None:
-        self.server.connected(event, None, now)
+        protocol = SecurityProtocol.of_listener(event.listener)
+        self.server.connected(event, None, now, sasl=protocol.has_sasl)
 
     def _received(self, event: Received, now: float) -> None:
         self.server.received(event, now)
@@ -96,9 +122,9 @@ class Listener:
 
 
 _HANDLERS: Final[Mapping[type[ClientEvent], Callable[..., None]]] = {
-    Connected: Listener._connected,
-    Received: Listener._received,
-    Drained: Listener._drained,
-    Disconnected: Listener._disconnected,
-    Unreadable: Listener._unreadable,
+    Connected: Listeners._connected,
+    Received: Listeners._received,
+    Drained: Listeners._drained,
+    Disconnected: Listeners._disconnected,
+    Unreadable: Listeners._unreadable,
 }

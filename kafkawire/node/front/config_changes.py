@@ -1,0 +1,107 @@
+"""Checks changes to the configs of brokers before the controller gets them.
+
+Law: as in Kafka's ConfigAdminManager, a broker refuses what it could not apply; the controller,
+which may have another release, stores what it gets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ...broker.configs import Settings
+from ...broker.controller.altering import Change, Problem, broker_changes
+from ...broker.controller.operations.alter_configs import replacement
+from ...broker.controller.operations.incremental_alter_configs import changes
+from ...broker.request import DELAYED, HandlerResult, Request
+from ...configs import ResourceType, source_of
+from ...controller.operations.refusals import refusal
+from ...messages.alter_configs_request import AlterConfigsRequest
+from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from ...primitives import Message
+from ...protocol import ErrorCode
+from .requests import NodeForwarding, Submit
+
+Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
+CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigPlan:
+    """A change of configs: its request, and the refused resources by position."""
+
+    body: Changes
+    refused: dict[int, Problem]
+
+    @property
+    def rest(self) -> Changes:
+        """What the controller gets."""
+        resources: list[Any] = [
+            each for at, each in enumerate(self.body.resources) if at not in self.refused
+        ]
+        return self._request(resources)
+
+    def _request(self, resources: list[Any]) -> Changes:
+        return type(self.body)(resources=resources, validate_only=self.body.validate_only)
+
+    def response(self, body: Message) -> Message:
+        """Put the refused resources where their request has them."""
+        response: Any = body
+        found = iter(response.responses)
+        merged = []
+        for at, resource in enumerate(self.body.resources):
+            if at not in self.refused:
+                merged.append(next(found))
+                continue
+            error, message = self.refused[at]
+            made: Any = refusal(self._request([resource]), error)
+            made.responses[0].error_message = message
+            merged += made.responses
+        response.responses = merged
+        return body
+
+
+class CheckedForwarding:
+    """`ForwardingManager` of the clients of a broker."""
+
+    def __init__(self, settings: Settings, node_id: int, submit: Submit) -> None:
+        self._settings = settings
+        self._own = str(node_id)
+        self._submit = submit
+        self._forwarding = NodeForwarding(submit)
+
+    def forward(self, request: Request, now: float) -> HandlerResult:
+        """Let the controller decide on what this broker does not refuse."""
+        body = request.body
+        refused = self._refused(body) if isinstance(body, CHANGES) else {}
+        if not refused:
+            return self._forwarding.forward(request, now)
+        assert isinstance(body, CHANGES)
+        plan = ConfigPlan(body, refused)
+        rest = plan.rest
+        if not rest.resources:
+            return plan.response(refusal(rest, ErrorCode.NONE))
+        self._submit(request, rest, plan, now)
+        return DELAYED
+
+    def _refused(self, body: Changes) -> dict[int, Problem]:
+        found = {}
+        for at, resource in enumerate(body.resources):
+            if resource.resource_type == ResourceType.BROKER:
+                problem = self._problem(resource.resource_name, _change(body, at))
+                if problem is not None:
+                    found[at] = problem
+        return found
+
+    def _problem(self, name: str, change: Change) -> Problem | None:
+        if name not in ("", self._own):
+            reason = f"Unexpected broker id, expected {self._own} or empty string, but received "
+            return ErrorCode.INVALID_REQUEST, reason + name
+        found = broker_changes(name, self._settings.altered(source_of(name)), change)
+        return None if isinstance(found, dict) else found
+
+
+def _change(body: Changes, at: int) -> Change:
+    if isinstance(body, AlterConfigsRequest):
+        return replacement(body.resources[at].configs)
+    return changes(body.resources[at].configs)

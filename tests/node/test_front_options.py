@@ -1,0 +1,199 @@
+"""A node's listeners, users and ACLs, in virtual time."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from kafkawire.controller.operations.acls import AUTHORIZER
+from kafkawire.messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from kafkawire.messages.alter_user_scram_credentials_response import (
+    AlterUserScramCredentialsResponse,
+)
+from kafkawire.messages.create_acls_request import AclCreation, CreateAclsRequest
+from kafkawire.messages.create_acls_response import CreateAclsResponse
+from kafkawire.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
+from kafkawire.messages.delete_acls_response import DeleteAclsResponse
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
+from kafkawire.messages.describe_acls_request import DescribeAclsRequest
+from kafkawire.messages.describe_acls_response import DescribeAclsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
+from kafkawire.messages.describe_user_scram_credentials_request import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from kafkawire.messages.describe_user_scram_credentials_response import (
+    DescribeUserScramCredentialsResponse,
+)
+from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
+from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.protocol import ErrorCode as E
+from kafkawire.raft import Endpoint
+
+from ..broker.scene import metadata
+from .front_scene import BROKER, NodeScene
+
+SASL = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}
+STANDARD = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+CLIENTS = Endpoint("SASL_PLAINTEXT", "node", 9094)
+SALTED = hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 4096)
+
+
+def test_a_node_describes_the_listeners_that_it_has() -> None:
+    scene = NodeScene(SASL, listeners=(BROKER, Endpoint("SASL_SSL", "node", 9094)))
+    resource = DescribeConfigsResource(resource_type=4, resource_name="1")
+    request = DescribeConfigsRequest(resources=[resource])
+    [described] = scene.client().exchange(request, 4, DescribeConfigsResponse).results
+    found = {each.name: each.value for each in described.configs}
+    assert found["listeners"] == "PLAINTEXT://node:9092,SASL_SSL://node:9094"
+    [registered] = scene.front.broker.metadata.image.brokers.values()
+    protocols = {each.name: each.security_protocol for each in registered.endpoints}
+    assert protocols == {"PLAINTEXT": 0, "SASL_SSL": 3}
+
+
+def test_only_clients_authenticate() -> None:
+    scene = NodeScene(SASL, listeners=(BROKER, CLIENTS))
+    client = scene.client(listener="SASL_PLAINTEXT")
+    client.send(MetadataRequest(topics=None), 9)
+    assert client.closed == "METADATA before authentication"
+    [shown] = metadata(scene.client()).brokers
+    assert (shown.host, shown.port) == ("node", 9092)
+
+
+def test_scram_credentials_are_described() -> None:
+    client = NodeScene().client()
+    bob = ScramCredentialUpsertion(
+        name="bob", mechanism=1, iterations=4096, salt=b"salt", salted_password=SALTED
+    )
+    altered = client.exchange(
+        AlterUserScramCredentialsRequest(upsertions=[bob]), 0, AlterUserScramCredentialsResponse
+    )
+    assert altered.results[0].error_code == E.NONE
+
+    def described(*users: str) -> list[tuple[str, int, list[tuple[int, int]]]]:
+        names = [UserName(name=each) for each in users]
+        response = client.exchange(
+            DescribeUserScramCredentialsRequest(users=names),
+            0,
+            DescribeUserScramCredentialsResponse,
+        )
+        return [
+            (
+                each.user,
+                each.error_code,
+                [(info.mechanism, info.iterations) for info in each.credential_infos],
+            )
+            for each in response.results
+        ]
+
+    assert described() == [("bob", E.NONE, [(1, 4096)])]
+    assert described("eve", "bob") == [
+        ("eve", E.RESOURCE_NOT_FOUND, []),
+        ("bob", E.NONE, [(1, 4096)]),
+    ]
+    assert described("bob", "bob") == [("bob", E.DUPLICATE_RESOURCE, [])]
+
+
+ACL: dict[str, Any] = {
+    "resource_type": 2,
+    "resource_name": "orders",
+    "resource_pattern_type": 3,
+    "principal": "User:alice",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
+
+
+def found_acls(scene: NodeScene, kind: int = 1) -> DescribeAclsResponse:
+    """Describe the ACLs of resources of a type; 1: any."""
+    request = DescribeAclsRequest(
+        resource_type_filter=kind,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    return scene.client().exchange(request, 3, DescribeAclsResponse)
+
+
+def test_acls_are_created_described_and_deleted() -> None:
+    scene = NodeScene(STANDARD)
+    acls = [AclCreation(**ACL | {"operation": each}) for each in (3, 8)]
+    created = scene.client().exchange(CreateAclsRequest(creations=acls), 3, CreateAclsResponse)
+    assert [each.error_code for each in created.results] == [E.NONE, E.NONE]
+    scene.restart()
+    [resource] = found_acls(scene).resources
+    assert (resource.resource_type, resource.resource_name) == (2, "orders")
+    assert [(each.principal, each.operation) for each in resource.acls] == [
+        ("User:alice", 3),
+        ("User:alice", 8),
+    ]
+    assert not found_acls(scene, kind=3).resources
+    assert found_acls(scene, kind=99).error_code == E.INVALID_REQUEST
+    reads = DeleteAclsFilter(
+        resource_type_filter=2,
+        resource_name_filter="orders",
+        pattern_type_filter=3,
+        principal_filter=None,
+        host_filter=None,
+        operation=3,
+        permission_type=1,
+    )
+    deleted = scene.client().exchange(DeleteAclsRequest(filters=[reads]), 3, DeleteAclsResponse)
+    assert len(deleted.filter_results[0].matching_acls) == 1
+    [resource] = found_acls(scene).resources
+    assert [each.operation for each in resource.acls] == [8]
+
+
+def test_without_an_authorizer_there_are_no_acls() -> None:
+    scene = NodeScene()
+    request = CreateAclsRequest(creations=[AclCreation(**ACL)])
+    created = scene.client().exchange(request, 3, CreateAclsResponse)
+    assert created.results[0].error_code == E.SECURITY_DISABLED
+    described = found_acls(scene)
+    assert described.error_code == E.SECURITY_DISABLED
+    assert described.error_message == "No Authorizer is configured."
+
+
+@pytest.mark.parametrize("first", ["PLAINTEXT", "SASL_PLAINTEXT"])
+def test_delayed_responses_go_to_the_listener_of_their_request(first: str) -> None:
+    scene = NodeScene(listeners=(BROKER, CLIENTS))
+    clients = [scene.client(listener=first), scene.client(), scene.client(listener=CLIENTS.name)]
+    for client in clients:
+        client.send(InitProducerIdRequest(transactional_id=None), 4)
+    scene.advance(1.0)
+    found = [client.receive(InitProducerIdResponse) for client in clients]
+    assert [each.producer_id for each in found] == [0, 1, 2]
+
+
+def test_initial_topics_are_created_when_they_do_not_exist() -> None:
+    scene = NodeScene(initial={"t": 2, "bad name": 1})
+    scene.wait(lambda: "t" in scene.cluster.topics)
+    assert len(metadata(scene.client(), "t").topics[0].partitions) == 2
+    state = DeleteTopicState(name="t")
+    deletion = DeleteTopicsRequest(topics=[state], timeout_ms=1000)
+    scene.client().exchange(deletion, 6, DeleteTopicsResponse)
+    scene.advance(60.0)
+    assert not list(scene.cluster.topics), "it was deleted on purpose"
+    scene.restart()
+    scene.wait(lambda: "t" in scene.cluster.topics)
+
+
+def test_initial_topics_wait_for_enough_brokers() -> None:
+    scene = NodeScene({"default.replication.factor": "2"}, initial={"t": 1})
+    scene.advance(60.0)
+    assert not list(scene.cluster.topics)
