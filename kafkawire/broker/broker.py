@@ -19,6 +19,7 @@ from .interfaces import (
     Replicas,
     TopicCreation,
     TopicsMetadata,
+    TransactionApis,
 )
 from .network.request_channel import RequestChannel
 from .topics import NO_LEADER, OFFSETS_TOPIC
@@ -34,7 +35,7 @@ class Broker:
     """One node: the context of the handlers of its requests.
 
     endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
-    of this broker, and in memory also those of the others.
+    of this broker, and in memory also those of the others. transactions: those of a node.
     """
 
     context: Context
@@ -46,6 +47,7 @@ class Broker:
     topic_creation: TopicCreation
     producer_ids: ProducerIdManager
     groups: Coordinators
+    transactions: TransactionApis | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

@@ -35,6 +35,7 @@ from .producer_ids import NodeProducerIds
 from .replicas import NodeReplicas
 from .requests import NodeForwarding
 from .topic_creation import NodeTopicCreation
+from .transactions import Transactions
 
 ALL_BROKERS: Final = ""
 
@@ -52,7 +53,6 @@ class BrokerFront:
         self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
         self.metadata = metadata = ImageMetadata(listener.name)
-        self._replicas = NodeReplicas(node_id, context, metadata, machines.submit)
         self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit)
         self._producer_ids = NodeProducerIds(
             node_id, machines.broker_epoch, listener.channel, machines.submit
@@ -60,6 +60,17 @@ class BrokerFront:
         offsets_log = NodeOffsetsLog(metadata, machines)
         self._coordinators = Coordinators(context, listener.channel, offsets_log)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
+        self.transactions = Transactions(
+            listener, metadata, machines, self._producer_ids, self._coordinators
+        )
+        self._replicas = NodeReplicas(
+            node_id,
+            context,
+            listener.channel,
+            metadata,
+            machines.submit,
+            self.transactions.produced,
+        )
         self.broker = Broker(
             context,
             listener.channel,
@@ -68,9 +79,11 @@ class BrokerFront:
             self._replicas,
             NodeForwarding(machines.submit),
             self._creation,
-            self._producer_ids,
+            self.transactions.apis,
             self._coordinators,
+            self.transactions.apis,
         )
+        self.transactions.apis.broker = self.broker
 
     # -- what the machines report
 
@@ -81,6 +94,7 @@ class BrokerFront:
             self._apply_configs(image)
             self._replicas.configs_changed()
         self.groups.published(delta, now)
+        self.transactions.coordinators.published(delta, now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
         """Set what is set dynamically for all brokers, or for this one."""
@@ -99,6 +113,7 @@ class BrokerFront:
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Send the responses that waited for a high watermark."""
         self.groups.committed(key, offset, now)
+        self.transactions.coordinators.committed(key, offset, now)
 
     def responded(self, request: Message, response: Message | None, now: float) -> None:
         """Handle the response to a request of this broker."""
