@@ -43,8 +43,14 @@ TRANSACTIONS: Final[Mapping[ApiKey, Versions]] = {
     ApiKey.END_TXN: Versions(0, 5),
     ApiKey.WRITE_TXN_MARKERS: Versions(1, 2),
     ApiKey.TXN_OFFSET_COMMIT: Versions(0, 5),
+    ApiKey.DESCRIBE_PRODUCERS: Versions(0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: Versions(0, 0),
+    ApiKey.LIST_TRANSACTIONS: Versions(0, 1),
 }
-"""The APIs of transactions, in the versions of that release."""
+"""The APIs of transactions, in the versions of that release.
+
+Not ListTransactions 2: its pattern is a regular expression, which clients could make take forever.
+"""
 
 
 class Forwarded:

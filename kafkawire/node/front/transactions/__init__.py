@@ -48,7 +48,9 @@ class Transactions:
             node_id, metadata, machines, config_of(context), producer_ids, self.markers
         )
         offsets = TransactionalOffsets(machines, self.coordinators, self._verifier)
-        self.apis = NodeTransactions(self.coordinators, self.markers, offsets, producer_ids)
+        self.apis = NodeTransactions(
+            self.coordinators, self.markers, offsets, producer_ids, machines, metadata
+        )
         self.produced = ProduceVerification(
             context.settings, metadata, machines, self.coordinators, self._verifier
         )

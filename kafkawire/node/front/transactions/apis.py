@@ -40,8 +40,11 @@ from ....transactions import (
     VerifyPartitions,
 )
 from ....transactions import Request as CoordinatorRequest
+from ..machines import NodeMachines
+from ..metadata_cache import ImageMetadata
 from ..producer_ids import NodeProducerIds
 from .coordinators import TransactionCoordinators
+from .describing import describe_producers, describe_transactions, list_transactions
 from .markers import NodeMarkers
 from .offsets import TransactionalOffsets
 from .responses import of_version, partitions_of, topic_results
@@ -66,11 +69,15 @@ class NodeTransactions:
         markers: NodeMarkers,
         offsets: TransactionalOffsets,
         producer_ids: NodeProducerIds,
+        machines: NodeMachines,
+        metadata: ImageMetadata,
     ) -> None:
         self._coordinators = coordinators
         self._markers = markers
         self._offsets = offsets
         self._producer_ids = producer_ids
+        self._machines = machines
+        self._metadata = metadata
 
     def handle(self, request: Request, now: float) -> HandlerResult:
         """Process a request."""
@@ -261,12 +268,27 @@ class NodeTransactions:
     def _commit_offsets(self, request: Request, body: Any, now: float) -> HandlerResult:
         return self._offsets.handle(self.broker, request, body, now)
 
+    # -- what there is
+
+    def _list(self, _request: Request, body: Any, now: float) -> HandlerResult:
+        wall_ms = self.broker.context.wall_ms(now)
+        return list_transactions(self._coordinators, body, wall_ms)
+
+    def _describe(self, _request: Request, body: Any, _now: float) -> HandlerResult:
+        return describe_transactions(self._coordinators, body)
+
+    def _describe_producers(self, _request: Request, body: Any, _now: float) -> HandlerResult:
+        return describe_producers(self._machines, self._metadata, body)
+
 
 _HANDLERS: Final[Mapping[ApiKey, Callable[[NodeTransactions, Request, Any, float], HandlerResult]]]
 _HANDLERS = {
     ApiKey.ADD_OFFSETS_TO_TXN: NodeTransactions._add_offsets,
     ApiKey.ADD_PARTITIONS_TO_TXN: NodeTransactions._add_partitions,
+    ApiKey.DESCRIBE_PRODUCERS: NodeTransactions._describe_producers,
+    ApiKey.DESCRIBE_TRANSACTIONS: NodeTransactions._describe,
     ApiKey.END_TXN: NodeTransactions._end,
+    ApiKey.LIST_TRANSACTIONS: NodeTransactions._list,
     ApiKey.TXN_OFFSET_COMMIT: NodeTransactions._commit_offsets,
     ApiKey.WRITE_TXN_MARKERS: NodeTransactions._write_markers,
 }
