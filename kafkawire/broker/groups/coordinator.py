@@ -212,7 +212,8 @@ class Coordinator:
     def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
         """Whether a group may commit offsets of these partitions within the limits."""
         by_partition = self.offsets.get(group_id, {})
-        return self.usage.admits_offsets(sum(of not in by_partition for of in given))
+        more = sum(of not in by_partition for of in given)
+        return self.usage.admits_offsets(more + self.pending_offsets.count)
 
     def delete_offsets(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
         """Delete committed offsets of a group."""

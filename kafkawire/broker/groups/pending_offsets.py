@@ -14,48 +14,52 @@ Group = dict[TopicPartition, Committed]
 
 
 class PendingOffsets:
-    """The pending offsets of one partition's groups, by the producers of their transactions."""
+    """The pending offsets of one partition's groups, by the producers of their transactions.
+
+    count: how many there are.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._by_producer: dict[int, dict[str, Group]] = {}
-        self._by_group: dict[str, dict[TopicPartition, set[int]]] = {}
+        self._producers: dict[str, dict[TopicPartition, set[int]]] = {}
+        """Group -> partition -> the producers that have a pending offset for it."""
 
     def add(
         self, producer_id: int, group_id: str, given: Mapping[TopicPartition, Committed]
     ) -> None:
         """Add offsets of a transaction."""
-        groups = self._by_producer.setdefault(producer_id, {})
-        groups.setdefault(group_id, {}).update(given)
-        producers = self._by_group.setdefault(group_id, {})
+        of_producer = self._by_producer.setdefault(producer_id, {}).setdefault(group_id, {})
+        self.count += sum(each not in of_producer for each in given)
+        of_producer.update(given)
+        producers = self._producers.setdefault(group_id, {})
         for each in given:
             producers.setdefault(each, set()).add(producer_id)
 
     def of(self, group_id: str) -> Iterable[TopicPartition]:
         """Return the partitions of a group whose offsets are pending."""
-        return self._by_group.get(group_id, ())
+        return self._producers.get(group_id, ())
 
     def end(self, producer_id: int) -> dict[str, Group]:
         """Return the offsets of a transaction that ends, and forget them."""
         groups = self._by_producer.pop(producer_id, {})
         for group_id, given in groups.items():
-            self._forget(group_id, given, {producer_id})
+            for each in given:
+                self._forget(group_id, each, producer_id)
         return groups
 
     def supersede(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget the pending offsets of partitions: they have later ones, or none."""
-        known = self._by_group.get(group_id)
-        for each in list(partitions) if known else ():
-            for producer_id in list(self._by_group.get(group_id, {}).get(each, ())):
-                self._by_producer[producer_id][group_id].pop(each, None)
-                self._forget(group_id, [each], {producer_id})
+        for each in list(partitions) if group_id in self._producers else ():
+            for producer_id in list(self._producers.get(group_id, {}).get(each, ())):
+                del self._by_producer[producer_id][group_id][each]
+                self._forget(group_id, each, producer_id)
 
-    def _forget(
-        self, group_id: str, partitions: Iterable[TopicPartition], producers: set[int]
-    ) -> None:
-        known = self._by_group[group_id]
-        for each in partitions:
-            known[each] -= producers
-            if not known[each]:
-                del known[each]
-        if not known:
-            del self._by_group[group_id]
+    def _forget(self, group_id: str, partition: TopicPartition, producer_id: int) -> None:
+        self.count -= 1
+        producers = self._producers[group_id]
+        producers[partition].discard(producer_id)
+        if not producers[partition]:
+            del producers[partition]
+        if not producers:
+            del self._producers[group_id]
