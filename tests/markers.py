@@ -144,6 +144,7 @@ together, and that other tests of the same code stand beside.
 BUILDS: Final = (
     "codegen/typescript/test_types.py",
     "net/server/test_killed_nodes.py",
+    "net/server/test_transactions.py::test_kafka_s_own_clients_have_transactions_of_version_2",
     "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
@@ -154,6 +155,7 @@ BUILDS: Final = (
     "real/test_mixed_cluster.py",
     "real/test_raft.py",
     "real/test_replication.py",
+    "real/test_transaction_log.py",
     "spark/test_archive.py",
     "spark/test_cluster.py",
     "spark/watching/test_killed.py",

@@ -20,6 +20,7 @@ from .interfaces import (
     Replicas,
     TopicCreation,
     TopicsMetadata,
+    TransactionApis,
 )
 from .network.request_channel import RequestChannel
 from .topics import NO_LEADER, OFFSETS_TOPIC
@@ -36,7 +37,7 @@ class Broker:
 
     endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
     of this broker, and in memory also those of the others. listeners: its own by their names, where
-    these are not the one that follows from the settings.
+    these are not the one that follows from the settings. transactions: those of a node.
     """
 
     context: Context
@@ -49,6 +50,7 @@ class Broker:
     producer_ids: ProducerIdManager
     groups: Coordinators
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
+    transactions: TransactionApis | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

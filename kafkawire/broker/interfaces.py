@@ -144,6 +144,9 @@ class TopicCreation(Protocol):
     def ensure_offsets_topic(self, now: float, /) -> TopicMetadata | None:
         """Find the `__consumer_offsets` topic, or create it. None: perhaps later."""
 
+    def ensure_transactions_topic(self, now: float, /) -> TopicMetadata | None:
+        """Find the topic whose leaders coordinate transactions, or create it."""
+
 
 class ProducerIdManager(Protocol):
     """Assigns producer ids and epochs."""
@@ -152,6 +155,13 @@ class ProducerIdManager(Protocol):
         self, request: Request, body: InitProducerIdRequest, now: float, /
     ) -> InitProducerIdResponse | Outcome:
         """Assign a new producer id; a transactional id keeps its own, with the next epoch."""
+
+
+class TransactionApis(Protocol):
+    """The transactions of a node: in memory there are none."""
+
+    def handle(self, request: Request, now: float, /) -> HandlerResult:
+        """Process a request of a producer, or of another broker, about transactions."""
 
 
 class CoordinatorLog(Protocol):

@@ -17,7 +17,8 @@ from .log.producer_state import Producers
 
 NO_LEADER: Final = -1
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-INTERNAL: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
 
 
 @dataclass(slots=True)

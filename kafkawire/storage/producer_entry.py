@@ -79,6 +79,11 @@ class ProducerStateEntry:
     batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
 
     @property
+    def is_in_transaction(self) -> bool:
+        """Whether it has a transaction without a marker here."""
+        return self.current_txn_first_offset != NONE
+
+    @property
     def last_record(self) -> LastRecord:
         return LastRecord(
             self.batches[-1].last_offset if self.batches else NONE, self.producer_epoch

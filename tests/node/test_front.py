@@ -203,12 +203,6 @@ def test_a_commit_that_the_log_refuses_is_not_acknowledged(
     assert committed(client) == 3
 
 
-def test_transactions_are_refused(scene: NodeScene) -> None:
-    request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000)
-    response = scene.client().exchange(request, 4, InitProducerIdResponse)
-    assert response.error_code == E.UNSUPPORTED_VERSION
-
-
 def test_requests_wait_for_a_block_of_producer_ids(scene: NodeScene) -> None:
     clients = [scene.client() for _ in range(3)]
     for client in clients:

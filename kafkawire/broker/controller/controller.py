@@ -82,6 +82,10 @@ class Controller:
             return f"The cluster would have more than {bounds.partitions} partitions."
         return None
 
+    def ensure_transactions_topic(self, now: float) -> Topic:
+        """Return the topic whose leaders assign ids to transactional ids: there are no others."""
+        return self.ensure_offsets_topic(now)
+
     def ensure_offsets_topic(self, now: float) -> Topic:
         """Find the `__consumer_offsets` topic, or create it."""
         topic = self.topics.get(OFFSETS_TOPIC)

@@ -13,16 +13,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from ...messages.group_metadata_key import GroupMetadataKey
-from ...messages.group_metadata_value import GroupMetadataValue
-from ...messages.offset_commit_key import OffsetCommitKey
-from ...messages.offset_commit_value import OffsetCommitValue
-from ...primitives import Message, Structure
+from ...primitives import Message
 from ...protocol import ErrorCode
-from ...protocol.log_records import decode_log_record
-from ...protocol.log_types import InternalLog
 from ...protocol.versioned import try_versioned
-from ...records import Batch, BatchBuilder
+from ...records import BatchBuilder
 from ..context import Context
 from ..events import GroupDue
 from ..interfaces import CoordinatorLog
@@ -30,7 +24,9 @@ from ..network.request_channel import RequestChannel
 from . import offsets
 from .deferred import DeferredResponses
 from .group import Group
+from .loading import load
 from .offsets import NEVER, Committed, LogRecord, TopicPartition
+from .pending_offsets import PendingOffsets
 from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
 from .responses import message
 from .states import GroupState, Kind
@@ -69,6 +65,7 @@ class Coordinator:
         self.pending = 0
         self.groups: dict[str, Group] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
+        self.pending_offsets = PendingOffsets()
 
     # -- groups
 
@@ -143,10 +140,11 @@ class Coordinator:
 
     def _forget(self, group: Group, now: float) -> None:
         group_id = group.group_id
-        deleted = [
-            offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})
-        ]
-        self.usage.offsets -= len(deleted)
+        committed, pending = self.offsets.pop(group_id, {}), list(self.pending_offsets.of(group_id))
+        self.usage.offsets -= len(committed)
+        self.pending_offsets.supersede(group_id, pending)
+        of_group = dict.fromkeys([*committed, *pending])
+        deleted = [offsets.offset_record(group_id, of, None) for of in of_group]
         self._write([*deleted, offsets.group_tombstone(group_id)], now)
         self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
         del self.groups[group_id]
@@ -177,15 +175,45 @@ class Coordinator:
         """Commit offsets of a group. records: `given` as log records (`offset_record`)."""
         if given:
             self._write(records, now)
-            by_partition = self.offsets[group_id]
-            self.usage.offsets -= len(by_partition)
-            by_partition.update(given)
-            self.usage.offsets += len(by_partition)
+            self.pending_offsets.supersede(group_id, given)
+            self._take_over(group_id, given)
+
+    def _take_over(self, group_id: str, given: Mapping[TopicPartition, Committed]) -> None:
+        by_partition = self.offsets[group_id]
+        self.usage.offsets -= len(by_partition)
+        by_partition.update(given)
+        self.usage.offsets += len(by_partition)
+
+    def commit_transactional(
+        self,
+        producer: tuple[int, int],
+        group_id: str,
+        given: Mapping[TopicPartition, Committed],
+        now: float,
+    ) -> None:
+        """Commit offsets in a transaction: they are pending until it ends.
+
+        producer: its id and epoch.
+        """
+        builder = BatchBuilder(
+            producer_id=producer[0], producer_epoch=producer[1], transactional=True
+        )
+        records = [offsets.offset_record(group_id, *each) for each in given.items()]
+        if records:
+            self._write(records, now, builder)
+            self.pending_offsets.add(producer[0], group_id, given)
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """Commit or forget the offsets of a transaction, whose marker is in the log."""
+        for group_id, given in self.pending_offsets.end(producer_id).items():
+            if committed:
+                self._take_over(group_id, given)
 
     def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
         """Whether a group may commit offsets of these partitions within the limits."""
         by_partition = self.offsets.get(group_id, {})
-        return self.usage.admits_offsets(sum(of not in by_partition for of in given))
+        more = sum(of not in by_partition for of in given)
+        return self.usage.admits_offsets(more + self.pending_offsets.count)
 
     def delete_offsets(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
         """Delete committed offsets of a group."""
@@ -211,7 +239,8 @@ class Coordinator:
                 and wall_ms >= self._expires_at(group, committed)
             ]
             self.delete_offsets(group.group_id, expired, now)
-            if not by_partition and group.state is GroupState.EMPTY and not group.pending_members:
+            unused = group.state is GroupState.EMPTY and not group.pending_members
+            if unused and not by_partition and not self.pending_offsets.of(group.group_id):
                 self._forget(group, now)
 
     def _expires_at(self, group: Group, committed: Committed) -> int:
@@ -229,13 +258,16 @@ class Coordinator:
 
     # -- the log
 
-    def _write(self, records: Iterable[LogRecord], now: float) -> None:
-        builder = BatchBuilder()
+    def _write(
+        self, records: Iterable[LogRecord], now: float, builder: BatchBuilder | None = None
+    ) -> None:
+        builder = builder or BatchBuilder()
         for key, value in records:
             builder.append(key, value, self.context.wall_ms(now))
-        self._appended(self.log.append(self.index, builder, now))
+        self.appended(self.log.append(self.index, builder, now))
 
-    def _appended(self, offset: int) -> None:
+    def appended(self, offset: int) -> None:
+        """Take note of the end of the log: responses wait until it is committed."""
         self.pending = offset if self.log.committed(self.index) < offset else 0
 
     def _respond(self, reply_to: int, response: Message, now: float) -> None:
@@ -252,38 +284,7 @@ class Coordinator:
 
     def load(self, now: float) -> None:
         """Load groups and offsets from the log."""
-        found: dict[str, GroupMetadataValue | None] = {}
-        for data in self.log.batches(self.index):
-            batch = Batch(data, 0, len(data))
-            self._appended(batch.base_offset + batch.last_offset_delta + 1)
-            for record in batch.records():
-                read = decode_log_record(InternalLog.OFFSETS, record.key, record.value)
-                key = None if read.key is None else read.key.message
-                value = None if read.value is None else read.value.message
-                if isinstance(key, GroupMetadataKey):
-                    found[key.group] = value if isinstance(value, GroupMetadataValue) else None
-                elif isinstance(key, OffsetCommitKey):
-                    self._load_offset(key, value)
-        for group_id, metadata in found.items():
-            if metadata is not None:
-                group = self.group(group_id, now)
-                offsets.restore(group, metadata, now)
-                since_ms = metadata.current_state_timestamp
-                group.changed_at = (since_ms - self.context.epoch_ms) / 1000
-        for group_id, by_partition in self.offsets.items():
-            if by_partition:
-                self.group(group_id, now)
-        for group in self.groups.values():
-            self.perform(group, [], now)
-
-    def _load_offset(self, key: OffsetCommitKey, value: Structure | None) -> None:
-        by_partition = self.offsets[key.group]
-        self.usage.offsets -= len(by_partition)
-        if isinstance(value, OffsetCommitValue):
-            by_partition[key.topic, key.partition] = offsets.committed_of(value)
-        else:
-            by_partition.pop((key.topic, key.partition), None)
-        self.usage.offsets += len(by_partition)
+        load(self, now)
 
     def unload(self, error: ErrorCode, now: float) -> None:
         """Unload all groups; their delayed requests fail with an error."""
@@ -295,3 +296,4 @@ class Coordinator:
         self.groups.clear()
         self.usage.offsets -= sum(map(len, self.offsets.values()))
         self.offsets.clear()
+        self.pending_offsets = PendingOffsets()

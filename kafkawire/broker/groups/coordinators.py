@@ -129,6 +129,16 @@ class Coordinators:
         if coordinator is not None:
             coordinator.committed(offset, now)
 
+    def end_transaction(self, index: int, producer_id: int, committed: bool, end: int) -> None:
+        """Let a coordinator commit or forget the offsets of a transaction.
+
+        end: the offset after the marker in its partition.
+        """
+        coordinator = self._by_partition.get(index)
+        if coordinator is not None:
+            coordinator.end_transaction(producer_id, committed)
+            coordinator.appended(end)
+
     def settle(
         self, request: Request, response: M, coordinators: Iterable[Coordinator], now: float
     ) -> M | Outcome:

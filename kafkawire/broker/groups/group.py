@@ -72,6 +72,20 @@ class Group(GroupMetadata):
             self.renew_session(self.members[member_id], now)
         return self.admits(K.COMMIT)
 
+    def transactional_commit_error(
+        self, member_id: str, generation_id: int, group_instance_id: str | None
+    ) -> ErrorCode:
+        """Return the error of committing offsets in a transaction (KIP-447).
+
+        A client that names no member may always do so.
+        """
+        names_member = generation_id >= 0 or member_id != "" or group_instance_id is not None
+        if self.state is S.DEAD:
+            return self.admits(K.COMMIT)
+        if not names_member or (self.state is S.EMPTY and generation_id < 0):
+            return E.NONE
+        return self._identity_error(member_id, generation_id, group_instance_id)
+
     def end(self, error: ErrorCode) -> list[Effect]:
         """Fail all delayed requests: the group is deleted or has another coordinator."""
         effects: list[Effect] = []

@@ -37,7 +37,7 @@ def handle(
     _connection: Connection,
     now: float,
 ) -> FindCoordinatorResponse:
-    """Return the coordinator of each key; creates `__consumer_offsets` if necessary."""
+    """Return the coordinator of each key; creates the topic of coordinators if necessary."""
     broker.groups.start_expiration(now)
     if request.version >= SEVERAL_FROM:
         found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
@@ -57,10 +57,13 @@ def _find(broker: Broker, key: str, key_type: int, now: float) -> Coordinator:
         return _unavailable(key, E.INVALID_REQUEST)
     if key == "":
         return _unavailable(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
-    topic = broker.topic_creation.ensure_offsets_topic(now)
+    creation = broker.topic_creation
+    ensure = (
+        creation.ensure_offsets_topic if key_type == GROUP else creation.ensure_transactions_topic
+    )
+    topic = ensure(now)
     if topic is None:
         return _unavailable(key, E.COORDINATOR_NOT_AVAILABLE)
-    # transactional ids too, as there is no __transaction_state: the same hash and partitions
     leader = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
     endpoint = None if leader == NO_LEADER else broker.metadata.endpoint(leader)
     if endpoint is None:

@@ -16,7 +16,7 @@ v10  request +topic_id -name; response +topic_id -name
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ...messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
@@ -30,6 +30,7 @@ from ...messages.offset_fetch_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.coordinator import Coordinator
 from ..groups.offsets import Committed
 from ..network.connection import Connection
 from ..request import Outcome, Request
@@ -39,6 +40,7 @@ NULL_IS_ALL_FROM: Final = 2
 GROUPS_FROM: Final = 8
 TOPIC_IDS_FROM: Final = 10
 NOTHING: Final = Committed(-1, -1, "", -1)
+Offsets = Mapping[tuple[str, int], Committed]
 
 
 class RequestedTopic(NamedTuple):
@@ -67,7 +69,7 @@ def _response(broker: Broker, request: Request, body: OffsetFetchRequest) -> Off
     if request.version >= GROUPS_FROM:
         return OffsetFetchResponse(
             groups=[
-                _group(broker, group, request.version)
+                _group(broker, body, group, request.version)
                 for group in {each.group_id: each for each in body.groups}.values()
             ]
         )
@@ -75,6 +77,7 @@ def _response(broker: Broker, request: Request, body: OffsetFetchRequest) -> Off
     if isinstance(coordinator, ErrorCode):
         return _group_error(body, coordinator, request.version)
     committed = coordinator.offsets.get(body.group_id, {})
+    unstable = _unstable(coordinator, body, body.group_id)
     requested = [
         RequestedTopic(each.name, b"", each.partition_indexes) for each in body.topics or []
     ]
@@ -85,7 +88,7 @@ def _response(broker: Broker, request: Request, body: OffsetFetchRequest) -> Off
             OffsetFetchResponseTopic(
                 name=each.name or "",
                 partitions=[
-                    _partition(index, committed.get((each.name or "", index), NOTHING))
+                    _partition((each.name or "", index), committed, unstable)
                     for index in each.partitions
                 ],
             )
@@ -94,22 +97,35 @@ def _response(broker: Broker, request: Request, body: OffsetFetchRequest) -> Off
     )
 
 
-def _partition(index: int, found: Committed) -> OffsetFetchResponsePartition:
+def _unstable(
+    coordinator: Coordinator, body: OffsetFetchRequest, group_id: str
+) -> Container[tuple[str, int]]:
+    """Return the partitions for which the client has to wait until a transaction ends."""
+    return set(coordinator.pending_offsets.of(group_id)) if body.require_stable else ()
+
+
+def _partition(
+    of: tuple[str, int], committed: Offsets, unstable: Container[tuple[str, int]]
+) -> OffsetFetchResponsePartition:
+    is_stable = of not in unstable
+    found = committed.get(of, NOTHING) if is_stable else NOTHING
     return OffsetFetchResponsePartition(
-        partition_index=index,
+        partition_index=of[1],
         committed_offset=found.offset,
         committed_leader_epoch=found.leader_epoch,
         metadata=found.metadata,
+        error_code=E.NONE if is_stable else E.UNSTABLE_OFFSET_COMMIT,
     )
 
 
 def _group(
-    broker: Broker, group: OffsetFetchRequestGroup, version: int
+    broker: Broker, body: OffsetFetchRequest, group: OffsetFetchRequestGroup, version: int
 ) -> OffsetFetchResponseGroup:
     coordinator = broker.coordinator(group.group_id)
     if isinstance(coordinator, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=coordinator)
     committed = coordinator.offsets.get(group.group_id, {})
+    unstable = _unstable(coordinator, body, group.group_id)
     requested = _all(broker, committed)
     if group.topics is not None:
         requested = [
@@ -124,7 +140,9 @@ def _group(
         OffsetFetchResponseTopics(
             name=each.name or "",
             topic_id=each.topic_id,
-            partitions=[_partition_of_topic(each, index, committed) for index in each.partitions],
+            partitions=[
+                _partition_of_topic(each, index, committed, unstable) for index in each.partitions
+            ],
         )
         for each in requested
     ]
@@ -132,15 +150,21 @@ def _group(
 
 
 def _partition_of_topic(
-    requested: RequestedTopic, index: int, committed: dict[tuple[str, int], Committed]
+    requested: RequestedTopic,
+    index: int,
+    committed: Offsets,
+    unstable: Container[tuple[str, int]],
 ) -> OffsetFetchResponsePartitions:
-    found = NOTHING if requested.name is None else committed.get((requested.name, index), NOTHING)
+    found = _partition((requested.name or "", index), committed, unstable)
+    if requested.name is None:
+        found = _partition(("", index), {}, ())
+        found.error_code = E.UNKNOWN_TOPIC_ID
     return OffsetFetchResponsePartitions(
         partition_index=index,
-        committed_offset=found.offset,
-        committed_leader_epoch=found.leader_epoch,
+        committed_offset=found.committed_offset,
+        committed_leader_epoch=found.committed_leader_epoch,
         metadata=found.metadata,
-        error_code=E.UNKNOWN_TOPIC_ID if requested.name is None else E.NONE,
+        error_code=found.error_code,
     )
 
 

@@ -125,8 +125,13 @@ def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
     return bytes(made)
 
 
-def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Checked:
-    """Validate the records of a Produce for one partition. Raises RecordsRejected."""
+def check(
+    records: bytes | None, version: int, topic: Rules, wall_ms: int, transactional: bool = False
+) -> Checked:
+    """Validate the records of a Produce for one partition. Raises RecordsRejected.
+
+    transactional: whether the Produce is of a transaction that the broker knows.
+    """
     try:
         batches = [] if not records else list(RecordBatches(records))
         tail = 0 if not records else RecordBatches(records).cut_tail
@@ -154,7 +159,7 @@ def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Ch
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     except DecodeError as error:
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
-    _check_batch(batch, found)
+    _check_batch(batch, found, transactional)
     _check_records(found, topic, wall_ms)
     if topic.compression is not None and batch.compression != topic.compression:
         data = reencode(batch, topic.compression)
@@ -180,10 +185,10 @@ def _check_codec(codec: Compression, version: int) -> None:
         )
 
 
-def _check_batch(batch: Batch, found: list[Record]) -> None:
+def _check_batch(batch: Batch, found: list[Record], transactional: bool) -> None:
     if batch.control:
         raise RecordsRejected(E.INVALID_RECORD, "clients may not write control records")
-    if batch.transactional:
+    if batch.transactional and not transactional:
         raise RecordsRejected(E.INVALID_TXN_STATE, "the partition is not part of a transaction")
     if not found:
         raise RecordsRejected(E.INVALID_RECORD, "empty record batch")

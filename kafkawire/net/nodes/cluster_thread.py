@@ -39,6 +39,8 @@ QUICK: Final = {
     "offsets.topic.num.partitions": "3",
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "2000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "transaction.state.log.num.partitions": "3",
 }
 """Default settings of a cluster in tests: failures are noticed soon."""
 

@@ -5,6 +5,7 @@ Law: what is not in these tables is handled as in memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ...broker.broker import Broker
@@ -23,6 +24,7 @@ from ...protocol import ErrorCode
 from ...raft import VERSIONS as QUORUM_VERSIONS
 from .descriptions import DESCRIBED
 from .envelope import FORWARDED, OF_CLIENTS
+from .transactions.responses import ERRORS
 
 RELEASE: Final = "4.3"
 CONTROLLERS: Final = OF_CLIENTS | {
@@ -34,6 +36,22 @@ CONTROLLERS: Final = OF_CLIENTS | {
     *(ApiKey(REGISTRY.get(name).api_key or 0) for name in QUORUM_VERSIONS),
 } - {ApiKey.API_VERSIONS}
 """What the machines of a controller respond to."""
+
+
+TRANSACTIONS: Final[Mapping[ApiKey, Versions]] = {
+    ApiKey.ADD_PARTITIONS_TO_TXN: Versions(0, 5),
+    ApiKey.ADD_OFFSETS_TO_TXN: Versions(0, 4),
+    ApiKey.END_TXN: Versions(0, 5),
+    ApiKey.WRITE_TXN_MARKERS: Versions(1, 2),
+    ApiKey.TXN_OFFSET_COMMIT: Versions(0, 5),
+    ApiKey.DESCRIBE_PRODUCERS: Versions(0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: Versions(0, 0),
+    ApiKey.LIST_TRANSACTIONS: Versions(0, 1),
+}
+"""The APIs of transactions, in the versions of that release.
+
+Not ListTransactions 2: its pattern is a regular expression, which clients could make take forever.
+"""
 
 
 class Forwarded:
@@ -55,6 +73,24 @@ class Forwarded:
             raise RemoteProtocolError(f"{type(body).__name__}: {error.name}") from None
 
 
+class Transactional:
+    """The handler of an API of transactions."""
+
+    def __init__(self, key: ApiKey) -> None:
+        self._key = key
+
+    def handle(
+        self, broker: Broker, request: Request, _body: Message, _connection: Connection, now: float
+    ) -> HandlerResult:
+        """Hand a request to the transactions of the node."""
+        assert broker.transactions is not None
+        return broker.transactions.handle(request, now)
+
+    def error_response(self, body: Message, error: ErrorCode) -> Message:
+        """Build a response with the error."""
+        return ERRORS[self._key](body, error)
+
+
 FORWARD: Final = Forwarded()
 
 
@@ -65,7 +101,11 @@ class MachineHandlers(dict[ApiKey, Handler]):
         return HANDLERS[key]
 
 
-BROKER_HANDLERS: Final = MachineHandlers({**dict.fromkeys(FORWARDED, FORWARD), **DESCRIBED})
+BROKER_HANDLERS: Final = MachineHandlers(
+    dict.fromkeys(FORWARDED, FORWARD)
+    | dict(DESCRIBED)
+    | {key: Transactional(key) for key in TRANSACTIONS}
+)
 CONTROLLER_HANDLERS: Final = MachineHandlers(dict.fromkeys(CONTROLLERS, FORWARD))
 
 
@@ -79,7 +119,7 @@ def versions(key: ApiKey) -> Versions:
 
 def broker_offer() -> tuple[Offer, Offer]:
     """Return what is served on the listener of clients, and what ApiVersions lists there."""
-    more = {key: versions(key) for key in (*FORWARDED, *DESCRIBED)}
+    more = {key: versions(key) for key in (*FORWARDED, *DESCRIBED)} | dict(TRANSACTIONS)
     return {**offered(RELEASE), **more}, {**listed(RELEASE), **more}
 
 

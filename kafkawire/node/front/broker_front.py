@@ -37,6 +37,7 @@ from .producer_ids import NodeProducerIds
 from .replicas import NodeReplicas
 from .requests import NodeForwarding
 from .topic_creation import NodeTopicCreation
+from .transactions import Transactions
 
 ALL_BROKERS: Final = ""
 
@@ -67,7 +68,6 @@ class BrokerFront:
         self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
-        self._replicas = NodeReplicas(node_id, context, metadata, machines.submit)
         self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit, topics)
         self._producer_ids = NodeProducerIds(
             node_id, machines.broker_epoch, listeners.channel, machines.submit
@@ -75,6 +75,17 @@ class BrokerFront:
         offsets_log = NodeOffsetsLog(metadata, machines)
         self._coordinators = Coordinators(context, listeners.channel, offsets_log)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
+        self.transactions = Transactions(
+            node_id, context, metadata, machines, self._producer_ids, self._coordinators
+        )
+        self._replicas = NodeReplicas(
+            node_id,
+            context,
+            listeners.channel,
+            metadata,
+            machines.submit,
+            self.transactions.produced,
+        )
         self.broker = Broker(
             context,
             listeners.channel,
@@ -83,10 +94,12 @@ class BrokerFront:
             self._replicas,
             CheckedForwarding(settings, node_id, machines.submit),
             self._creation,
-            self._producer_ids,
+            self.transactions.apis,
             self._coordinators,
             listeners.endpoints,
+            self.transactions.apis,
         )
+        self.transactions.apis.broker = self.broker
 
     def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
         """Return what the handlers of each listener work with."""
@@ -118,6 +131,7 @@ class BrokerFront:
             self._apply_configs(image)
             self._replicas.configs_changed()
         self.groups.published(delta, now)
+        self.transactions.coordinators.published(delta, now)
         self._creation.create_initial(now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
@@ -138,6 +152,7 @@ class BrokerFront:
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Send the responses that waited for a high watermark."""
         self.groups.committed(key, offset, now)
+        self.transactions.coordinators.committed(key, offset, now)
 
     def responded(self, request: Message, response: Message | None, now: float) -> None:
         """Handle the response to a request of this broker."""

@@ -160,6 +160,7 @@ class NodeFront:
             return self._now
         times = [each.context.deadlines.next() for each in self._served]
         times += [self.machines.node.next_deadline(), self.peers.next_deadline()]
+        times.append(self.broker.transactions.coordinators.next_deadline())
         return min((each for each in times if each is not None), default=None)
 
     def advance(self, now: float) -> list[Effect]:
@@ -172,6 +173,7 @@ class NodeFront:
                 self._due(listeners, due, now)
         self._carry_out(self.peers.advance(now), now)
         self.machines.advance(now)
+        self.broker.transactions.coordinators.advance(now)
         return self._finish(now)
 
     def _due(self, listeners: Listeners, due: Deadline, now: float) -> None:
@@ -184,8 +186,7 @@ class NodeFront:
         """Handle what the machines returned, and serve the listeners."""
         self._now = now
         for _ in range(PASSES):
-            while self.machines:
-                self._machine_effect(self.machines.take(), now)
+            self._drain(now)
             if self.machines.node.stopped:
                 break  # clients get nothing more: it may not be true
             for listeners in self._served:
@@ -202,6 +203,17 @@ class NodeFront:
 
     # -- effects of the machines
 
+    def _drain(self, now: float) -> None:
+        """Handle what the machines returned, and what transactions make of it."""
+        while True:
+            while self.machines:
+                self._machine_effect(self.machines.take(), now)
+            if self.machines.node.stopped:
+                return
+            self.broker.transactions.coordinators.run(now)
+            if not self.machines:
+                return
+
     def _machine_effect(self, effect: NodeEffect, now: float) -> None:
         match effect:
             case Respond():
@@ -214,7 +226,7 @@ class NodeFront:
             case HighWatermarkAdvanced():
                 self.broker.committed(effect.key, effect.offset, now)
             case AppendCompleted():
-                pass  # its coordinator waits for the high watermark
+                self.broker.transactions.markers.appended(effect, now)
             case _:
                 self._effects.append(effect)
 
@@ -244,7 +256,10 @@ class NodeFront:
     def _carry_out(self, outcome: Outcome, now: float) -> None:
         self._effects += outcome.effects
         for token, body in outcome.arrived:
-            self.machines.handle(ResponseReceived(token, body), now)
+            if token < 0:
+                self.broker.transactions.arrived(token, body, now)
+            else:
+                self.machines.handle(ResponseReceived(token, body), now)
 
 
 def _is_of_node(effect: ClientEffect) -> bool:

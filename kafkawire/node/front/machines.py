@@ -17,9 +17,11 @@ from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...replication import AppendCompleted, AppendRequested, AppendResult, Partition
-from ..effects import Effect, Respond
+from ...storage.producer_entry import ProducerStateEntry
+from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
 from ..node import Node
+from ..replica_log import StoredReplicaLog
 from .plans import Plan
 from .requests import Submitted
 
@@ -87,6 +89,15 @@ class NodeMachines:
 
     def append(self, key: TopicIdPartition, batch: bytes, now: float) -> AppendCompleted | None:
         """Append as the leader of a partition; return the result if it is known at once."""
+        return self.start_append(key, batch, now)[1]
+
+    def start_append(
+        self, key: TopicIdPartition, batch: bytes, now: float
+    ) -> tuple[int, AppendCompleted | None]:
+        """Append as the leader of a partition; return its token, and the result if it is known.
+
+        Otherwise `AppendCompleted` with the token follows.
+        """
         self._tokens += 1
         event = AppendRequested(self._tokens, ALL, self._timeout, ((key, batch),))
         completed = None
@@ -98,13 +109,33 @@ class NodeMachines:
                 completed = effect
             else:
                 self._queue.append(effect)
-        return completed
+        return event.token, completed
+
+    # -- requests of this node to others, besides those of the machines
+
+    def send(self, broker_id: int, version: int, body: Message) -> int | None:
+        """Send a request to a broker; return its token, or None if it is not registered.
+
+        The token is negative, so that it is none of the machines'.
+        """
+        destination = self.node.parts.broker_at(broker_id)
+        if destination is None:
+            return None
+        self._tokens += 1
+        self._queue.append(SendRequest(-self._tokens, destination, version, body))
+        return -self._tokens
 
     # -- the broker
 
     def replica(self, key: TopicIdPartition) -> Partition | None:
         """Return a replica of this node."""
         return self.node.partitions.get(key)
+
+    def producers(self, key: TopicIdPartition) -> Mapping[int, ProducerStateEntry]:
+        """Return the producers of a partition, by their ids."""
+        replica = self.replica(key)
+        log = None if replica is None else replica.log
+        return log.log.producers.producers if isinstance(log, StoredReplicaLog) else {}
 
     def broker_epoch(self) -> int:
         """Return the epoch of the broker's registration; -1 for none."""

@@ -1,4 +1,4 @@
-"""The partitions of `__consumer_offsets` that a node leads, for their coordinators.
+"""The partitions of a coordinator topic that a node leads, for their coordinators.
 
 Law: what is appended is committed when the high watermark has passed it. An append that fails makes
 the coordinator load the partition again: it knows what is in the log, and nothing else.
@@ -32,9 +32,16 @@ class Machines(Protocol):
 
 
 class NodeOffsetsLog:
-    """`CoordinatorLog` of a node. failed: partitions of which an append has failed."""
+    """`CoordinatorLog` of a node.
 
-    def __init__(self, metadata: ImageMetadata, machines: Machines) -> None:
+    topic: `__consumer_offsets`, or `__transaction_state`. failed: partitions of which an append has
+    failed.
+    """
+
+    def __init__(
+        self, metadata: ImageMetadata, machines: Machines, topic: str = OFFSETS_TOPIC
+    ) -> None:
+        self.topic = topic
         self._metadata = metadata
         self._machines = machines
         self.failed: set[int] = set()
@@ -42,7 +49,7 @@ class NodeOffsetsLog:
     @property
     def partition_count(self) -> int:
         """The number of partitions; 0 before the topic is created."""
-        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        topic = self._metadata.topics.get(self.topic)
         return 0 if topic is None else len(topic.partitions)
 
     def append(self, index: int, builder: BatchBuilder, now: float) -> int:
@@ -80,7 +87,7 @@ class NodeOffsetsLog:
 
     def key(self, index: int) -> TopicIdPartition | None:
         """Return the key of a partition."""
-        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        topic = self._metadata.topics.get(self.topic)
         return None if topic is None else TopicIdPartition(topic.topic_id, index)
 
     def _replica(self, index: int) -> Partition | None:

@@ -13,18 +13,17 @@ from ...broker.network.request_channel import RequestChannel
 from ...broker.request import DELAYED, Outcome, Request
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.allocate_producer_ids_response import AllocateProducerIdsResponse
-from ...messages.init_producer_id_request import InitProducerIdRequest
 from ...messages.init_producer_id_response import InitProducerIdResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from .requests import Submit
 
-E = ErrorCode
 NOBODY: Final = -1
+Then = Callable[[int | None, float], None]
 
 
 class NodeProducerIds:
-    """`ProducerIdManager` of a node. broker_epoch: returns that of its registration."""
+    """The producer ids of a node. broker_epoch: returns that of its registration."""
 
     def __init__(
         self,
@@ -38,24 +37,31 @@ class NodeProducerIds:
         self._channel = channel
         self._submit = submit
         self._block = range(0)
-        self._waiting: deque[int] = deque()
-        """The `reply_to` of requests that wait for a block."""
+        self._waiting: deque[Then] = deque()
+        """Who waits for a block."""
 
-    def initialise(
-        self, request: Request, body: InitProducerIdRequest, now: float
-    ) -> InitProducerIdResponse | Outcome:
-        """Assign a producer id, when there is a block; transactions are not supported."""
-        if body.transactional_id is not None:
-            return _failed(E.UNSUPPORTED_VERSION)
+    def initialise(self, request: Request, now: float) -> InitProducerIdResponse | Outcome:
+        """Assign a producer id to an idempotent producer, when there is a block."""
+
+        def then(producer_id: int | None, now: float) -> None:
+            self._channel.respond(request.reply_to, _response(producer_id), now)
+
         if self._block:
-            return self._next()
-        self._waiting.append(request.reply_to)
+            return _response(self._next())
+        self.take(then, now)
+        return DELAYED
+
+    def take(self, then: Then, now: float) -> None:
+        """Assign a producer id; `then` is called with it, or with None if there is none."""
+        if self._block:
+            then(self._next(), now)
+            return
+        self._waiting.append(then)
         if len(self._waiting) == 1:
             allocate = AllocateProducerIdsRequest(
                 broker_id=self._node_id, broker_epoch=self._broker_epoch()
             )
             self._submit(None, allocate, None, now)
-        return DELAYED
 
     def allocated(self, body: Message | None, now: float) -> None:
         """Assign ids of a new block to those that wait; they fail if there is none."""
@@ -63,14 +69,16 @@ class NodeProducerIds:
         if isinstance(body, AllocateProducerIdsResponse) and not body.error_code:
             first = body.producer_id_start
             self._block = range(first, first + body.producer_id_len)
-        for reply_to in waiting:
-            found = self._next() if self._block else _failed(E.COORDINATOR_LOAD_IN_PROGRESS)
-            self._channel.respond(reply_to, found, now)
+        for then in waiting:
+            then(self._next() if self._block else None, now)
 
-    def _next(self) -> InitProducerIdResponse:
+    def _next(self) -> int:
         producer_id, self._block = self._block[0], self._block[1:]
+        return producer_id
+
+
+def _response(producer_id: int | None) -> InitProducerIdResponse:
+    if producer_id is not None:
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
-
-
-def _failed(error: ErrorCode) -> InitProducerIdResponse:
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return InitProducerIdResponse(error_code=error, producer_id=NOBODY, producer_epoch=NOBODY)

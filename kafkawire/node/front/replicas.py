@@ -12,6 +12,7 @@ from typing import Final
 
 from ...broker.context import Context
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
+from ...broker.network.request_channel import RequestChannel
 from ...broker.replication.deleting import deletion_failed
 from ...broker.replication.offsets import lookup_error, offset_failed
 from ...broker.replication.producing import TOPIC_IDS_FROM, failed, rejected
@@ -42,6 +43,8 @@ from .plans import (
     ProducePlan,
 )
 from .requests import Submit
+from .transactions.produce import ProduceVerification
+from .transactions.verification import Errors
 
 E = ErrorCode
 REPLICA_STATE_FROM: Final = 15
@@ -51,10 +54,18 @@ class NodeReplicas:
     """`Replicas` of a node."""
 
     def __init__(
-        self, node_id: int, context: Context, metadata: ImageMetadata, submit: Submit
+        self,
+        node_id: int,
+        context: Context,
+        channel: RequestChannel,
+        metadata: ImageMetadata,
+        submit: Submit,
+        verification: ProduceVerification,
     ) -> None:
         self._node_id = node_id
         self._context = context
+        self._channel = channel
+        self._verification = verification
         self._metadata = metadata
         self._submit = submit
         self._rules: dict[str, Rules] = {}
@@ -82,7 +93,7 @@ class NodeReplicas:
         """Validate records, and hand those that are valid to the machines."""
         topics, accepted = [], []
         for topic in body.topic_data:
-            planned, valid = self._planned(topic, request.version, now)
+            planned, valid = self._planned(topic, request, body, now)
             topics.append((topic.name, topic.topic_id, planned))
             if valid:
                 accepted.append(
@@ -97,6 +108,12 @@ class NodeReplicas:
             timeout_ms=body.timeout_ms,
             topic_data=accepted,
         )
+
+        def then(errors: Errors, now: float) -> None:
+            self._append_verified(request, made, plan, errors, now)
+
+        if self._verification.verify(request.version, made, then, now):
+            return DELAYED
         if body.acks == 0:
             self._submit(None, made, AsItIs(), now)
             known = [each.known for _, _, planned in topics for each in planned if each.known]
@@ -104,11 +121,40 @@ class NodeReplicas:
         self._submit(request, made, plan, now)
         return DELAYED
 
+    def _append_verified(
+        self,
+        request: Request,
+        body: ProduceRequest,
+        plan: ProducePlan,
+        errors: Errors,
+        now: float,
+    ) -> None:
+        """Hand those records of a transaction to the machines that its coordinator knows of."""
+        for name, topic_id, planned in plan.topics:
+            found = name or self._metadata.topic_name(topic_id)
+            for each in planned:
+                error = errors.get((found, each.index))
+                if error and each.known is None:
+                    each.known = failed(each.index, error)
+        accepted = []
+        for topic in body.topic_data:
+            found = topic.name or self._metadata.topic_name(topic.topic_id)
+            rest = [each for each in topic.partition_data if (found, each.index) not in errors]
+            if rest:
+                topic.partition_data = rest
+                accepted.append(topic)
+        body.topic_data = accepted
+        if accepted:
+            self._submit(request, body, plan, now)
+        else:
+            self._channel.respond(request.reply_to, plan.response(ProduceResponse()), now)
+
     def _planned(
-        self, topic: TopicProduceData, version: int, now: float
+        self, topic: TopicProduceData, request: Request, body: ProduceRequest, now: float
     ) -> tuple[list[PlannedPartition], list[PartitionProduceData]]:
         """Return what is known of the partitions of a topic, and those with valid records."""
-        topics = self._metadata.topics
+        topics, version = self._metadata.topics, request.version
+        transactional = body.transactional_id is not None
         found = (
             topics.by_id(topic.topic_id) if version >= TOPIC_IDS_FROM else topics.get(topic.name)
         )
@@ -123,7 +169,7 @@ class NodeReplicas:
             elif found.is_internal:
                 each.known = failed(data.index, E.INVALID_TOPIC_EXCEPTION)
             else:
-                checked = self._checked(found, each, data, version, now)
+                checked = self._checked(found, each, data, version, transactional, now)
                 if checked is not None:
                     valid.append(checked)
         return planned, valid
@@ -134,6 +180,7 @@ class NodeReplicas:
         planned: PlannedPartition,
         data: PartitionProduceData,
         version: int,
+        transactional: bool,
         now: float,
     ) -> PartitionProduceData | None:
         """Validate the records of a partition that this node leads; None if they are invalid."""
@@ -142,7 +189,8 @@ class NodeReplicas:
             return data  # the machines say what is wrong
         try:
             wall_ms = self._context.wall_ms(now)
-            found = check(data.records, version, self._rules_of(topic), wall_ms)
+            of_topic = self._rules_of(topic)
+            found = check(data.records, version, of_topic, wall_ms, transactional)
         except RecordsRejected as reason:
             planned.known = rejected(data.index, reason, version)
             return None

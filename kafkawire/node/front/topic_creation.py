@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...broker.configs import Settings
-from ...broker.topics import INTERNAL, OFFSETS_TOPIC
+from ...broker.topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...configs.topic_names import topic_name_error
 from ...messages.create_topics_request import (
     CreatableTopic,
@@ -29,6 +29,11 @@ OFFSETS_CONFIGS: Final = {
     "cleanup.policy": "compact",
     "compression.type": "producer",
     "segment.bytes": "104857600",
+}
+TRANSACTIONS_CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    "compression.type": "uncompressed",
+    "unclean.leader.election.enable": "false",
 }
 
 
@@ -79,17 +84,36 @@ class NodeTopicCreation:
 
         It has fewer replicas than configured only where the cluster has fewer nodes.
         """
-        topic = self._metadata.topics.get(OFFSETS_TOPIC)
+        factor = self._factor("offsets.topic.replication.factor")
+        count = self._settings.number("offsets.topic.num.partitions")
+        return self._ensure(OFFSETS_TOPIC, count, factor, OFFSETS_CONFIGS, now)
+
+    def ensure_transactions_topic(self, now: float) -> TopicView | None:
+        """Find the `__transaction_state` topic, or let it be created, as the other one."""
+        factor = self._factor("transaction.state.log.replication.factor")
+        count = self._settings.number("transaction.state.log.num.partitions")
+        in_sync = self._settings.number("transaction.state.log.min.isr")
+        configs = TRANSACTIONS_CONFIGS | {
+            "min.insync.replicas": str(min(in_sync, factor)),
+            "segment.bytes": self._settings.text("transaction.state.log.segment.bytes"),
+        }
+        return self._ensure(TRANSACTIONS_TOPIC, count, factor, configs, now)
+
+    def _factor(self, key: str) -> int:
         nodes = max(self._voters, len(self._metadata.image.brokers))
+        return min(self._settings.number(key), nodes)
+
+    def _ensure(
+        self, name: str, count: int, factor: int, configs: Mapping[str, str], now: float
+    ) -> TopicView | None:
+        topic = self._metadata.topics.get(name)
         if topic is None:
-            factor = self._settings.number("offsets.topic.replication.factor")
             made = CreatableTopic(
-                name=OFFSETS_TOPIC,
-                num_partitions=self._settings.number("offsets.topic.num.partitions"),
-                replication_factor=min(factor, nodes),
+                name=name,
+                num_partitions=count,
+                replication_factor=factor,
                 configs=[
-                    CreatableTopicConfig(name=name, value=value)
-                    for name, value in OFFSETS_CONFIGS.items()
+                    CreatableTopicConfig(name=key, value=value) for key, value in configs.items()
                 ],
             )
             self._create(made, now)

@@ -1,0 +1,83 @@
+"""Loads the groups and offsets of a partition of `__consumer_offsets`.
+
+Law: replaying the log in order gives what its last coordinator knew: records, and the markers of
+the transactions that have committed offsets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...messages.group_metadata_key import GroupMetadataKey
+from ...messages.group_metadata_value import GroupMetadataValue
+from ...messages.offset_commit_key import OffsetCommitKey
+from ...messages.offset_commit_value import OffsetCommitValue
+from ...primitives import Structure
+from ...protocol.log_records import decode_log_record
+from ...protocol.log_types import InternalLog
+from ...records import Batch, ControlType, control_record
+from . import offsets
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+Groups = dict[str, GroupMetadataValue | None]
+
+
+def load(coordinator: Coordinator, now: float) -> None:
+    """Load groups and offsets from the log."""
+    found: Groups = {}
+    for data in coordinator.log.batches(coordinator.index):
+        batch = Batch(data, 0, len(data))
+        coordinator.appended(batch.base_offset + batch.last_offset_delta + 1)
+        if batch.control:
+            _end_transaction(coordinator, batch)
+        else:
+            _load_batch(coordinator, batch, found)
+    for group_id, metadata in found.items():
+        if metadata is not None:
+            group = coordinator.group(group_id, now)
+            offsets.restore(group, metadata, now)
+            since_ms = metadata.current_state_timestamp
+            group.changed_at = (since_ms - coordinator.context.epoch_ms) / 1000
+    for group_id, by_partition in coordinator.offsets.items():
+        if by_partition or coordinator.pending_offsets.of(group_id):
+            coordinator.group(group_id, now)
+    for group in coordinator.groups.values():
+        coordinator.perform(group, [], now)
+
+
+def _end_transaction(coordinator: Coordinator, batch: Batch) -> None:
+    for record in batch.records():
+        kind = control_record(record).type
+        if kind in (ControlType.COMMIT, ControlType.ABORT):
+            coordinator.end_transaction(batch.producer_id, kind == ControlType.COMMIT)
+
+
+def _load_batch(coordinator: Coordinator, batch: Batch, found: Groups) -> None:
+    for record in batch.records():
+        read = decode_log_record(InternalLog.OFFSETS, record.key, record.value)
+        key = None if read.key is None else read.key.message
+        value = None if read.value is None else read.value.message
+        if isinstance(key, GroupMetadataKey):
+            found[key.group] = value if isinstance(value, GroupMetadataValue) else None
+        elif isinstance(key, OffsetCommitKey):
+            _load_offset(coordinator, batch, key, value)
+
+
+def _load_offset(
+    coordinator: Coordinator, batch: Batch, key: OffsetCommitKey, value: Structure | None
+) -> None:
+    of = key.topic, key.partition
+    by_partition = coordinator.offsets[key.group]
+    if batch.transactional and isinstance(value, OffsetCommitValue):
+        given = {of: offsets.committed_of(value)}
+        coordinator.pending_offsets.add(batch.producer_id, key.group, given)
+        return
+    coordinator.usage.offsets -= len(by_partition)
+    coordinator.pending_offsets.supersede(key.group, [of])
+    if isinstance(value, OffsetCommitValue):
+        by_partition[of] = offsets.committed_of(value)
+    else:
+        by_partition.pop(of, None)
+    coordinator.usage.offsets += len(by_partition)

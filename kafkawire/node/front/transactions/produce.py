@@ -1,0 +1,98 @@
+"""Has the partitions of a transactional Produce verified, or added to its transaction.
+
+Law: from Produce 12 on a leader adds the partition itself (KIP-890); before, the client has added
+it, and the leader verifies that. A partition where the transaction has begun needs neither.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....broker.configs import Settings
+from ....messages.produce_request import ProduceRequest
+from ....metadata import TopicIdPartition
+from ....protocol import ErrorCode
+from ....records import Batch
+from ....transactions import TopicPartition
+from ..machines import NodeMachines
+from ..metadata_cache import ImageMetadata
+from .coordinators import TransactionCoordinators
+from .verification import RETRY, Claim, Errors, Then, TransactionVerifier
+
+E = ErrorCode
+ADDS_FROM: Final = 12
+SETTING: Final = "transaction.partition.verification.enable"
+
+
+class ProduceVerification:
+    """The transactional Produce requests of a node."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: ImageMetadata,
+        machines: NodeMachines,
+        coordinators: TransactionCoordinators,
+        verifier: TransactionVerifier,
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._machines = machines
+        self._coordinators = coordinators
+        self._verifier = verifier
+
+    def verify(self, version: int, body: ProduceRequest, then: Then, now: float) -> bool:
+        """Verify what a Produce is about to append, if that is necessary.
+
+        Returns whether it is; then `then` is called with the errors of partitions.
+        """
+        adds = version >= ADDS_FROM
+        if body.transactional_id is None or not (adds or self._settings.flag(SETTING)):
+            return False
+        claims: dict[Claim, set[TopicPartition]] = {}
+        for topic in body.topic_data:
+            found = self._metadata.topics.get(topic.name) if topic.name else None
+            found = found or self._metadata.topics.by_id(topic.topic_id)
+            for each in topic.partition_data if found is not None else ():
+                batch = Batch(each.records or b"", 0, len(each.records or b""))
+                key = TopicIdPartition(found.topic_id if found else b"", each.index)
+                if batch.transactional and self._is_first(key, batch):
+                    producer = batch.producer_id, batch.producer_epoch
+                    claim = Claim(body.transactional_id, *producer, adds)
+                    claims.setdefault(claim, set()).add((found.name if found else "", each.index))
+        if not claims:
+            return False
+        self._verify(claims, then, now)
+        return True
+
+    def _is_first(self, key: TopicIdPartition, batch: Batch) -> bool:
+        """Whether a batch would begin a transaction in a partition that this node leads."""
+        replica = self._machines.replica(key)
+        if replica is None or not replica.is_leader:
+            return False  # the machines say what is wrong
+        entry = self._machines.producers(key).get(batch.producer_id)
+        begun = entry is not None and entry.is_in_transaction
+        return not (begun and entry is not None and entry.producer_epoch == batch.producer_epoch)
+
+    def _verify(self, claims: dict[Claim, set[TopicPartition]], then: Then, now: float) -> None:
+        left = set(claims)
+        found: Errors = {}
+
+        def each_verified(claim: Claim, errors: Errors, now: float) -> None:
+            left.discard(claim)
+            found.update({key: _shown(error) for key, error in errors.items()})
+            if not left:
+                then(found, now)
+
+        for claim, partitions in claims.items():
+            self._verifier.verify(
+                self._coordinators,
+                claim,
+                frozenset(partitions),
+                lambda errors, now, claim=claim: each_verified(claim, errors, now),
+                now,
+            )
+
+
+def _shown(error: ErrorCode) -> ErrorCode:
+    return E.NOT_ENOUGH_REPLICAS if error in RETRY else error

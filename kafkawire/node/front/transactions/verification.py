@@ -1,0 +1,177 @@
+"""Has the coordinator verify, or add, partitions of a transaction before an append (KIP-890).
+
+Law: nothing begins a transaction in a partition that its coordinator does not know of. An append
+whose transaction ended meanwhile, by a marker in that partition, is not verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from ....broker.topics import NO_LEADER
+from ....messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from ....messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from ....primitives import Message
+from ....protocol import ErrorCode
+from ....transactions import (
+    EPOCH_BUMPED,
+    AddPartitions,
+    Request,
+    Result,
+    TopicPartition,
+    VerifyPartitions,
+)
+from ..machines import NodeMachines
+from .coordinators import TransactionCoordinators
+
+E = ErrorCode
+VERSION: Final = 5
+RETRY: Final = frozenset(
+    {
+        E.CONCURRENT_TRANSACTIONS,
+        E.COORDINATOR_LOAD_IN_PROGRESS,
+        E.COORDINATOR_NOT_AVAILABLE,
+        E.NETWORK_EXCEPTION,
+        E.NOT_COORDINATOR,
+    }
+)
+"""What clients of Produce do not retry, so that they get NOT_ENOUGH_REPLICAS."""
+OLD: Final[Mapping[ErrorCode, ErrorCode]] = {
+    E.PRODUCER_FENCED: E.INVALID_PRODUCER_EPOCH,
+    E.TRANSACTION_ABORTABLE: E.INVALID_TXN_STATE,
+}
+"""Errors as those who append know them."""
+
+
+class Claim(NamedTuple):
+    """The transaction that an append is of. adds: its partitions are added, not only verified."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    adds: bool
+
+
+Errors = dict[TopicPartition, ErrorCode]
+Then = Callable[[Errors, float], None]
+
+
+@dataclass(slots=True)
+class Verification:
+    """A verification in progress. ended: partitions that got a marker of its producer."""
+
+    claim: Claim
+    partitions: frozenset[TopicPartition]
+    then: Then
+    ended: set[TopicPartition] = field(default_factory=set)
+
+    def finish(self, errors: Errors, now: float) -> None:
+        """Pass the errors on."""
+        self.then(errors | dict.fromkeys(self.ended, E.INVALID_TXN_STATE), now)
+
+
+class TransactionVerifier:
+    """The verifications of a node."""
+
+    def __init__(self, node_id: int, machines: NodeMachines) -> None:
+        self._node_id = node_id
+        self._machines = machines
+        self._in_progress: dict[int, Verification] = {}
+        self._sent: dict[int, int] = {}
+        """Token of a request -> the number of a verification."""
+        self._count = 0
+
+    def verify(
+        self,
+        coordinators: TransactionCoordinators,
+        claim: Claim,
+        partitions: frozenset[TopicPartition],
+        then: Then,
+        now: float,
+    ) -> None:
+        """Verify partitions; `then` is called with the errors of those that may not be written."""
+        self._count += 1
+        number = self._count
+        self._in_progress[number] = Verification(claim, partitions, then)
+        _, leader = coordinators.leader_of(claim.transactional_id)
+        if leader == self._node_id:
+            coordinators.submit(
+                lambda reply_to: _request(reply_to, claim, partitions),
+                lambda result, now: self._verified(number, result, now),
+                now,
+            )
+            return
+        token = None
+        if leader != NO_LEADER:
+            token = self._machines.send(leader, VERSION, _message(claim, partitions))
+        if token is None:
+            self._finish(number, dict.fromkeys(partitions, E.COORDINATOR_NOT_AVAILABLE), now)
+        else:
+            self._sent[token] = number
+
+    def ended(self, partition: TopicPartition, producer_id: int) -> None:
+        """Take note of a marker in a partition."""
+        for each in self._in_progress.values():
+            if each.claim.producer_id == producer_id and partition in each.partitions:
+                each.ended.add(partition)
+
+    def arrived(self, token: int, body: Message | None, now: float) -> bool:
+        """Handle a response; return whether it was for this."""
+        number = self._sent.pop(token, None)
+        if number is None:
+            return False
+        errors: Errors = {}
+        top = E.NETWORK_EXCEPTION
+        if isinstance(body, AddPartitionsToTxnResponse):
+            top = E(body.error_code)
+            for transaction in body.results_by_transaction:
+                for topic in transaction.topic_results:
+                    for each in topic.results_by_partition:
+                        key = topic.name, each.partition_index
+                        errors[key] = E(each.partition_error_code)
+        if top:
+            errors = dict.fromkeys(self._in_progress[number].partitions, top)
+        self._finish(number, errors, now)
+        return True
+
+    def _verified(self, number: int, result: Result, now: float) -> None:
+        partitions = self._in_progress[number].partitions
+        missing = dict.fromkeys(result.missing, E.TRANSACTION_ABORTABLE)
+        self._finish(
+            number, dict.fromkeys(partitions, result.error) if result.error else missing, now
+        )
+
+    def _finish(self, number: int, errors: Errors, now: float) -> None:
+        found = self._in_progress.pop(number)
+        shown = {key: OLD.get(error, error) for key, error in errors.items() if error}
+        found.finish(shown, now)
+
+
+def _request(reply_to: int, claim: Claim, partitions: frozenset[TopicPartition]) -> Request:
+    identity = claim.transactional_id, claim.producer_id, claim.producer_epoch
+    if claim.adds:
+        return AddPartitions(reply_to, *identity, partitions, EPOCH_BUMPED)
+    return VerifyPartitions(reply_to, *identity, partitions)
+
+
+def _message(claim: Claim, partitions: frozenset[TopicPartition]) -> AddPartitionsToTxnRequest:
+    topics: dict[str, list[int]] = {}
+    for name, index in sorted(partitions):
+        topics.setdefault(name, []).append(index)
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=claim.transactional_id,
+        producer_id=claim.producer_id,
+        producer_epoch=claim.producer_epoch,
+        verify_only=not claim.adds,
+        topics=[
+            AddPartitionsToTxnTopic(name=name, partitions=indexes)
+            for name, indexes in topics.items()
+        ],
+    )
+    return AddPartitionsToTxnRequest(transactions=[transaction])

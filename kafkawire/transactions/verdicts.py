@@ -1,0 +1,102 @@
+"""Decides on requests by what is known of their transactional id.
+
+Law: these functions change nothing; the coordinator writes what follows.
+"""
+
+from __future__ import annotations
+
+from ..protocol import ErrorCode
+from .requests import EndTransaction, InitProducerId, Result
+from .states import END, END_AGAIN, END_NEXT, PREPARED
+from .transaction import EPOCH_BUMPED, LAST_EPOCH, NONE, Transaction
+
+E = ErrorCode
+
+
+def is_prepared(value: Transaction) -> bool:
+    """Whether the markers of a transaction are to be written."""
+    return value.state in PREPARED
+
+
+def current(reply_to: int, value: Transaction) -> Result:
+    """Return the result with the id and epoch that the producer goes on with."""
+    if value.next_producer_id != NONE:
+        return Result(reply_to, E.NONE, value.next_producer_id, 0)
+    return Result(reply_to, E.NONE, value.producer_id, value.producer_epoch)
+
+
+def init_error(request: InitProducerId, found: Transaction | None, is_pending: bool) -> ErrorCode:
+    """Return the error of an InitProducerId."""
+    if is_pending:
+        return E.CONCURRENT_TRANSACTIONS
+    if found is None:
+        return E.NONE
+    if not _is_producer_of(request, found):
+        return E.PRODUCER_FENCED
+    return E.CONCURRENT_TRANSACTIONS if is_prepared(found) else E.NONE
+
+
+def is_rotation_due(request: InitProducerId, found: Transaction) -> bool:
+    """Whether the epochs of a producer id are used up, and its producer needs another."""
+    expected = request.producer_epoch
+    return found.is_idle and found.is_exhausted and expected in (NONE, found.producer_epoch)
+
+
+def _is_producer_of(request: InitProducerId, found: Transaction) -> bool:
+    """Whether InitProducerId is that of a new producer, or of the present one (KIP-360)."""
+    if request.producer_id in (NONE, found.producer_id) or found.producer_epoch == NONE:
+        return True
+    is_previous = request.producer_id == found.previous_producer_id
+    return is_previous and request.producer_epoch >= LAST_EPOCH
+
+
+def next_epochs(found: Transaction, expected: int) -> tuple[int, int] | None:
+    """Return the next epoch and the last; None if a newer producer has the id.
+
+    expected: the epoch that the producer has, NONE if it starts.
+    """
+    epoch = found.producer_epoch
+    if expected == NONE:
+        return epoch + 1, NONE
+    if epoch in (NONE, expected):
+        return epoch + 1, epoch
+    if expected == found.last_producer_epoch:
+        return epoch, expected  # repeated: its response was lost
+    return None
+
+
+def identity_error(found: Transaction | None, producer_id: int, producer_epoch: int) -> ErrorCode:
+    """Return the error of a request whose producer is to be the present one."""
+    if found is None or found.producer_id != producer_id:
+        return E.INVALID_PRODUCER_ID_MAPPING
+    if found.producer_epoch != producer_epoch:
+        return E.PRODUCER_FENCED
+    return E.CONCURRENT_TRANSACTIONS if is_prepared(found) else E.NONE
+
+
+def end_error(
+    request: EndTransaction, found: Transaction | None, is_pending: bool
+) -> ErrorCode | None:
+    """Return the error of an EndTxn, NONE if it is a repeated one, None if it is due."""
+    if found is None:
+        return E.INVALID_PRODUCER_ID_MAPPING
+    bumps = request.version >= EPOCH_BUMPED
+    rotated = bumps and _is_before_rotation(request, found)
+    if request.producer_id != found.producer_id and not rotated:
+        return E.INVALID_PRODUCER_ID_MAPPING
+    again = rotated or (bumps and request.producer_epoch == found.producer_epoch - 1)
+    if not again and request.producer_epoch != found.producer_epoch:
+        return E.PRODUCER_FENCED
+    if is_pending:
+        return E.CONCURRENT_TRANSACTIONS
+    table = END_AGAIN if again else END_NEXT if bumps else END
+    return table[found.state][0 if request.commit else 1]
+
+
+def _is_before_rotation(request: EndTransaction, found: Transaction) -> bool:
+    """Whether a request names the producer id whose epochs were used up by its transaction."""
+    return (
+        request.producer_id == found.previous_producer_id
+        and request.producer_epoch == LAST_EPOCH
+        and found.producer_epoch == 0
+    )

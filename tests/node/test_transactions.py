@@ -1,0 +1,451 @@
+"""Transactions of a node's clients, in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafkawire.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from kafkawire.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
+from kafkawire.messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from kafkawire.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from kafkawire.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
+from kafkawire.messages.describe_producers_response import DescribeProducersResponse
+from kafkawire.messages.describe_transactions_request import DescribeTransactionsRequest
+from kafkawire.messages.describe_transactions_response import (
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from kafkawire.messages.end_txn_request import EndTxnRequest
+from kafkawire.messages.end_txn_response import EndTxnResponse
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kafkawire.messages.fetch_response import FetchResponse, PartitionData
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
+from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
+from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
+from kafkawire.messages.list_transactions_request import ListTransactionsRequest
+from kafkawire.messages.list_transactions_response import ListTransactionsResponse
+from kafkawire.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkawire.messages.offset_commit_response import OffsetCommitResponse
+from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestTopic
+from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
+from kafkawire.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.messages.transaction_log_value import TransactionLogValue
+from kafkawire.messages.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kafkawire.messages.txn_offset_commit_response import TxnOffsetCommitResponse
+from kafkawire.messages.write_txn_markers_request import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from kafkawire.messages.write_txn_markers_response import WriteTxnMarkersResponse
+from kafkawire.protocol import ErrorCode as E
+from kafkawire.protocol.log_records import decode_log_record
+from kafkawire.protocol.log_types import InternalLog
+from kafkawire.records import BatchBuilder, RecordBatches
+
+from ..broker.person import coordinator
+from .front_scene import EPOCH_MS, NodeClient, NodeScene
+
+SETTINGS = {"transaction.state.log.num.partitions": "3"}
+READ_COMMITTED = 1
+TRANSACTION = 1
+TIMEOUT_MS = 60_000
+
+
+class Producer(NamedTuple):
+    """A transactional producer: its connection, id and epoch."""
+
+    client: NodeClient
+    producer_id: int
+    epoch: int
+
+    def begin(self, *partitions: int) -> E:
+        """Add partitions of the topic `t`, as clients before KIP-890 do."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="x",
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=[*partitions])],
+        )
+        response = self.client.exchange(request, 3, AddPartitionsToTxnResponse)
+        topic = response.results_by_topic_v3_and_below[0]
+        return E(topic.results_by_partition[0].partition_error_code)
+
+    def send(self, value: bytes, partition: int = 0, sequence: int = 0, version: int = 9) -> E:
+        """Produce one record."""
+        builder = BatchBuilder(
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        builder.append(None, value, EPOCH_MS)
+        data = PartitionProduceData(index=partition, records=builder.build())
+        topic = TopicProduceData(name="t", partition_data=[data])
+        request = ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[topic])
+        response = self.client.exchange(request, version, ProduceResponse)
+        return E(response.responses[0].partition_responses[0].error_code)
+
+    def end(self, commit: bool, version: int = 3) -> E:
+        """Commit or abort."""
+        return E(self.ended(commit, version).error_code)
+
+    def ended(self, commit: bool, version: int = 5) -> EndTxnResponse:
+        """Commit or abort; return the response."""
+        request = EndTxnRequest(
+            transactional_id="x",
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            committed=commit,
+        )
+        return self.client.exchange(request, version, EndTxnResponse)
+
+    def commit_offset(self, offset: int, version: int = 3) -> E:
+        """Commit an offset of the group `g` for t-0 in the transaction."""
+        partition = TxnOffsetCommitRequestPartition(
+            partition_index=0, committed_offset=offset, committed_metadata=""
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
+        )
+        response = self.client.exchange(request, version, TxnOffsetCommitResponse)
+        return E(response.topics[0].partitions[0].error_code)
+
+    def add_group(self) -> E:
+        """Add the group `g`."""
+        request = AddOffsetsToTxnRequest(
+            transactional_id="x",
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            group_id="g",
+        )
+        return E(self.client.exchange(request, 3, AddOffsetsToTxnResponse).error_code)
+
+
+@pytest.fixture
+def scene() -> NodeScene:
+    scene = NodeScene(SETTINGS, topics={"t": 2})
+    coordinator(scene.client())
+    scene.advance(1.0)
+    find(scene)
+    scene.advance(1.0)
+    return scene
+
+
+def find(scene: NodeScene) -> E:
+    request = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["x"])
+    response = scene.client().exchange(request, 4, FindCoordinatorResponse)
+    return E(response.coordinators[0].error_code)
+
+
+def initialised(scene: NodeScene, **given: int) -> InitProducerIdResponse:
+    request = InitProducerIdRequest(
+        transactional_id="x", transaction_timeout_ms=TIMEOUT_MS, **given
+    )
+    return scene.client().exchange(request, 4, InitProducerIdResponse)
+
+
+def started(scene: NodeScene) -> Producer:
+    """Let a producer begin; it tries again as long as a transaction of another one ends."""
+    response = initialised(scene)
+    while response.error_code == E.CONCURRENT_TRANSACTIONS:
+        scene.advance(0.1)
+        response = initialised(scene)
+    assert response.error_code == E.NONE
+    return Producer(scene.client(), response.producer_id, response.producer_epoch)
+
+
+def fetched(scene: NodeScene, partition: int = 0) -> PartitionData:
+    wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        max_bytes=1 << 20,
+        isolation_level=READ_COMMITTED,
+        topics=[FetchTopic(topic="t", partitions=[wanted])],
+    )
+    return scene.client().exchange(request, 12, FetchResponse).responses[0].partitions[0]
+
+
+def visible(scene: NodeScene, partition: int = 0) -> list[bytes | None]:
+    """Return what a consumer with read_committed sees: it leaves out aborted transactions."""
+    data = fetched(scene, partition)
+    aborted = {each.producer_id: each.first_offset for each in data.aborted_transactions or []}
+    found: list[bytes | None] = []
+    for batch in RecordBatches(data.records or b""):
+        if batch.control:
+            aborted.pop(batch.producer_id, None)
+        elif aborted.get(batch.producer_id, 1 << 62) > batch.base_offset:
+            found += [each.value for each in batch.records()]
+    return found
+
+
+def committed_offset(scene: NodeScene, stable: bool = True) -> tuple[E, int]:
+    topic = OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+    request = OffsetFetchRequest(group_id="g", topics=[topic], require_stable=stable)
+    response = scene.client().exchange(request, 7, OffsetFetchResponse)
+    found = response.topics[0].partitions[0]
+    return E(found.error_code), found.committed_offset
+
+
+def test_a_transaction_is_visible_when_it_commits(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.begin(0, 1) == E.NONE
+    assert producer.send(b"a") == E.NONE
+    assert producer.send(b"b", 1) == E.NONE
+    assert (visible(scene), fetched(scene).last_stable_offset) == ([], 0)
+    assert producer.end(True) == E.NONE
+    scene.advance(0.1)
+    assert (visible(scene), visible(scene, 1)) == ([b"a"], [b"b"])
+    assert fetched(scene).last_stable_offset == 2
+    assert producer.end(True) == E.NONE, "a repeated EndTxn has its result"
+    assert producer.end(False) == E.INVALID_TXN_STATE
+
+
+def test_an_aborted_transaction_is_left_out(scene: NodeScene) -> None:
+    producer = started(scene)
+    for value, commit in ((b"a", False), (b"b", True)):
+        assert producer.begin(0) == E.NONE
+        assert producer.send(value, sequence=0 if value == b"a" else 1) == E.NONE
+        assert producer.end(commit) == E.NONE
+        scene.advance(0.1)
+    assert visible(scene) == [b"b"]
+
+
+def test_a_new_producer_fences_the_one_before(scene: NodeScene) -> None:
+    old = started(scene)
+    assert old.begin(0) == E.NONE
+    assert old.send(b"lost") == E.NONE
+    new = started(scene)
+    assert (new.producer_id, new.epoch) == (old.producer_id, old.epoch + 2)
+    assert old.send(b"zombie", sequence=1) == E.INVALID_PRODUCER_EPOCH
+    assert old.begin(1) == E.PRODUCER_FENCED
+    assert old.end(True) == E.PRODUCER_FENCED
+    assert old.end(True, version=1) == E.INVALID_PRODUCER_EPOCH
+    assert new.begin(0) == E.NONE
+    assert new.send(b"kept") == E.NONE
+    assert new.end(True) == E.NONE
+    scene.advance(0.1)
+    assert visible(scene) == [b"kept"]
+
+
+def test_a_transaction_that_takes_too_long_is_aborted(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.begin(0) == E.NONE
+    assert producer.send(b"late") == E.NONE
+    scene.advance(TIMEOUT_MS / 1000 + 11.0)
+    assert producer.end(True) == E.PRODUCER_FENCED
+    assert visible(scene) == []
+    data = fetched(scene)
+    assert data.last_stable_offset == data.high_watermark == 2
+
+
+@pytest.mark.parametrize(("version", "error"), [(9, E.INVALID_TXN_STATE), (12, E.NONE)])
+def test_a_leader_verifies_what_it_did_not_know_of_or_adds_it(
+    scene: NodeScene, version: int, error: E
+) -> None:
+    producer = started(scene)
+    assert producer.send(b"a", version=version) == error
+    assert producer._replace(epoch=7).send(b"a", 1, version=version) == E.INVALID_PRODUCER_EPOCH
+    assert producer.end(True) == (E.INVALID_TXN_STATE if error else E.NONE)
+    scene.advance(0.1)
+    assert visible(scene) == ([] if error else [b"a"])
+
+
+def test_verification_can_be_turned_off() -> None:
+    scene = scene_with({"transaction.partition.verification.enable": "false"})
+    assert started(scene).send(b"a") == E.NONE
+    assert fetched(scene).last_stable_offset == 0
+
+
+def test_epochs_of_transactions_version_2(scene: NodeScene) -> None:
+    producer = started(scene)
+    for number in range(3):
+        assert producer.send(b"%d" % number, version=12) == E.NONE
+        ended = producer.ended(True)
+        assert (ended.error_code, ended.producer_epoch) == (E.NONE, producer.epoch + 1)
+        scene.advance(0.1)
+        late = producer.send(b"zombie", sequence=1, version=12)
+        assert late == E.INVALID_PRODUCER_EPOCH
+        producer = producer._replace(epoch=ended.producer_epoch)
+    assert visible(scene) == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_offsets_of_a_transaction_are_pending_until_it_ends(scene: NodeScene, commit: bool) -> None:
+    producer = started(scene)
+    assert producer.commit_offset(5) == E.INVALID_TXN_STATE, "the group was not added"
+    assert producer.add_group() == E.NONE
+    assert producer.commit_offset(5) == E.NONE
+    assert committed_offset(scene) == (E.UNSTABLE_OFFSET_COMMIT, -1)
+    assert committed_offset(scene, stable=False) == (E.NONE, -1)
+    assert producer.end(commit) == E.NONE
+    scene.advance(0.1)
+    assert committed_offset(scene) == (E.NONE, 5 if commit else -1)
+
+
+def test_offsets_of_version_2_add_the_group(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.commit_offset(5, version=5) == E.NONE
+    assert producer.ended(True).error_code == E.NONE
+    scene.advance(0.1)
+    assert committed_offset(scene) == (E.NONE, 5)
+    assert producer.commit_offset(6, version=5) == E.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_transaction_goes_on_after_a_restart(scene: NodeScene, commit: bool) -> None:
+    producer = started(scene)
+    assert producer.begin(0) == E.NONE
+    assert producer.send(b"a") == E.NONE
+    assert producer.add_group() == E.NONE
+    assert producer.commit_offset(5) == E.NONE
+    scene.restart()
+    producer = producer._replace(client=scene.client())
+    assert visible(scene) == []
+    assert committed_offset(scene) == (E.UNSTABLE_OFFSET_COMMIT, -1)
+    assert producer.send(b"b", sequence=1) == E.NONE
+    assert producer.end(commit) == E.NONE
+    scene.advance(0.2)
+    scene.restart()
+    assert visible(scene) == ([b"a", b"b"] if commit else [])
+    assert committed_offset(scene) == (E.NONE, 5 if commit else -1)
+
+
+def test_offsets_that_are_committed_later_stay(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.add_group() == E.NONE
+    assert producer.commit_offset(5) == E.NONE
+    assert commit(scene, 9) == E.NONE
+    assert producer.end(True) == E.NONE
+    scene.advance(0.1)
+    assert committed_offset(scene) == (E.NONE, 9)
+    scene.restart()
+    assert committed_offset(scene) == (E.NONE, 9)
+
+
+def test_transactions_are_listed_and_described(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.begin(1) == E.NONE
+    assert producer.send(b"a", 1) == E.NONE
+    [found] = described(scene, "x")
+    assert (found.transaction_state, found.producer_id) == ("Ongoing", producer.producer_id)
+    assert [(each.topic, each.partitions) for each in found.topics] == [("t", [1])]
+    [missing] = described(scene, "y")
+    assert missing.error_code == E.TRANSACTIONAL_ID_NOT_FOUND
+    assert listed(scene) == ["x"]
+    assert listed(scene, state_filters=["Ongoing"]) == ["x"]
+    assert listed(scene, state_filters=["Empty"]) == []
+    assert listed(scene, producer_id_filters=[producer.producer_id + 1]) == []
+    scene.advance(1.0)
+    assert listed(scene, duration_filter=500) == ["x"]
+    assert listed(scene, duration_filter=5000) == []
+    topic = TopicRequest(name="t", partition_indexes=[0, 1, 2])
+    response = scene.client().exchange(
+        DescribeProducersRequest(topics=[topic]), 0, DescribeProducersResponse
+    )
+    first, second, third = response.topics[0].partitions
+    assert first.active_producers == []
+    [entry] = second.active_producers
+    assert (entry.producer_id, entry.current_txn_start_offset) == (producer.producer_id, 0)
+    assert third.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_markers_of_another_coordinator_are_written(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.begin(0) == E.NONE
+    assert producer.send(b"a") == E.NONE
+    topic = WritableTxnMarkerTopic(name="t", partition_indexes=[0, 7])
+    marker = WritableTxnMarker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        transaction_result=True,
+        coordinator_epoch=9,
+        topics=[topic],
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+    response = scene.client().exchange(request, 1, WriteTxnMarkersResponse)
+    errors = [each.error_code for each in response.markers[0].topics[0].partitions]
+    assert errors == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
+    assert visible(scene) == [b"a"]
+    marker.coordinator_epoch = 8
+    response = scene.client().exchange(request, 1, WriteTxnMarkersResponse)
+    error = response.markers[0].topics[0].partitions[0].error_code
+    assert error == E.TRANSACTION_COORDINATOR_FENCED
+
+
+def test_partitions_that_do_not_exist_are_not_added(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.begin(0, 7) == E.OPERATION_NOT_ATTEMPTED
+    assert producer.begin(7, 0) == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert producer.end(True) == E.INVALID_TXN_STATE
+
+
+def test_the_log_of_transactions_is_that_of_kafka(scene: NodeScene) -> None:
+    producer = started(scene)
+    assert producer.begin(0) == E.NONE
+    assert producer.end(True) == E.NONE
+    scene.advance(0.1)
+    topic = scene.cluster.topics.get("__transaction_state")
+    assert topic is not None
+    assert topic.configs["cleanup.policy"] == "compact"
+    states = []
+    for key, replica in scene.front.machines.node.partitions.items():
+        if key.topic_id == topic.topic_id:
+            log = replica.log
+            data = log.read(0, 1 << 20, log.log_end_offset, True)
+            for record in RecordBatches(data).records():
+                read = decode_log_record(InternalLog.TRANSACTIONS, record.key, record.value)
+                assert read.value is not None
+                assert isinstance(read.value.message, TransactionLogValue)
+                states.append(read.value.message.transaction_status)
+    assert states == [0, 1, 2, 4], "Empty, Ongoing, PrepareCommit, CompleteCommit"
+
+
+def commit(scene: NodeScene, offset: int) -> E:
+    """Commit an offset of the group `g` for t-0 without a transaction."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+    request = OffsetCommitRequest(group_id="g", topics=[topic])
+    response = scene.client().exchange(request, 8, OffsetCommitResponse)
+    return E(response.topics[0].partitions[0].error_code)
+
+
+def scene_with(settings: dict[str, str]) -> NodeScene:
+    scene = NodeScene(SETTINGS | settings, topics={"t": 2})
+    find(scene)
+    scene.advance(1.0)
+    return scene
+
+
+def described(scene: NodeScene, transactional_id: str) -> list[TransactionState]:
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    response = scene.client().exchange(request, 0, DescribeTransactionsResponse)
+    return response.transaction_states
+
+
+def listed(scene: NodeScene, **filters: Any) -> list[str]:
+    request = ListTransactionsRequest(**filters)
+    response = scene.client().exchange(request, 1, ListTransactionsResponse)
+    return [each.transactional_id for each in response.transaction_states]
