@@ -19,7 +19,7 @@ from ..messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .controller_channel import Owner, Purpose, Response
-from .effects import BrokerRefused, BrokerStateChanged, Published, Respond
+from .effects import BrokerRefused, BrokerStateChanged, DirectoryFailed, Published, Respond
 from .parts import Parts
 
 # -- the quorum
@@ -117,13 +117,14 @@ def on_channel_response(parts: Parts, output: Response, now: float) -> None:
     if owner is Owner.CLIENT:
         body = output.body or _timed_out(output.request)
         parts.effects.append(Respond(number, body))
-    elif parts.broker is not None:
-        handle = (
-            parts.broker.lifecycle_response(output.body, now)
-            if owner is Owner.LIFECYCLE
-            else parts.broker.response(number, output.body, now)
-        )
-        parts.queue.extend(handle)
+    elif parts.broker is None:
+        return
+    elif owner is Owner.ASSIGNMENTS:
+        parts.broker.assigned(output.body, now)
+    elif owner is Owner.LIFECYCLE:
+        parts.queue.extend(parts.broker.lifecycle_response(output.body, now))
+    else:
+        parts.queue.extend(parts.broker.response(number, output.body, now))
 
 
 def _timed_out(request: Message) -> Message:
@@ -191,6 +192,7 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
     replication.SendRequest: on_replica_send,
     BrokerRefused: reported,
     BrokerStateChanged: reported,
+    DirectoryFailed: reported,
     Published: reported,
     Response: on_channel_response,
 }

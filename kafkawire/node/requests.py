@@ -21,6 +21,7 @@ from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from ..primitives import Message
 from ..raft.client import REQUESTS as QUORUM_REQUESTS
 from ..replication import AppendRequested
+from . import log_dirs
 from .controller_channel import Owner, Pending, Purpose
 from .controller_server import FORWARDED, SERVED
 from .effects import Destination
@@ -70,7 +71,7 @@ def _to_broker(parts: Parts, event: RequestReceived, now: float) -> bool:
         deadline = now + parts.config.request_timeout
         parts.channel.submit(purpose, event.body, event.version, deadline, now)
         return True
-    if type(event.body) not in REPLICATED:
+    if type(event.body) not in REPLICATED and type(event.body) not in log_dirs.OPERATIONS:
         return False
     parts.queue.extend(parts.broker.request(event.token, event.version, event.body, now))
     return True

@@ -99,7 +99,7 @@ def serve(  # noqa: PLR0913 - options of the verb
     Prints a line per request. Exit codes: 1 node failed, 2 usage error.
     """
     faults = [_fault(each) for each in fault or []]
-    if any(each is not None for each in node):
+    if any(each not in (None, []) for each in node):
         of_cluster = {"--brokers": brokers > 1, "--topic": topic, "--release": release}
         _refuse(of_cluster | {"--user": user, "--tls": tls})
         options = node_options(node, host, port, _settings(setting or []))

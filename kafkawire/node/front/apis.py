@@ -27,12 +27,17 @@ RELEASE: Final = "4.3"
 CONTROLLERS: Final = OF_CLIENTS | {
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ALTER_PARTITION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
     ApiKey.BROKER_HEARTBEAT,
     ApiKey.BROKER_REGISTRATION,
     ApiKey.ENVELOPE,
     *(ApiKey(REGISTRY.get(name).api_key or 0) for name in QUORUM_VERSIONS),
 } - {ApiKey.API_VERSIONS}
 """What the machines of a controller respond to."""
+
+
+OF_MACHINES: Final = FORWARDED | {ApiKey.ALTER_REPLICA_LOG_DIRS, ApiKey.DESCRIBE_LOG_DIRS}
+"""What the machines of a broker respond to, by themselves or through the controller."""
 
 
 class Forwarded:
@@ -64,7 +69,7 @@ class MachineHandlers(dict[ApiKey, Handler]):
         return HANDLERS[key]
 
 
-BROKER_HANDLERS: Final = MachineHandlers(dict.fromkeys(FORWARDED, FORWARD))
+BROKER_HANDLERS: Final = MachineHandlers(dict.fromkeys(OF_MACHINES, FORWARD))
 CONTROLLER_HANDLERS: Final = MachineHandlers(dict.fromkeys(CONTROLLERS, FORWARD))
 
 
@@ -78,7 +83,7 @@ def versions(key: ApiKey) -> Versions:
 
 def broker_offer() -> tuple[Offer, Offer]:
     """Return what is served on the listener of clients, and what ApiVersions lists there."""
-    more = {key: versions(key) for key in FORWARDED}
+    more = {key: versions(key) for key in OF_MACHINES}
     return {**offered(RELEASE), **more}, {**listed(RELEASE), **more}
 
 

@@ -95,6 +95,8 @@ def test_it_emulates_the_given_release() -> None:
         (("--cluster-id", "c"), "only allowed with --data-dir"),
         (("--data-dir", "d", "--controllers", "1@localhost"), "expected host:port"),
         (("--data-dir", "d", "--controllers", "1@a:1,1@b:2"), "node 1 twice"),
+        (("--data-dir", "d", "--data-dir", "./d"), "the same directory twice"),
+        (("--data-dir", "d", "--set", "log.dirs=a,b"), "log.dirs is set by --data-dir"),
         (("--data-dir", "d", "--brokers", "2"), "not allowed with one node"),
         (("--data-dir", "d", "--release", "2.8"), "not allowed with one node"),
         (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
