@@ -27,7 +27,7 @@ from .parts import Parts
 from .requests import on_append, on_request, on_response, send_pending
 
 FAILURES: Final = (StorageError, InvalidMetadataRecord, OSError)
-"""What a node cannot go on after: the disk of its metadata log that fails, a file or a record that is not valid."""
+"""What a node cannot go on after: its metadata log's disk fails, a file or record is not valid."""
 
 
 class Node:
@@ -69,7 +69,7 @@ class Node:
 
     def start(self, now: float) -> list[Effect]:
         """Begin where the node stopped."""
-        return self._run(lambda: self.parts.queue.extend(self.parts.raft.start(now)), now)
+        return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
@@ -124,10 +124,12 @@ class Node:
                 self._finish(now)
                 return False
         active = parts.active_controller
-        if active is not None:
-            for number, pending in parts.channel.due(now):
-                send_pending(parts, active, number, pending, now)
-        return bool(parts.queue)
+        due = [] if active is None else parts.channel.due(now)
+        for number, pending in due:
+            assert active is not None
+            send_pending(parts, active, number, pending, now)
+            self._drain(now)
+        return bool(due) or bool(parts.queue)
 
     # -- events
 
@@ -155,7 +157,7 @@ class Node:
         if parts.broker is not None:
             parts.broker.shut_down()
             parts.broker.check_directories()
-        parts.queue.extend(parts.raft.resign(parts.raft.client.epoch, now))
+        parts.from_quorum(parts.raft.resign(parts.raft.client.epoch, now), now)
         self._drain(now)
         parts.raft.log.flush()
         self._stop(None)

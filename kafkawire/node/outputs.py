@@ -67,7 +67,7 @@ def _maybe_snapshot(parts: Parts, now: float) -> None:
         image = parts.broker.loader.image
     else:
         return
-    parts.queue.extend(parts.raft.maybe_snapshot(image, now))
+    parts.from_quorum(parts.raft.maybe_snapshot(image, now), now)
 
 
 def on_leadership(parts: Parts, output: controller.BecameLeader, now: float) -> None:
@@ -85,7 +85,7 @@ def ignored(_parts: Parts, _output: object, _now: float) -> None:
 
 def on_append(parts: Parts, output: controller.Append, now: float) -> None:
     """Append what the controller decided."""
-    parts.queue.extend(parts.raft.append(output.epoch, output.base_offset, output.records, now))
+    parts.from_quorum(parts.raft.append(output.epoch, output.base_offset, output.records, now), now)
 
 
 def on_controller_respond(parts: Parts, output: controller.Respond, now: float) -> None:
@@ -101,7 +101,7 @@ def on_controller_published(parts: Parts, output: controller.Published, _now: fl
 
 def on_renounce(parts: Parts, output: controller.Renounce, now: float) -> None:
     """Let another replica lead the quorum."""
-    parts.queue.extend(parts.raft.resign(output.epoch, now))
+    parts.from_quorum(parts.raft.resign(output.epoch, now), now)
 
 
 def _respond(parts: Parts, token: int, body: Any, now: float) -> None:

@@ -55,7 +55,8 @@ def on_request(parts: Parts, event: RequestReceived, now: float) -> None:
 def _to_controllers(parts: Parts, token: int, version: int, body: Message, now: float) -> bool:
     """Let the quorum or the controller of this node handle a request."""
     if type(body) in QUORUM_REQUESTS:
-        parts.queue.extend(parts.raft.handle(raft.RequestReceived(token, body, version), now))
+        received = raft.RequestReceived(token, body, version)
+        parts.from_quorum(parts.raft.handle(received, now), now)
         return True
     if parts.controller is None or type(body) not in SERVED:
         return False
@@ -87,7 +88,7 @@ def on_response(parts: Parts, event: ResponseReceived, now: float) -> None:
     if owner is Owner.QUORUM:
         failed = raft.RequestFailed(number)
         done = failed if body is None else raft.ResponseReceived(number, body)
-        parts.queue.extend(parts.raft.handle(done, now))
+        parts.from_quorum(parts.raft.handle(done, now), now)
     elif owner is Owner.REPLICAS and parts.broker is not None:
         parts.queue.extend(parts.broker.response(number, body, now))
     elif owner is Owner.CHANNEL:

@@ -169,7 +169,7 @@ class DirectoryLogs:
         topic_id: bytes | None,
         generation: int = 0,
     ) -> UnifiedLog:
-        """Create a log; its directory is durable. generation: among copies of it, 0 for the only."""
+        """Create a log; its directory is durable. generation: among copies, 0 for the only."""
         if names.partition_of(str(key)) != key:
             raise ValueError(f"invalid topic name {key.topic!r}")
         self.disk.make_directory(str(key))

@@ -39,10 +39,14 @@ class Cluster(Network):
 
     def __init__(self, configs: list[NodeConfig], seed: int = 1, *, two: bool = False) -> None:
         super().__init__(seed, configs, two=two)
+        self.prepare()
         self.brokers = [each.node_id for each in configs if each.is_broker]
         for config in configs:
             self.start(config.node_id)
         self.unfenced(len(self.brokers))
+
+    def prepare(self) -> None:
+        """Write what disks have before the first start."""
 
     def wait(self, done: Any) -> None:
         """Let time pass until something is true."""

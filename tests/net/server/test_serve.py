@@ -109,7 +109,7 @@ def test_usage_errors(arguments: tuple[str, ...], message: str) -> None:
 
 
 def test_controllers_without_ids_are_numbered(tmp_path: Path) -> None:
-    choice = NodeChoice(tmp_path, 2, "a:1, b:2,[::1]:3", "c")
+    choice = NodeChoice([tmp_path], 2, "a:1, b:2,[::1]:3", "c")
     options = node_options(choice, "localhost", 0, {})
     assert options.controllers == (
         Controller(1, "a", 1),
