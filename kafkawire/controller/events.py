@@ -30,6 +30,13 @@ class Resigned(NamedTuple):
     epoch: int
 
 
+class LogEndMoved(NamedTuple):
+    """The voter has appended control records of its own: what the controller appends follows."""
+
+    epoch: int
+    next_offset: int
+
+
 class Committed(NamedTuple):
     """Records of the log are committed: those of an active controller, or of another.
 
@@ -55,7 +62,7 @@ class RequestReceived(NamedTuple):
     version: int
 
 
-Event = BecameLeader | Resigned | Committed | SnapshotLoaded | RequestReceived
+Event = BecameLeader | Resigned | LogEndMoved | Committed | SnapshotLoaded | RequestReceived
 
 # -- effects
 

@@ -26,6 +26,7 @@ from .events import (
     Committed,
     Effect,
     Event,
+    LogEndMoved,
     Published,
     Renounce,
     RequestReceived,
@@ -149,6 +150,11 @@ class QuorumController:
                 state.write(record)
         state.append(EndTransactionRecord())
 
+    def _log_end_moved(self, event: LogEndMoved, _now: float) -> list[Effect]:
+        if self._state is not None and event.epoch == self._epoch:
+            self._state.next_offset = event.next_offset
+        return []
+
     def _resigned(self, event: Resigned, _now: float) -> list[Effect]:
         return self._step_down() if event.epoch == self._epoch else []
 
@@ -221,6 +227,7 @@ class QuorumController:
 HANDLERS: Final[Mapping[type, Callable[[QuorumController, Any, float], list[Effect]]]] = {
     BecameLeader: QuorumController._became_leader,
     Committed: QuorumController._committed,
+    LogEndMoved: QuorumController._log_end_moved,
     RequestReceived: QuorumController._received,
     Resigned: QuorumController._resigned,
     SnapshotLoaded: QuorumController._snapshot_loaded,

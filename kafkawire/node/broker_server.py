@@ -1,13 +1,15 @@
 """The broker of a node: its logs, its replicas, its life, and the metadata that it observes.
 
 Law: metadata is published only from the broker's own registration on, so that a restarted broker
-never leads or follows by what was true of an earlier incarnation.
+never leads or follows by what was true of an earlier incarnation. A log directory that fails takes
+its replicas offline (KIP-112, KIP-858); without the first, or without any, the broker cannot go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..controller import Committed, SnapshotLoaded
 from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everything
@@ -15,21 +17,36 @@ from ..primitives import Message
 from ..replication import Effect as ReplicationEffect
 from ..replication import (
     Event,
+    LogOffline,
+    LogsFailed,
     MetadataPublished,
     Registered,
     ReplicaManager,
     RequestReceived,
+    Respond,
     ResponseReceived,
 )
-from ..storage import Disk, KafkaStorageError, LogManager, LogManagerConfig
+from ..storage import Disk, KafkaStorageError, LogManager, LogManagerConfig, TopicPartition
+from . import assignments, log_dirs
+from .assignments import AssignmentsManager
 from .config import NodeConfig
-from .effects import BrokerRefused, BrokerStateChanged, Published
+from .controller_channel import Owner
+from .effects import BrokerRefused, BrokerStateChanged, DirectoryFailed, Published
 from .lifecycle import NO_EPOCH, BrokerLifecycleManager, BrokerState
 from .publisher import LogPublisher
 from .replica_log import StoredReplicaLog
 from .throttles import Throttles
 
-Output = ReplicationEffect | Published | BrokerStateChanged | BrokerRefused
+Output = ReplicationEffect | Published | BrokerStateChanged | BrokerRefused | DirectoryFailed
+
+
+class Due(NamedTuple):
+    """A request to the controller that is due. timeout: in seconds."""
+
+    owner: Owner
+    body: Message
+    version: int
+    timeout: float
 
 
 class BrokerServer:
@@ -55,7 +72,7 @@ class BrokerServer:
         )
         self._now_ms = now_ms
         self.logs.start(now_ms())
-        self.check_directories()
+        self._offline = self.check_directories()
         self.lifecycle = BrokerLifecycleManager(
             config,
             new_uuid(),
@@ -67,13 +84,58 @@ class BrokerServer:
         self.replicas = ReplicaManager(config.node_id, replication, self._open_log, now)
         self._publisher = LogPublisher(self.logs, config.node_id, config.static)
         self._throttles = Throttles(config.node_id)
+        self._assignments = AssignmentsManager(config.node_id, config.retry_backoff)
         self._published = False
         self._state: BrokerState | None = None
 
-    def check_directories(self) -> None:
-        """Raise KafkaStorageError if a log directory is offline."""
-        for name, reason in self.logs.offline_directories.items():
-            raise KafkaStorageError(name, reason)
+    # -- log directories
+
+    def check_directories(self) -> set[str]:
+        """Name the offline directories; KafkaStorageError if the broker cannot go on."""
+        directories = self.logs.directories
+        first = directories[0]
+        if first.offline:
+            raise KafkaStorageError(first.name, first.offline)
+        return {each.name for each in directories if each.offline}
+
+    def failures(self, now: float) -> list[Output]:
+        """Take the replicas offline whose directories have failed since the last call."""
+        offline = self.check_directories()
+        if offline == self._offline:
+            return []
+        failed = [
+            each
+            for each in self.logs.directories
+            if each.name in offline and each.name not in self._offline
+        ]
+        self._offline = offline
+        found: list[Output] = []
+        for each in failed:
+            found.append(DirectoryFailed(each.name, each.offline or ""))
+            if each.directory_id is not None:
+                self.lifecycle.directory_failed(each.directory_id, now)
+        keys = tuple(
+            key
+            for key, replica in self.replicas.partitions.items()
+            if self.logs.directory_of(TopicPartition(replica.topic, key.partition)) in failed
+        )
+        return [*found, *self.replicas.handle(LogsFailed(keys), now)]
+
+    def _assign(self, keys: Iterable[TopicIdPartition]) -> None:
+        """Report the directories of replicas where they are not those of the metadata."""
+        image, broker_id = self.loader.image, self.config.node_id
+        registered = image.brokers.get(broker_id)
+        if registered is None or not registered.directories:
+            return  # the metadata.version has none
+        for key in keys:
+            self._assignments.forget(key)
+            topic, partition = image.topics.get(key.topic_id), image.partition(key)
+            if topic is None or partition is None or broker_id not in partition.replicas:
+                continue
+            found = self.logs.directory_of(TopicPartition(topic.name, key.partition))
+            directory = None if found is None else found.directory_id
+            if directory is not None and directory != partition.directory(broker_id):
+                self._assignments.assign(key, directory)
 
     # -- metadata
 
@@ -111,20 +173,26 @@ class BrokerServer:
     def _publish(self, delta: MetadataDelta, now: float) -> list[Output]:
         image = self.loader.image
         throttled = self._throttles.publish(image, delta)
-        return [
-            *self.replicas.handle(MetadataPublished(image, delta), now),
-            *([] if throttled is None else self.replicas.handle(throttled, now)),
-            Published(image, delta),
-        ]
+        found: list[Output] = [*self.replicas.handle(MetadataPublished(image, delta), now)]
+        if throttled is not None:
+            found += self.replicas.handle(throttled, now)
+        self._assign(delta.partitions)
+        return [*found, Published(image, delta)]
 
     def _open_log(self, key: TopicIdPartition) -> StoredReplicaLog:
-        partition = self._publisher.open(self.loader.image, key, self._now_ms())
+        try:
+            partition = self._publisher.open(self.loader.image, key, self._now_ms())
+        except KafkaStorageError as error:
+            raise LogOffline(str(error)) from None
         return StoredReplicaLog(self.logs, partition, self._now_ms)
 
     # -- requests
 
     def request(self, token: int, version: int, body: Message, now: float) -> list[Output]:
-        """Handle a request that concerns replicas."""
+        """Handle a request that concerns replicas, or log directories."""
+        operation = log_dirs.OPERATIONS.get(type(body))
+        if operation is not None:
+            return [Respond(token, operation(self.logs, body, self._now_ms()))]
         return [*self.replicas.handle(RequestReceived(token, version, body), now)]
 
     def replicated(self, event: Event, now: float) -> list[Output]:
@@ -136,6 +204,21 @@ class BrokerServer:
         return [*self.replicas.handle(ResponseReceived(token, body), now)]
 
     # -- life
+
+    def due(self, now: float) -> Iterator[Due]:
+        """Iterate over the requests to the controller that are due."""
+        life = self.lifecycle.request(self.loader.offset, now)
+        if life is not None:
+            yield Due(Owner.LIFECYCLE, *life, self.config.session_timeout / 2)
+        if self._published:
+            body = self._assignments.request(self.lifecycle.epoch, now)
+            if body is not None:
+                timeout = self.config.request_timeout
+                yield Due(Owner.ASSIGNMENTS, body, assignments.VERSION, timeout)
+
+    def assigned(self, body: Message | None, now: float) -> None:
+        """Handle the response to a report of directories."""
+        self._assignments.handle(body, now)
 
     def lifecycle_response(self, body: Message | None, now: float) -> list[Output]:
         """Handle the response to a registration or a heartbeat."""
@@ -158,6 +241,8 @@ class BrokerServer:
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, or when the lifecycle has something to send."""
         times: list[float | None] = [self.replicas.next_deadline(), self.lifecycle.next_deadline()]
+        if self._published:
+            times.append(self._assignments.next_deadline())
         due_ms = self.logs.next_deadline()
         times.append(None if due_ms is None else (due_ms - self.config.epoch_ms) / 1000)
         return min((each for each in times if each is not None), default=None)
@@ -166,8 +251,18 @@ class BrokerServer:
         """Do what is due."""
         due_ms = self.logs.next_deadline()
         if due_ms is not None and due_ms <= self._now_ms():
+            moving = self.logs.moves.keys()
             self.logs.advance(self._now_ms())
+            self._moved(moving - self.logs.moves.keys())
         return [*self.replicas.advance(now)]
+
+    def _moved(self, partitions: Iterable[TopicPartition]) -> None:
+        ids = self.loader.image.topic_ids
+        self._assign(
+            TopicIdPartition(ids[each.topic], each.partition)
+            for each in partitions
+            if each.topic in ids
+        )
 
     def shut_down(self) -> None:
         """Close the logs: the next start needs no recovery."""

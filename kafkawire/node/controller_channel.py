@@ -23,6 +23,7 @@ class Owner(Enum):
     QUORUM = "quorum"
     REPLICAS = "replicas"
     LIFECYCLE = "lifecycle"
+    ASSIGNMENTS = "assignments"
     CLIENT = "client"
     CHANNEL = "channel"
 

@@ -13,6 +13,7 @@ from ..controller import ControllerConfig, Effect, Event, QuorumController, Requ
 from ..controller.operations.served import READS, WRITES
 from ..controller.placement import RandomNumbers
 from ..messages.alter_partition_request import AlterPartitionRequest
+from ..messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
 from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ..messages.broker_registration_request import BrokerRegistrationRequest
 from ..metadata import MetadataImage
@@ -20,7 +21,12 @@ from ..primitives import Message
 from .config import NodeConfig
 
 OF_BROKERS: Final = frozenset(
-    {AlterPartitionRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest}
+    {
+        AlterPartitionRequest,
+        AssignReplicasToDirsRequest,
+        BrokerHeartbeatRequest,
+        BrokerRegistrationRequest,
+    }
 )
 SERVED: Final = frozenset(READS) | frozenset(WRITES)
 """The requests that an active controller serves."""

@@ -54,6 +54,13 @@ class BrokerRefused(NamedTuple):
     error_code: int
 
 
+class DirectoryFailed(NamedTuple):
+    """A log directory of the broker has failed; its replicas are offline until a restart."""
+
+    directory: str
+    reason: str
+
+
 class Stopped(NamedTuple):
     """The node is no longer there: nothing that is handled later has effects.
 
@@ -74,6 +81,7 @@ Effect = (
     | LeaderChanged
     | BrokerStateChanged
     | BrokerRefused
+    | DirectoryFailed
     | Stopped
 )
 
@@ -82,6 +90,7 @@ __all__ = [
     "BrokerRefused",
     "BrokerStateChanged",
     "Destination",
+    "DirectoryFailed",
     "Effect",
     "HighWatermarkAdvanced",
     "IsrChanged",

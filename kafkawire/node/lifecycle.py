@@ -88,6 +88,9 @@ class BrokerLifecycleManager:
         """Why the controller refused the last request, if it did."""
         self._incarnation_id = incarnation_id
         self._directories = directories
+        self._offline: list[bytes] = []
+        self._reported = 0
+        """How many of the offline directories the last heartbeat had."""
         self._previous_epoch = previous_epoch
         self._due: float | None = now
         """When to send the next request; None while one is in flight."""
@@ -107,6 +110,11 @@ class BrokerLifecycleManager:
             self._stop_at = now + self.config.controlled_shutdown_timeout
             self._hurry(now)
 
+    def directory_failed(self, directory: bytes, now: float) -> None:
+        """Report at once that a log directory is offline."""
+        self._offline.append(directory)
+        self._hurry(now)
+
     def handle(self, body: Message | None, now: float) -> None:
         """Handle a response; None if there was none in time."""
         delay = self.config.retry_backoff
@@ -124,11 +132,12 @@ class BrokerLifecycleManager:
         self.is_fenced = body.is_fenced
         if self.state is S.RECOVERY and not body.is_fenced:
             self._change(C.UNFENCED)
-        if self.state is S.PENDING_CONTROLLED_SHUTDOWN:
-            if body.should_shut_down:
-                self._change(C.MAY_STOP)
-            return self.config.retry_backoff
-        return self.config.heartbeat_interval
+        is_stopping = self.state is S.PENDING_CONTROLLED_SHUTDOWN
+        if is_stopping and body.should_shut_down:
+            self._change(C.MAY_STOP)
+        if self._reported < len(self._offline):
+            return 0.0
+        return self.config.retry_backoff if is_stopping else self.config.heartbeat_interval
 
     def _change(self, cause: Cause) -> None:
         self.state = TRANSITIONS[self.state, cause]
@@ -183,10 +192,12 @@ class BrokerLifecycleManager:
         )
 
     def _next_heartbeat(self, metadata_offset: int) -> Message:
+        self._reported = len(self._offline)
         return BrokerHeartbeatRequest(
             broker_id=self.config.node_id,
             broker_epoch=self.epoch,
             current_metadata_offset=metadata_offset,
             want_fence=self.state is S.STARTING,
             want_shut_down=self.state is S.PENDING_CONTROLLED_SHUTDOWN,
+            offline_log_dirs=list(self._offline),
         )

@@ -17,7 +17,7 @@ from ..metadata import MetadataImage, TopicIdPartition
 from ..replication import AppendRequested, Partition
 from ..storage import Disk, StorageError
 from .config import NodeConfig
-from .controller_channel import Owner, Purpose
+from .controller_channel import Purpose
 from .controller_server import Randomness
 from .effects import Effect, Stopped
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
@@ -27,7 +27,7 @@ from .parts import Parts
 from .requests import on_append, on_request, on_response, send_pending
 
 FAILURES: Final = (StorageError, InvalidMetadataRecord, OSError)
-"""What a node cannot go on after: a disk that fails, a file or a record that is not valid."""
+"""What a node cannot go on after: its metadata log's disk fails, a file or record is not valid."""
 
 
 class Node:
@@ -69,7 +69,7 @@ class Node:
 
     def start(self, now: float) -> list[Effect]:
         """Begin where the node stopped."""
-        return self._run(lambda: self.parts.queue.extend(self.parts.raft.start(now)), now)
+        return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
@@ -92,10 +92,8 @@ class Node:
         try:
             work()
             self._drain(now)
-            while not self.stopped and self._poll(now):
+            while not self.stopped and (self._fail_directories(now) or self._poll(now)):
                 self._drain(now)
-            if parts.broker is not None:
-                parts.broker.check_directories()
         except FAILURES as error:
             parts.effects = []
             self._stop(str(error))
@@ -108,24 +106,30 @@ class Node:
             output = queue.popleft()
             OUTPUTS[type(output)](self.parts, output, now)
 
+    def _fail_directories(self, now: float) -> bool:
+        """Do what follows from log directories that fail; return whether any has."""
+        parts = self.parts
+        found = [] if parts.broker is None else parts.broker.failures(now)
+        parts.queue.extend(found)
+        return bool(found)
+
     def _poll(self, now: float) -> bool:
         """Do what follows from a new state; return whether there is more to do."""
         parts = self.parts
         if parts.broker is not None:
             parts.queue.extend(parts.broker.state_changes())
-            lifecycle = parts.broker.lifecycle
-            due = lifecycle.request(parts.broker.loader.offset, now)
-            if due is not None:
-                deadline = now + parts.config.session_timeout / 2
-                parts.channel.submit(Purpose(Owner.LIFECYCLE, 0), *due, deadline, now)
-            if lifecycle.state is BrokerState.SHUTTING_DOWN:
+            for owner, body, version, timeout in parts.broker.due(now):
+                parts.channel.submit(Purpose(owner, 0), body, version, now + timeout, now)
+            if parts.broker.lifecycle.state is BrokerState.SHUTTING_DOWN:
                 self._finish(now)
                 return False
         active = parts.active_controller
-        if active is not None:
-            for number, pending in parts.channel.due(now):
-                send_pending(parts, active, number, pending, now)
-        return bool(parts.queue)
+        due = [] if active is None else parts.channel.due(now)
+        for number, pending in due:
+            assert active is not None
+            send_pending(parts, active, number, pending, now)
+            self._drain(now)
+        return bool(due) or bool(parts.queue)
 
     # -- events
 
@@ -153,7 +157,7 @@ class Node:
         if parts.broker is not None:
             parts.broker.shut_down()
             parts.broker.check_directories()
-        parts.queue.extend(parts.raft.resign(parts.raft.client.epoch, now))
+        parts.from_quorum(parts.raft.resign(parts.raft.client.epoch, now), now)
         self._drain(now)
         parts.raft.log.flush()
         self._stop(None)

@@ -19,7 +19,7 @@ from ..messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .controller_channel import Owner, Purpose, Response
-from .effects import BrokerRefused, BrokerStateChanged, Published, Respond
+from .effects import BrokerRefused, BrokerStateChanged, DirectoryFailed, Published, Respond
 from .parts import Parts
 
 # -- the quorum
@@ -67,7 +67,7 @@ def _maybe_snapshot(parts: Parts, now: float) -> None:
         image = parts.broker.loader.image
     else:
         return
-    parts.queue.extend(parts.raft.maybe_snapshot(image, now))
+    parts.from_quorum(parts.raft.maybe_snapshot(image, now), now)
 
 
 def on_leadership(parts: Parts, output: controller.BecameLeader, now: float) -> None:
@@ -85,7 +85,7 @@ def ignored(_parts: Parts, _output: object, _now: float) -> None:
 
 def on_append(parts: Parts, output: controller.Append, now: float) -> None:
     """Append what the controller decided."""
-    parts.queue.extend(parts.raft.append(output.epoch, output.base_offset, output.records, now))
+    parts.from_quorum(parts.raft.append(output.epoch, output.base_offset, output.records, now), now)
 
 
 def on_controller_respond(parts: Parts, output: controller.Respond, now: float) -> None:
@@ -101,7 +101,7 @@ def on_controller_published(parts: Parts, output: controller.Published, _now: fl
 
 def on_renounce(parts: Parts, output: controller.Renounce, now: float) -> None:
     """Let another replica lead the quorum."""
-    parts.queue.extend(parts.raft.resign(output.epoch, now))
+    parts.from_quorum(parts.raft.resign(output.epoch, now), now)
 
 
 def _respond(parts: Parts, token: int, body: Any, now: float) -> None:
@@ -117,13 +117,14 @@ def on_channel_response(parts: Parts, output: Response, now: float) -> None:
     if owner is Owner.CLIENT:
         body = output.body or _timed_out(output.request)
         parts.effects.append(Respond(number, body))
-    elif parts.broker is not None:
-        handle = (
-            parts.broker.lifecycle_response(output.body, now)
-            if owner is Owner.LIFECYCLE
-            else parts.broker.response(number, output.body, now)
-        )
-        parts.queue.extend(handle)
+    elif parts.broker is None:
+        return
+    elif owner is Owner.ASSIGNMENTS:
+        parts.broker.assigned(output.body, now)
+    elif owner is Owner.LIFECYCLE:
+        parts.queue.extend(parts.broker.lifecycle_response(output.body, now))
+    else:
+        parts.queue.extend(parts.broker.response(number, output.body, now))
 
 
 def _timed_out(request: Message) -> Message:
@@ -191,6 +192,7 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
     replication.SendRequest: on_replica_send,
     BrokerRefused: reported,
     BrokerStateChanged: reported,
+    DirectoryFailed: reported,
     Published: reported,
     Response: on_channel_response,
 }

@@ -1,15 +1,17 @@
 """The parts of a node, and what they have for each other and for the caller.
 
 Law: what a part returns goes to the end of the queue, and is handled from its beginning: so what
-is committed reaches the controller and the broker in the order of the log.
+is committed reaches the controller and the broker in the order of the log. Where the log ends, the
+controller knows at once: what it decides next is for that offset.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..controller import LogEndMoved
 from ..primitives import Message
 from ..storage import Disk
 from ..storage.directory_logs import DirectoryLogs
@@ -19,7 +21,7 @@ from .config import NodeConfig
 from .controller_channel import ControllerChannel, Purpose
 from .controller_server import ControllerServer, Randomness
 from .effects import Destination, Effect, SendRequest
-from .raft_manager import RaftManager
+from .raft_manager import Output, RaftManager
 
 
 class Parts:
@@ -84,6 +86,14 @@ class Parts:
         at = next((each for each in found.endpoints if each.name == name), found.endpoints[0])
         return Destination(broker_id, at.host, at.port)
 
+    def from_quorum(self, outputs: Iterable[Output], now: float) -> None:
+        """Queue what the quorum's replica returns."""
+        for output in outputs:
+            if not isinstance(output, LogEndMoved):
+                self.queue.append(output)
+            elif self.controller is not None:
+                self.controller.handle(output, now)
+
     # -- requests
 
     def send(self, purpose: Purpose, destination: Destination, version: int, body: Message) -> None:
@@ -112,7 +122,7 @@ class Parts:
 
     def advance(self, now: float) -> None:
         """Let the parts do what is due."""
-        self.queue.extend(self.raft.advance(now))
+        self.from_quorum(self.raft.advance(now), now)
         if self.controller is not None:
             self.queue.extend(self.controller.advance(now))
         if self.broker is not None:

@@ -7,12 +7,14 @@ is created. A replica that is no longer assigned here has no log here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Final
 
 from ..configs import TOPIC_CONFIGS, ResourceType
 from ..metadata import MetadataDelta, MetadataImage, TopicIdPartition, topic_value
-from ..storage import LogConfig, LogManager, TopicPartition
+from ..metadata.registrations import is_reserved
+from ..storage import KafkaStorageError, LogConfig, LogManager, TopicPartition
 
 LOG_CONFIGS: Final = tuple(
     name
@@ -45,9 +47,15 @@ class LogPublisher:
         self._delete_strays(image, self._logs.partitions, now_ms)
 
     def open(self, image: MetadataImage, key: TopicIdPartition, now_ms: int) -> TopicPartition:
-        """Return the log of a replica, created if it is new."""
-        partition = TopicPartition(image.topics[key.topic_id].name, key.partition)
-        self._logs.get_or_create(partition, now_ms, key.topic_id)
+        """Return the log of a replica, created if it is new.
+
+        Raises KafkaStorageError if its directory, by the metadata, is not online.
+        """
+        topic = image.topics[key.topic_id]
+        partition = TopicPartition(topic.name, key.partition)
+        directory = topic.partitions[key.partition].directory(self._broker_id)
+        is_new = is_reserved(directory) or directory in self._logs.directory_ids
+        self._logs.get_or_create(partition, now_ms, key.topic_id, is_new=is_new)
         return partition
 
     def _configured(self, image: MetadataImage, delta: MetadataDelta) -> Iterable[str]:
@@ -86,4 +94,5 @@ class LogPublisher:
             known = None if topic is None else topic.topic_id
             assigned = found is not None and self._broker_id in found.replicas
             if not assigned or self._logs.topic_id(each) not in (None, known):
-                self._logs.delete(each, now_ms)
+                with suppress(KafkaStorageError):  # deleted when the directory is online again
+                    self._logs.delete(each, now_ms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ..controller import BecameLeader, Committed, Resigned, SnapshotLoaded
+from ..controller import BecameLeader, Committed, LogEndMoved, Resigned, SnapshotLoaded
 from ..errors import InvalidMetadataRecord
 from ..log import InternalLog, decode_log_record, encode_log_message
 from ..metadata import MetadataImage, VersionedRecord, snapshot
@@ -33,6 +33,7 @@ from ..raft import BecameLeader as Leads
 from ..raft import Committed as HighWatermark
 from ..raft import Effect as RaftEffect
 from ..raft import LoadSnapshot as Load
+from ..raft import LogEndMoved as EndMoved
 from ..raft import Resigned as Follows
 from ..records import Batch, RecordBatches
 from ..storage import Disk
@@ -46,6 +47,7 @@ Output = (
     | Committed
     | SnapshotLoaded
     | BecameLeader
+    | LogEndMoved
     | Resigned
     | Failed
     | Fault
@@ -126,6 +128,8 @@ class RaftManager:
                     found.append(self._loaded(effect.snapshot_id))
                 case Leads():
                     found.append(BecameLeader(effect.epoch, self.log.end.offset))
+                case EndMoved():
+                    found.append(LogEndMoved(effect.epoch, effect.end_offset))
                 case Follows():
                     found.append(Resigned(effect.epoch))
                 case Send() | Reply() | LeaderChanged() | Failed() | Fault():

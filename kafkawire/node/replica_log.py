@@ -1,15 +1,17 @@
 """The log of a partition's replica in a log directory, as replication needs it.
 
 Law: checkpoints that must not be above the log are written before it is cut: all cuts go through
-the log manager. An error of the disk is the node's affair, not the partition's.
+the log manager. A log whose directory fails raises LogOffline; its offsets stay known.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
 from struct import Struct
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from ..errors import WireError
 from ..protocol import ErrorCode
@@ -19,9 +21,17 @@ from ..replication import (
     AppendRejected,
     EpochEndOffset,
     LogAppendInfo,
+    LogOffline,
     TimestampOffset,
 )
-from ..storage import AppendOrigin, LogManager, TopicPartition, UnifiedLog, find_offset
+from ..storage import (
+    AppendOrigin,
+    KafkaStorageError,
+    LogManager,
+    TopicPartition,
+    UnifiedLog,
+    find_offset,
+)
 from ..storage import AppendRejected as Refused
 
 E = ErrorCode
@@ -29,6 +39,21 @@ MAGIC: Final = 2
 HEAD: Final = Struct(">qii")
 """Base offset, length and leader epoch: what a leader sets, all before the checksum's range."""
 SIZES_KEPT: Final = 1024
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def of_directory(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method that reads or writes raise LogOffline when the log directory fails."""
+
+    @wraps(method)
+    def guarded(*arguments: P.args, **keywords: P.kwargs) -> T:
+        try:
+            return method(*arguments, **keywords)
+        except KafkaStorageError as error:
+            raise LogOffline(str(error)) from None
+
+    return guarded
 
 
 class RecentSizes:
@@ -73,10 +98,10 @@ class StoredReplicaLog:
     @property
     def log(self) -> UnifiedLog:
         """The log as the log manager has it: it may move to another directory."""
-        found = self._logs.log(self.partition)
-        if found is None:
+        directory = self._logs.directory_of(self.partition)
+        if directory is None:
             raise LookupError(f"no log of {self.partition}")
-        return found
+        return directory.logs[self.partition]
 
     # -- offsets
 
@@ -108,6 +133,7 @@ class StoredReplicaLog:
         """Return the end of the largest epoch up to `leader_epoch` (KIP-279)."""
         return EpochEndOffset(*self.log.end_of_epoch(leader_epoch))
 
+    @of_directory
     def assign_epoch_start_offset(self, leader_epoch: int, offset: int) -> None:
         """Remember where a leader epoch starts."""
         if leader_epoch != self.log.epochs.latest:
@@ -115,6 +141,7 @@ class StoredReplicaLog:
 
     # -- writing
 
+    @of_directory
     def append_as_leader(
         self, records: bytes, leader_epoch: int, internal: bool = False
     ) -> LogAppendInfo:
@@ -147,6 +174,7 @@ class StoredReplicaLog:
             raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
         return b"".join(parts)
 
+    @of_directory
     def append_as_follower(self, records: bytes) -> None:
         """Append batches as they are; those that are here already are left out.
 
@@ -167,6 +195,7 @@ class StoredReplicaLog:
             if batch.base_offset < start == end:
                 self._logs.delete_records(self.partition, start)
 
+    @of_directory
     def truncate_to(self, offset: int) -> None:
         """Drop what is at `offset` and after it, with leader epochs that have no records then."""
         if offset < self.log.log_start_offset:
@@ -175,11 +204,13 @@ class StoredReplicaLog:
         self._logs.truncate(self.partition, offset, self._now_ms())
         self._sizes = RecentSizes(self.log.log_end_offset)
 
+    @of_directory
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log starts and ends at `offset`."""
         self._logs.truncate_fully(self.partition, offset, self._now_ms())
         self._sizes = RecentSizes(offset)
 
+    @of_directory
     def increment_log_start_offset(self, offset: int) -> None:
         """Delete records before `offset`, if they are still there."""
         if offset > self.log.log_start_offset:
@@ -187,6 +218,7 @@ class StoredReplicaLog:
 
     # -- reading
 
+    @of_directory
     def read(self, offset: int, max_bytes: int, max_offset: int, at_least_one: bool) -> bytes:
         """Return whole batches from the one with `offset` on, all before `max_offset`."""
         first = max(offset, self.log.log_start_offset)
@@ -195,19 +227,22 @@ class StoredReplicaLog:
         return b"".join(self.log.read(first, max_bytes, at_least_one, max_offset))
 
     def size_between(self, start: int, end: int) -> int:
-        """Return the bytes of the batches with offsets from `start` to before `end`."""
+        """Return the bytes of batches from `start` to before `end`; 0 if the directory fails."""
         if start >= end:
             return 0
         known = self._sizes.between(start, end)
         if known is None:
-            known = self.log.bytes_from(start) - self.log.bytes_from(end)
-        return known
+            with suppress(KafkaStorageError):
+                known = self.log.bytes_from(start) - self.log.bytes_from(end)
+        return known or 0
 
+    @of_directory
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """List the aborted transactions with records between two offsets."""
         found = self.log.aborted_transactions(start, end)
         return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
 
+    @of_directory
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
         found = find_offset(self.log, timestamp)

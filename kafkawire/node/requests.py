@@ -21,6 +21,7 @@ from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from ..primitives import Message
 from ..raft.client import REQUESTS as QUORUM_REQUESTS
 from ..replication import AppendRequested
+from . import log_dirs
 from .controller_channel import Owner, Pending, Purpose
 from .controller_server import FORWARDED, SERVED
 from .effects import Destination
@@ -54,7 +55,8 @@ def on_request(parts: Parts, event: RequestReceived, now: float) -> None:
 def _to_controllers(parts: Parts, token: int, version: int, body: Message, now: float) -> bool:
     """Let the quorum or the controller of this node handle a request."""
     if type(body) in QUORUM_REQUESTS:
-        parts.queue.extend(parts.raft.handle(raft.RequestReceived(token, body, version), now))
+        received = raft.RequestReceived(token, body, version)
+        parts.from_quorum(parts.raft.handle(received, now), now)
         return True
     if parts.controller is None or type(body) not in SERVED:
         return False
@@ -70,7 +72,7 @@ def _to_broker(parts: Parts, event: RequestReceived, now: float) -> bool:
         deadline = now + parts.config.request_timeout
         parts.channel.submit(purpose, event.body, event.version, deadline, now)
         return True
-    if type(event.body) not in REPLICATED:
+    if type(event.body) not in REPLICATED and type(event.body) not in log_dirs.OPERATIONS:
         return False
     parts.queue.extend(parts.broker.request(event.token, event.version, event.body, now))
     return True
@@ -86,7 +88,7 @@ def on_response(parts: Parts, event: ResponseReceived, now: float) -> None:
     if owner is Owner.QUORUM:
         failed = raft.RequestFailed(number)
         done = failed if body is None else raft.ResponseReceived(number, body)
-        parts.queue.extend(parts.raft.handle(done, now))
+        parts.from_quorum(parts.raft.handle(done, now), now)
     elif owner is Owner.REPLICAS and parts.broker is not None:
         parts.queue.extend(parts.broker.response(number, body, now))
     elif owner is Owner.CHANNEL:

@@ -69,6 +69,13 @@ class Appended(NamedTuple):
     last_offset: int
 
 
+class LogEndMoved(NamedTuple):
+    """The leader has appended control records, such as voters: its owner continues after them."""
+
+    epoch: int
+    end_offset: int
+
+
 class AppendFailed(NamedTuple):
     """Records were not appended."""
 
@@ -102,6 +109,7 @@ Effect = (
     | BecameLeader
     | Resigned
     | Appended
+    | LogEndMoved
     | AppendFailed
     | Committed
     | LoadSnapshot

@@ -21,7 +21,7 @@ from ..messages.update_raft_voter_request import (
 from ..messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from .effects import Node, Reply
+from .effects import LogEndMoved, Node, Reply
 from .events import RequestReceived
 from .leading import append_control
 from .outgoing import api_versions
@@ -182,7 +182,9 @@ def handle_update(quorum: Quorum, received: RequestReceived, now: float) -> Mess
 
 
 def _append(quorum: Quorum, voters: VoterSet, now: float) -> int:
-    return append_control(quorum, [voters.to_record()], now)
+    last = append_control(quorum, [voters.to_record()], now)
+    quorum.effects.append(LogEndMoved(quorum.epoch, last + 1))
+    return last
 
 
 def _finish(quorum: Quorum, error: ErrorCode) -> None:

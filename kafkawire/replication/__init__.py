@@ -22,6 +22,7 @@ from .effects import (
 from .events import (
     AppendRequested,
     Event,
+    LogsFailed,
     MetadataPublished,
     Registered,
     RequestReceived,
@@ -34,6 +35,7 @@ from .log.replica_log import (
     AppendRejected,
     EpochEndOffset,
     LogAppendInfo,
+    LogOffline,
     ReplicaLog,
     TimestampOffset,
 )
@@ -58,6 +60,8 @@ __all__ = [
     "IsrChanged",
     "IsrState",
     "LogAppendInfo",
+    "LogOffline",
+    "LogsFailed",
     "MemoryLog",
     "MetadataPublished",
     "Partition",

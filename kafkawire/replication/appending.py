@@ -22,7 +22,7 @@ from ..protocol import ErrorCode
 from .effects import AppendCompleted, AppendResult, Respond
 from .events import AppendRequested
 from .fetching import MOVED
-from .log.replica_log import AppendRejected
+from .log.replica_log import AppendRejected, LogOffline
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import Lookup, Replicas
@@ -127,6 +127,8 @@ class Appends:
             info = partition.append_as_leader(records, how.acks == ALL, now, how.internal)
         except AppendRejected as error:
             return AppendResult(error.error, message=error.message), -1
+        except LogOffline as error:
+            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error)), -1
         self.replicas.mark(partition.key)
         start = partition.log.log_start_offset
         result = AppendResult(E.NONE, info.first_offset, info.log_append_time_ms, start)
@@ -140,10 +142,10 @@ class Appends:
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
             self._settle(token, partition.key, high_watermark, partition.acknowledgement())
 
-    def leadership_lost(self, key: TopicIdPartition) -> None:
+    def leadership_lost(self, key: TopicIdPartition, error: E = E.NOT_LEADER_OR_FOLLOWER) -> None:
         """Complete the appends to a partition that this broker no longer leads."""
         for token in self.purgatory.all_of(key, REPLICATED):
-            self._settle(token, key, None, E.NOT_LEADER_OR_FOLLOWER)
+            self._settle(token, key, None, error)
 
     def advance(self, now: float) -> None:
         """Complete the appends whose time is over."""

@@ -39,6 +39,12 @@ class ResponseReceived(NamedTuple):
     body: Message | None
 
 
+class LogsFailed(NamedTuple):
+    """A log directory has failed: the replicas in it are offline until the broker restarts."""
+
+    keys: tuple[TopicIdPartition, ...]
+
+
 class AppendRequested(NamedTuple):
     """The broker itself appends batches, such as a coordinator's. timeout: in seconds."""
 
@@ -64,5 +70,6 @@ Event = (
     | RequestReceived
     | ResponseReceived
     | AppendRequested
+    | LogsFailed
     | ThrottleChanged
 )

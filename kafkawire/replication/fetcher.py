@@ -1,11 +1,13 @@
 """Fetches from one leader all partitions that it leads and this broker follows.
 
 Law: one request is in flight; a response counts for a partition only if its log and leader epoch
-are still those of the request. The leader's diverging epoch truncates a log, never a guess.
+are still those of the request. The leader's diverging epoch truncates a log, never a guess. A log
+whose directory fails is left to `LogsFailed`.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..errors import WireError
@@ -21,7 +23,7 @@ from ..metadata import TopicIdPartition
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .fetch_params import REPLICA_STATE_FROM
-from .log.replica_log import EpochEndOffset
+from .log.replica_log import EpochEndOffset, LogOffline
 from .offsets import EARLIEST, LATEST
 from .partition import Partition
 from .replicas import Replicas
@@ -204,12 +206,14 @@ class ReplicaFetcher:
             for topic in body.responses:
                 for data in topic.partitions:
                     key = self.replicas.key_of(topic.topic, topic.topic_id, data.partition_index)
-                    self._fetched(key, data, now)
+                    with suppress(LogOffline):
+                        self._fetched(key, data, now)
         elif isinstance(body, ListOffsetsResponse):
             for one in body.topics:
                 for found in one.partitions:
                     key = self.replicas.key_of(one.name, bytes(16), found.partition_index)
-                    self._looked_up(key, found, now)
+                    with suppress(LogOffline):
+                        self._looked_up(key, found, now)
         else:
             for key in list(self._sent):
                 self._delay(key, now)

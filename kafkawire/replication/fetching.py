@@ -21,6 +21,7 @@ from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
 from .fetch_params import MEASURES, FetchParams, bound, params_of
+from .log.replica_log import LogOffline
 from .partition import Partition
 from .purgatory import Purgatory
 from .replica_selector import preferred_read_replica
@@ -186,7 +187,16 @@ class Fetches:
         if partition is None or error:
             data.error_code = error
             return data
-        self._read_partition(partition, requested, params, data, room, first, now)
+        try:
+            self._read_partition(partition, requested, params, data, room, first, now)
+        except LogOffline:
+            error = E.KAFKA_STORAGE_ERROR
+            return PartitionData(
+                partition_index=requested.partition,
+                error_code=error,
+                high_watermark=-1,
+                records=b"",
+            )
         return data
 
     def _read_partition(

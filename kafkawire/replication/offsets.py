@@ -34,7 +34,7 @@ from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
 from .fetch_params import READ_COMMITTED, bound
-from .log.replica_log import MAX_TIMESTAMP, ReplicaLog
+from .log.replica_log import MAX_TIMESTAMP, LogOffline, ReplicaLog
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replicas
@@ -88,7 +88,11 @@ class Offsets:
         elif requested.timestamp < MAX_TIMESTAMP:
             made.error_code = E.UNSUPPORTED_VERSION
         else:
-            found = log.offset_for_timestamp(requested.timestamp)
+            try:
+                found = log.offset_for_timestamp(requested.timestamp)
+            except LogOffline:
+                made.error_code = E.KAFKA_STORAGE_ERROR
+                return made
             if found is not None and found.offset < end:
                 made.offset, made.timestamp = found.offset, found.timestamp
                 made.leader_epoch = self._epoch_at(log, made.offset)
@@ -168,11 +172,19 @@ class Deletions:
             if not error and not 0 <= before <= partition.log.high_watermark:
                 error = E.OFFSET_OUT_OF_RANGE
             if not error:
-                partition.log.increment_log_start_offset(before)
+                error = self._delete_before(partition, before)
+            if not error:
                 delayed.pending[key] = before
-                self.replicas.mark(key)
         if error:
             delayed.errors[key] = error
+
+    def _delete_before(self, partition: Partition, offset: int) -> ErrorCode:
+        try:
+            partition.log.increment_log_start_offset(offset)
+        except LogOffline:
+            return E.KAFKA_STORAGE_ERROR
+        self.replicas.mark(partition.key)
+        return E.NONE
 
     def check(self, partition: Partition) -> None:
         """Complete the deletions that the low watermark of a partition has passed."""
@@ -181,10 +193,10 @@ class Deletions:
         for token in self.purgatory.reached(partition.key, DELETED, partition.low_watermark):
             self._settle(token, partition.key, E.NONE)
 
-    def leadership_lost(self, key: TopicIdPartition) -> None:
+    def leadership_lost(self, key: TopicIdPartition, error: E = E.NOT_LEADER_OR_FOLLOWER) -> None:
         """Complete the deletions of a partition that this broker no longer leads."""
         for token in self.purgatory.all_of(key, DELETED):
-            self._settle(token, key, E.NOT_LEADER_OR_FOLLOWER)
+            self._settle(token, key, error)
 
     def advance(self, now: float) -> None:
         """Complete the deletions whose time is over."""

@@ -18,6 +18,7 @@ from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochReque
 from ..messages.produce_request import ProduceRequest
 from ..metadata import MetadataDelta, MetadataImage, PartitionRegistration, TopicIdPartition
 from ..primitives import Message
+from ..protocol import ErrorCode
 from .alter_partition import AlterPartitions
 from .appending import Appends
 from .broker import Broker
@@ -26,6 +27,7 @@ from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, SendRequest
 from .events import (
     AppendRequested,
     Event,
+    LogsFailed,
     MetadataPublished,
     Registered,
     RequestReceived,
@@ -34,7 +36,7 @@ from .events import (
 )
 from .fetcher import FollowerQuota, ReplicaFetcher
 from .fetching import Fetches
-from .log.replica_log import ReplicaLog
+from .log.replica_log import LogOffline, ReplicaLog
 from .offsets import Deletions, Offsets
 from .partition import Partition
 from .replicas import Replicas
@@ -152,6 +154,9 @@ class ReplicaManager:
                 self._response(event, now)
             case AppendRequested():
                 self._appends.append(event, now)
+            case LogsFailed():
+                for key in event.keys:
+                    self._fail(key, now)
             case ThrottleChanged():
                 self._fetches.quota.rate = event.leader_rate
                 self._fetches.throttled = event.leader_replicas
@@ -188,7 +193,8 @@ class ReplicaManager:
     def _apply_delta(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
         self.broker.publish(image, delta)
         if delta.deleted_topics:
-            for key in [each for each in self.partitions if each[0] not in image.topics]:
+            known = (*self.partitions, *self.replicas.offline)
+            for key in [each for each in known if each[0] not in image.topics]:
                 self._stop(key, now)
         for key in delta.partitions:
             registration = image.partition(key)
@@ -210,14 +216,20 @@ class ReplicaManager:
     def _apply(
         self, key: TopicIdPartition, topic: str, registration: PartitionRegistration, now: float
     ) -> None:
-        """Become leader or follower of a partition."""
+        """Become leader or follower of a partition, unless its log directory has failed."""
+        if key in self.replicas.offline:
+            return
         partition = self.partitions.get(key)
-        if partition is None:
-            log = self._open_log(key)
-            partition = self.partition_type(key, topic, log, self.broker)
-            self.replicas.host(partition)
-        was_leader = partition.is_leader
-        is_new_epoch = partition.apply(registration, now)
+        try:
+            if partition is None:
+                log = self._open_log(key)
+                partition = self.partition_type(key, topic, log, self.broker)
+                self.replicas.host(partition)
+            was_leader = partition.is_leader
+            is_new_epoch = partition.apply(registration, now)
+        except LogOffline:
+            self._fail(key, now)
+            return
         self.replicas.mark(key)
         if was_leader and not partition.is_leader:
             self._leadership_lost(key)
@@ -239,13 +251,25 @@ class ReplicaManager:
         if leader is not None and leader in self._fetchers:
             self._fetchers[leader].remove(key)
 
-    def _leadership_lost(self, key: TopicIdPartition) -> None:
-        self._appends.leadership_lost(key)
-        self._deletions.leadership_lost(key)
+    def _leadership_lost(
+        self, key: TopicIdPartition, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ) -> None:
+        self._appends.leadership_lost(key, error)
+        self._deletions.leadership_lost(key, error)
+
+    def _fail(self, key: TopicIdPartition, now: float) -> None:
+        """Take a replica offline: no log is left of it until the broker restarts (KIP-112)."""
+        if key in self.replicas.offline:
+            return
+        self._unfollow(key)
+        self.replicas.fail(key)
+        self._leadership_lost(key, ErrorCode.KAFKA_STORAGE_ERROR)
+        self._fetches.leadership_changed(key, now)
 
     def _stop(self, key: TopicIdPartition, now: float) -> None:
         """Stop a replica that is no longer assigned to this broker; its log stays."""
-        partition = self.partitions.get(key)
+        offline = self.replicas.offline.pop(key, None)
+        partition = self.partitions.get(key, offline)
         if partition is None:
             return
         self._unfollow(key)

@@ -13,9 +13,9 @@ from ..protocol import ErrorCode
 from .broker import Broker
 from .effects import Effect, HighWatermarkAdvanced, IsrChanged, ReplicaChanged
 from .isr import Isr, committed_isr
-from .log.replica_log import ReplicaLog
+from .log.replica_log import NO_EPOCH, ReplicaLog
 from .partition import Partition
-from .states import ReplicaState
+from .states import ReplicaState, Trigger
 
 E = ErrorCode
 NO_TOPIC_ID: Final = bytes(16)
@@ -65,6 +65,8 @@ class Replicas:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.hosted: dict[TopicIdPartition, Partition] = {}
+        self.offline: dict[TopicIdPartition, Partition | None] = {}
+        """Those in log directories that have failed; None: its log was never opened."""
         self.effects: list[Effect] = []
         self._changed: dict[TopicIdPartition, None] = {}
         self._growth: dict[TopicIdPartition, Growth] = {}
@@ -95,6 +97,17 @@ class Replicas:
         self._reported.pop(key, None)
         self._watermarks.pop(key, None)
 
+    def fail(self, key: TopicIdPartition) -> None:
+        """Take a replica offline: its log directory has failed."""
+        partition = self.hosted.get(key)
+        self.remove(key)
+        self.offline[key] = partition
+        epoch = NO_EPOCH
+        if partition is not None:
+            partition.change(Trigger.DIRECTORY_FAILED)
+            epoch = partition.leader_epoch
+        self.emit(ReplicaChanged(key, ReplicaState.OFFLINE, epoch))
+
     def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicIdPartition:
         """Return the key of a partition by id, or by name if there is no id."""
         ids = self.broker.image.topic_ids
@@ -107,6 +120,8 @@ class Replicas:
         partition = self.hosted.get(key)
         if partition is not None:
             return Lookup(partition, E.NONE)
+        if key in self.offline:
+            return Lookup(None, E.KAFKA_STORAGE_ERROR)
         if self.broker.image.partition(key) is not None:
             return Lookup(None, E.NOT_LEADER_OR_FOLLOWER)
         unknown_id = topic_id != NO_TOPIC_ID and topic_id not in self.broker.image.topics

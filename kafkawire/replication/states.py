@@ -20,6 +20,7 @@ class ReplicaState(Enum):
     DELAYED = "Delayed"
     OUT_OF_RANGE = "OutOfRange"
     FENCED = "Fenced"
+    OFFLINE = "Offline"
     STOPPED = "Stopped"
 
 
@@ -34,6 +35,7 @@ class Trigger(Enum):
     LEFT_RANGE = "OFFSET_OUT_OF_RANGE"
     FOUND_RANGE = "log truncated or restarted"
     OLD_EPOCH = "FENCED_LEADER_EPOCH"
+    DIRECTORY_FAILED = "log directory fails"
     REMOVED = "replica removed"
 
 
@@ -45,7 +47,8 @@ REPLICA_TRANSITIONS: Final[Mapping[tuple[ReplicaState, Trigger], ReplicaState]] 
     **{(state, T.BECAME_LEADER): R.LEADER for state in HOSTED},
     **{(state, T.BECAME_FOLLOWER): R.FETCHING for state in HOSTED},
     **{(state, T.LOST_LEADER): R.NO_LEADER for state in HOSTED},
-    **{(state, T.REMOVED): R.STOPPED for state in HOSTED},
+    **{(state, T.DIRECTORY_FAILED): R.OFFLINE for state in HOSTED},
+    **{(state, T.REMOVED): R.STOPPED for state in (*HOSTED, R.OFFLINE)},
     (R.FETCHING, T.FETCH_FAILED): R.DELAYED,
     (R.FETCHING, T.LEFT_RANGE): R.OUT_OF_RANGE,
     (R.FETCHING, T.OLD_EPOCH): R.FENCED,

@@ -162,14 +162,21 @@ class DirectoryLogs:
         )
 
     def create(
-        self, key: TopicPartition, config: LogConfig, now_ms: int, topic_id: bytes | None
+        self,
+        key: TopicPartition,
+        config: LogConfig,
+        now_ms: int,
+        topic_id: bytes | None,
+        generation: int = 0,
     ) -> UnifiedLog:
-        """Create a log; its directory is durable."""
+        """Create a log; its directory is durable. generation: among copies, 0 for the only."""
         if names.partition_of(str(key)) != key:
             raise ValueError(f"invalid topic name {key.topic!r}")
         self.disk.make_directory(str(key))
         if topic_id is not None:
             write_partition_metadata_file(self.disk, str(key), topic_id)
+        if generation:
+            write_move_generation(self.disk, str(key), generation)
         self.disk.fsync_directory("")
         return self._open(key, config, LogCheckpoint(), now_ms)
 

@@ -157,15 +157,15 @@ def write_meta_properties(disk: Disk, meta: MetaProperties) -> None:
     replace(disk, META_PROPERTIES, text.encode())
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len("2147483647")
+def _is_number(text: str, most: int = 2**31 - 1) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(most))
 
 
 def read_move_generation(disk: Disk, folder: str) -> int:
     """Read the number of a log among the copies that moves leave; 0 without one."""
     path = join(folder, MOVE_GENERATION)
     text = read_whole(disk, path).decode("latin-1").strip() if disk.exists(path) else "0"
-    if not _is_number(text):
+    if not _is_number(text, 2**63 - 1):
         raise CorruptFile(path, "not a number")
     return int(text)
 

@@ -99,6 +99,16 @@ class LogManager:
         found, *others = {each.broker_epoch for each in self._directories}
         return UNKNOWN_BROKER_EPOCH if found is None or others else found
 
+    @property
+    def directories(self) -> list[DirectoryLogs]:
+        """All directories, in order."""
+        return list(self._directories)
+
+    def directory_of(self, partition: TopicPartition) -> DirectoryLogs | None:
+        """Return the directory that has a log, online or not; None if there is no log."""
+        place = self._places.get(partition)
+        return None if place is None else place.directory
+
     def topic_id(self, partition: TopicPartition) -> bytes | None:
         """Return the topic id of a log; None if it is not known."""
         return self._places[partition].directory.topic_ids.get(partition)
@@ -131,11 +141,13 @@ class LogManager:
     ) -> UnifiedLog:
         """Return a log, created in the directory with the fewest.
 
-        is_new: False if it may be on an offline directory; then it is not created.
+        is_new: False if it may be on an offline directory; then it is not created. A new log takes
+        the place of one on an offline directory, also when that is online again.
         """
-        log = self.log(partition)
-        if log is not None:
-            return log
+        place = self._places.get(partition)
+        if place is not None and not (is_new and place.directory.offline):
+            place.directory.check()
+            return place.log
         online = self._online
         if not online or (not is_new and len(online) < len(self._directories)):
             name, reason = next(iter(self.offline_directories.items()), ("", "no log directory"))
@@ -143,7 +155,9 @@ class LogManager:
         directory = min(online, key=lambda each: len(each.logs) + len(each.futures))
         if partition in directory.futures:  # its log is lost
             directory.delete_future(partition, self._new_uuid().hex(), now_ms)
-        log = directory.create(partition, self._config_of(partition.topic), now_ms, topic_id)
+        generation = 0 if len(online) == len(self._directories) else now_ms
+        config = self._config_of(partition.topic)
+        log = directory.create(partition, config, now_ms, topic_id, generation)
         self._places[partition] = _Place(directory, log)
         return log
 

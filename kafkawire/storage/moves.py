@@ -259,9 +259,8 @@ def valid_copies(
 
 
 def _valid(partition: TopicPartition, one: DirectoryLogs, other: DirectoryLogs) -> DirectoryLogs:
-    """Return which directory has the valid copy; StorageError if no move has left the other."""
+    """Return which directory has the newer copy; StorageError if neither is newer."""
     generations = [each.generation(partition) for each in (one, other)]
-    topic_ids = {each.topic_ids.get(partition) for each in (one, other)}
-    if generations[0] == generations[1] or len(topic_ids) > 1:
+    if generations[0] == generations[1]:
         raise StorageError(f"{partition} is in {one.name!r} and in {other.name!r}")
     return one if generations[0] > generations[1] else other

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
 from kafkawire.node import COMBINED, Node, NodeConfig, ShutdownRequested
 from kafkawire.node.broker_server import BrokerServer
@@ -36,12 +37,16 @@ def combined(nodes: int, **more: Any) -> list[NodeConfig]:
 class Cluster(Network):
     """Nodes that have started, and whose brokers are unfenced."""
 
-    def __init__(self, configs: list[NodeConfig], seed: int = 1) -> None:
-        super().__init__(seed, configs)
+    def __init__(self, configs: list[NodeConfig], seed: int = 1, *, two: bool = False) -> None:
+        super().__init__(seed, configs, two=two)
+        self.prepare()
         self.brokers = [each.node_id for each in configs if each.is_broker]
         for config in configs:
             self.start(config.node_id)
         self.unfenced(len(self.brokers))
+
+    def prepare(self) -> None:
+        """Write what disks have before the first start."""
 
     def wait(self, done: Any) -> None:
         """Let time pass until something is true."""
@@ -130,6 +135,14 @@ class Cluster(Network):
         assert isinstance(body, CreateTopicsResponse)
         assert not body.topics[0].error_code, body
         self.wait(lambda: all(self.broker(each).loader.image.topic(name) for each in self.live()))
+
+    def delete(self, name: str) -> None:
+        """Delete a topic, and wait until no broker knows it."""
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=1000)
+        assert not self.ask(self.live()[0], 6, request).responses[0].error_code
+        self.wait(
+            lambda: not any(self.broker(each).loader.image.topic(name) for each in self.live())
+        )
 
     def produce(self, topic: str, *values: bytes, index: int = 0, acks: int = -1) -> Any:
         """Produce to the leader; return what it says of the partition."""

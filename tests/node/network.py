@@ -45,16 +45,25 @@ Callback = Callable[[Message | None], None]
 
 @dataclass
 class Process:
-    """A node's disk, and its machine while it runs. skew: of its clock, in seconds."""
+    """A node's disks, and its machine while it runs. skew: of its clock, in seconds.
+
+    disk: that of the metadata log. other: that of a second log directory.
+    """
 
     config: NodeConfig
     disk: MemoryDisk = field(default_factory=MemoryDisk)
+    other: MemoryDisk | None = None
     node: Node | None = None
     incarnation: int = 0
     skew: float = 0.0
     wake: float | None = None
     paused_until: float = 0.0
     failure: str | None = None
+
+    @property
+    def disks(self) -> dict[str, MemoryDisk]:
+        """The disks by the names of their log directories."""
+        return {"data": self.disk} | ({} if self.other is None else {"other": self.other})
 
 
 class Awaited(NamedTuple):
@@ -105,13 +114,16 @@ def config_of(id: int, quorum: VoterSet, roles: frozenset[ProcessRole], **more: 
 
 
 class Network:
-    """Processes and what is under way between them."""
+    """Processes and what is under way between them. two: brokers have two log directories."""
 
-    def __init__(self, seed: int, configs: list[NodeConfig]) -> None:
+    def __init__(self, seed: int, configs: list[NodeConfig], *, two: bool = False) -> None:
         self.rng = random.Random(seed)
         self.now = 0.0
         self.trace: list[str] = []
-        self.processes = {config.node_id: Process(config) for config in configs}
+        self.processes = {
+            each.node_id: Process(each, other=MemoryDisk() if two and each.is_broker else None)
+            for each in configs
+        }
         self.blocked: dict[tuple[int, int], float] = {}
         self.slow: dict[int, float] = {}
         """Node -> until when its links are slow."""
@@ -156,7 +168,7 @@ class Network:
         try:
             node = Node(
                 process.config,
-                {"data": process.disk},
+                process.disks,
                 rng,
                 lambda: rng.getrandbits(128).to_bytes(16, "big"),
                 self.clock(process),
@@ -176,7 +188,8 @@ class Network:
             process.node = None
             self.log(f"{id} is killed{'' if losses is None else ', its machine stops'}")
         if losses is not None:
-            process.disk.crash(losses)
+            for disk in process.disks.values():
+                disk.crash(losses)
 
     def clock(self, process: Process) -> float:
         return self.now + process.skew

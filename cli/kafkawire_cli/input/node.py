@@ -18,15 +18,18 @@ ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
 DIRECTORY: Final = "--data-dir"
 CLUSTER: Final = "--cluster-id"
+LOG_DIRS: Final = "log.dirs"
 
 
 class NodeChoice(NamedTuple):
     """Which node to run, if it is one."""
 
     data_dir: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            DIRECTORY, metavar="DIR", help="Run one node that has its files in this directory."
+            DIRECTORY,
+            metavar="DIR",
+            help="Run one node that has its files in this directory; several of them with more.",
         ),
     ] = None
     node_id: Annotated[
@@ -63,17 +66,23 @@ class NodeChoice(NamedTuple):
 
 def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
     """Return the options of a node; it has a directory. config: the other options of the verb."""
-    if choice.data_dir is None:
-        given = zip((DIRECTORY, ID, CONTROLLERS, CLUSTER), choice, strict=True)
+    if not choice.data_dir:
+        given = zip((ID, CONTROLLERS, CLUSTER), choice[1:], strict=True)
         name = next(name for name, value in given if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.nodes.start import NodeOptions
     from kafkawire.node.front.options import FrontOptions
 
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
+    if LOG_DIRS in config.settings:
+        reason = f"{LOG_DIRS} is set by {DIRECTORY}, once for each directory"
+        raise typer.BadParameter(reason, param_hint="--set")
+    directories = tuple(choice.data_dir)
+    if len({each.resolve() for each in directories}) < len(directories):
+        raise typer.BadParameter("the same directory twice", param_hint=DIRECTORY)
     return NodeOptions(
         choice.node_id,
-        choice.data_dir,
+        directories,
         config.host,
         config.ports[0],
         controllers,

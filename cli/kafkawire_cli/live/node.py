@@ -91,7 +91,7 @@ async def _run(
 def _print_effect(effect: Effect, name_of: TopicName) -> None:
     """Print what happens in the node itself."""
     from kafkawire import ErrorCode
-    from kafkawire.node import BrokerRefused, BrokerStateChanged
+    from kafkawire.node import BrokerRefused, BrokerStateChanged, DirectoryFailed
     from kafkawire.raft import LeaderChanged
     from kafkawire.replication import IsrChanged, ReplicaChanged
 
@@ -101,6 +101,8 @@ def _print_effect(effect: Effect, name_of: TopicName) -> None:
         case BrokerRefused():
             error = ErrorCode.name_of(effect.error_code)
             print_line(f"         broker: refused by the controller: {error}")
+        case DirectoryFailed():
+            print_line(f"         log directory {effect.directory}: {effect.reason}")
         case LeaderChanged():
             leader = "unknown" if effect.leader_id is None else effect.leader_id
             print_line(f"         quorum: leader {leader}, epoch {effect.epoch}")

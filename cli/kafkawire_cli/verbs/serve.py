@@ -100,10 +100,11 @@ def serve(  # noqa: PLR0913 - options of the verb
     Prints a line per request. Exit codes: 1 node failed, 2 usage error.
     """
     faults = [_fault(each) for each in fault or []]
-    if any(each is not None for each in node):
+    is_node = any(each not in (None, []) for each in node)
+    if is_node:
         _refuse_of_node(brokers, release)
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
-    if any(each is not None for each in node):
+    if is_node:
         run_node(node_options(node, config), faults, _recording(record), quiet)
         return
     recording = _recording(record)

@@ -55,7 +55,7 @@ class Coordinators:
         self._channel = channel
         self._log = log
         self._by_partition: dict[int, Coordinator] = {}
-        self._loading: set[int] = set()
+        self._unavailable: dict[int, ErrorCode] = {}
         self._expiration_started = False
         self._usage: Usage | None = None
         self._deferred: DeferredResponses | None = None
@@ -83,10 +83,8 @@ class Coordinators:
         return partition_for(group_id, self._log.partition_count)
 
     def of(self, index: int) -> Coordinator | ErrorCode:
-        """Return a partition's coordinator, or an error while it is loading."""
-        if index in self._loading:
-            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return self._of(index)
+        """Return a partition's coordinator, or an error while it is loading, or lost."""
+        return self._unavailable.get(index) or self._of(index)
 
     def _of(self, index: int) -> Coordinator:
         found = self._by_partition.get(index)
@@ -107,17 +105,22 @@ class Coordinators:
         if self._context.load_seconds <= 0:
             self.load(index, now)
         else:
-            self._loading.add(index)
+            self._unavailable[index] = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             self._context.deadlines.set(OffsetsLoaded(index), now + self._context.load_seconds)
 
     def load(self, index: int, now: float) -> None:
         """Load the coordinator of a partition; from now on it serves requests."""
-        self._loading.discard(index)
+        self._unavailable.pop(index, None)
         self._of(index).load(now)
+
+    def fail(self, index: int, now: float) -> None:
+        """Unload the coordinator of a partition whose log is lost, until it is loaded again."""
+        self.unload(index, ErrorCode.NOT_COORDINATOR, now)
+        self._unavailable[index] = ErrorCode.NOT_COORDINATOR
 
     def unload(self, index: int, error: ErrorCode, now: float) -> None:
         """Unload the coordinator of a partition; its delayed requests fail."""
-        self._loading.discard(index)
+        self._unavailable.pop(index, None)
         self._context.deadlines.cancel(OffsetsLoaded(index))
         old = self._by_partition.pop(index, None)
         if old is not None:

@@ -41,6 +41,7 @@ LOG_INTERVALS: Final = {
 """Field of `storage.LogManagerConfig` -> its key."""
 RACK_AWARE: Final = "RackAwareReplicaSelector"
 BACKLOG: Final = 1024
+LOG_DIRS: Final = "log.dirs"
 
 
 class Controller(NamedTuple):
@@ -56,12 +57,13 @@ class NodeOptions:
     """What a node is started with.
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
-    controllers: () for this node alone, on any port. settings: Kafka's broker keys. port: of the
-    listener of clients; if that has SASL or TLS, brokers reach each other on another, on any port.
+    data_directories: the first has the metadata log, too. controllers: () for this node alone, on
+    any port. settings: Kafka's broker keys. port: of the listener of clients; if that has SASL or
+    TLS, brokers reach each other on another, on any port.
     """
 
     node_id: int | None
-    data_directory: Path
+    data_directories: tuple[Path, ...]
     host: str = "127.0.0.1"
     port: int = 0
     controllers: tuple[Controller, ...] = ()
@@ -95,11 +97,10 @@ class Prepared:
 
 
 def prepare(options: NodeOptions) -> Prepared:
-    """Read whose the directory is, and bind the ports. Raises OSError, CorruptFile."""
+    """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile."""
     with ExitStack() as resources:
-        options.data_directory.mkdir(parents=True, exist_ok=True)
-        disk = FileDisk(options.data_directory)
-        identity = identity_of(options, disk)
+        disks = {str(each): FileDisk(each) for each in options.data_directories}
+        identity = identity_of(options, disks[str(options.data_directories[0])])
         sockets = {}
         for name in dict.fromkeys((BROKER, options.client_listener)):
             port = options.port if name == options.client_listener else 0
@@ -113,8 +114,8 @@ def prepare(options: NodeOptions) -> Prepared:
                 resources.callback(sockets[CONTROLLER].close)
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
-        config = node_config(identity, options.settings, voters, sockets)
-        disks = {str(options.data_directory): disk}
+        settings = {**options.settings, LOG_DIRS: ",".join(disks)}
+        config = node_config(identity, settings, voters, sockets)
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 

@@ -30,6 +30,7 @@ RELEASE: Final = "4.3"
 CONTROLLERS: Final = OF_CLIENTS | {
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ALTER_PARTITION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
     ApiKey.BROKER_HEARTBEAT,
     ApiKey.BROKER_REGISTRATION,
     ApiKey.ENVELOPE,
@@ -52,6 +53,8 @@ TRANSACTIONS: Final[Mapping[ApiKey, Versions]] = {
 
 Not ListTransactions 2: its pattern is a regular expression, which clients could make take forever.
 """
+OF_MACHINES: Final = FORWARDED | {ApiKey.ALTER_REPLICA_LOG_DIRS, ApiKey.DESCRIBE_LOG_DIRS}
+"""What the machines of a broker respond to, by themselves or through the controller."""
 
 
 class Forwarded:
@@ -102,7 +105,7 @@ class MachineHandlers(dict[ApiKey, Handler]):
 
 
 BROKER_HANDLERS: Final = MachineHandlers(
-    dict.fromkeys(FORWARDED, FORWARD)
+    dict.fromkeys(OF_MACHINES, FORWARD)
     | dict(DESCRIBED)
     | {key: Transactional(key) for key in TRANSACTIONS}
 )
@@ -119,7 +122,7 @@ def versions(key: ApiKey) -> Versions:
 
 def broker_offer() -> tuple[Offer, Offer]:
     """Return what is served on the listener of clients, and what ApiVersions lists there."""
-    more = {key: versions(key) for key in (*FORWARDED, *DESCRIBED)} | dict(TRANSACTIONS)
+    more = {key: versions(key) for key in (*OF_MACHINES, *DESCRIBED)} | dict(TRANSACTIONS)
     return {**offered(RELEASE), **more}, {**listed(RELEASE), **more}
 
 

@@ -154,6 +154,10 @@ class BrokerFront:
         self.groups.committed(key, offset, now)
         self.transactions.coordinators.committed(key, offset, now)
 
+    def replica_changed(self, key: TopicIdPartition, now: float) -> None:
+        """Follow a replica that is offline."""
+        self.groups.replica_changed(key, now)
+
     def responded(self, request: Message, response: Message | None, now: float) -> None:
         """Handle the response to a request of this broker."""
         if isinstance(request, AllocateProducerIdsRequest):

@@ -22,6 +22,7 @@ SIZE: Final = 4
 """The size in front of a frame, which an Envelope leaves out."""
 FORWARDED: Final = frozenset(
     {
+        ApiKey.ADD_RAFT_VOTER,
         ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
@@ -30,6 +31,7 @@ FORWARDED: Final = frozenset(
         ApiKey.DESCRIBE_QUORUM,
         ApiKey.ELECT_LEADERS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.REMOVE_RAFT_VOTER,
         ApiKey.UNREGISTER_BROKER,
         ApiKey.UPDATE_FEATURES,
     }

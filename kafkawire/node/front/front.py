@@ -26,7 +26,12 @@ from ...configs import broker_configs
 from ...messages.fetch_request import FetchRequest
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
-from ...replication import AppendCompleted, HighWatermarkAdvanced
+from ...replication import (
+    AppendCompleted,
+    HighWatermarkAdvanced,
+    ReplicaChanged,
+    ReplicaState,
+)
 from ..config import NodeConfig
 from ..effects import Effect as NodeEffect
 from ..effects import Published, Respond, SendRequest
@@ -156,6 +161,8 @@ class NodeFront:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`; a past time while requests are queued."""
+        if self.machines.node.stopped:
+            return None
         if any(each.server.has_work for each in self._served):
             return self._now
         times = [each.context.deadlines.next() for each in self._served]
@@ -225,6 +232,9 @@ class NodeFront:
                 self._effects.append(effect)
             case HighWatermarkAdvanced():
                 self.broker.committed(effect.key, effect.offset, now)
+            case ReplicaChanged(key, ReplicaState.OFFLINE):
+                self.broker.replica_changed(key, now)
+                self._effects.append(effect)
             case AppendCompleted():
                 self.broker.transactions.markers.appended(effect, now)
             case _:

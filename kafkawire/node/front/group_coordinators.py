@@ -58,7 +58,16 @@ class GroupCoordinators:
     def _load(self, index: int, epoch: int, now: float) -> None:
         self._epochs[index] = epoch
         self._groups.leader_changed(index, True, now)
+        if index in self._log.lost:
+            self._fail(index, now)
+            return
         self._groups.start_expiration(now)
+
+    def _fail(self, index: int, now: float) -> None:
+        """Unload a coordinator whose log directory has failed; it is not loaded here again."""
+        self._log.lost.discard(index)
+        self._epochs.pop(index, None)
+        self._groups.fail(index, now)
 
     def _unload(self, index: int, error: ErrorCode, now: float) -> None:
         self._epochs.pop(index, None)
@@ -77,7 +86,14 @@ class GroupCoordinators:
         """Load the partitions again to which an append has failed."""
         while self._log.failed:
             index = self._log.failed.pop()
-            epoch = self._epochs.get(index)
             self._unload(index, E.COORDINATOR_NOT_AVAILABLE, now)
-            if epoch is not None:
-                self._load(index, epoch, now)
+            key = self._log.key(index)
+            if key is not None and self._machines.replica(key) is None:
+                self._fail(index, now)
+            elif key is not None:
+                self._follow(key, now)
+
+    def replica_changed(self, key: TopicIdPartition, now: float) -> None:
+        """Unload the coordinator of a partition whose log directory has failed."""
+        if key == self._log.key(key.partition) and self._machines.replica(key) is None:
+            self._fail(key.partition, now)

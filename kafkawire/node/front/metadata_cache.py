@@ -12,7 +12,14 @@ from ...broker import Endpoint
 from ...broker.security.scram import Credential
 from ...broker.topics import INTERNAL
 from ...configs import ResourceType
-from ...metadata import NO_LEADER, BrokerRegistration, MetadataDelta, MetadataImage, TopicImage
+from ...metadata import (
+    NO_LEADER,
+    BrokerRegistration,
+    MetadataDelta,
+    MetadataImage,
+    PartitionRegistration,
+    TopicImage,
+)
 
 NO_CONTROLLER: Final = -1
 SCRAM_MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
@@ -31,7 +38,7 @@ class PartitionView:
         self.isr = list(found.isr)
         self.leader_epoch = found.leader_epoch
         self.leader_id = found.leader if _is_alive(image, found.leader) else NO_LEADER
-        self.offline = [each for each in found.replicas if not _is_alive(image, each)]
+        self.offline = [each for each in found.replicas if not _is_online(image, found, each)]
 
 
 class TopicView:
@@ -168,6 +175,13 @@ class ImageMetadata:
     def endpoint(self, node_id: int) -> Endpoint | None:
         """Return the endpoint of a broker, also of one that is down."""
         return self._endpoints.get(node_id)
+
+
+def _is_online(image: MetadataImage, partition: PartitionRegistration, broker_id: int) -> bool:
+    """Whether the broker of a replica is alive, and the log directory of the replica online."""
+    directory = partition.directory(broker_id)
+    alive = _is_alive(image, broker_id)
+    return alive and image.brokers[broker_id].has_online_directory(directory)
 
 
 def _is_alive(image: MetadataImage, node_id: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from ...broker.topics import OFFSETS_TOPIC
 from ...metadata import TopicIdPartition
 from ...records import BatchBuilder, RecordBatches
-from ...replication import AppendCompleted, Partition
+from ...replication import AppendCompleted, LogOffline, Partition
 from .metadata_cache import ImageMetadata
 
 ALL: Final = -1
@@ -35,7 +35,7 @@ class NodeOffsetsLog:
     """`CoordinatorLog` of a node.
 
     topic: `__consumer_offsets`, or `__transaction_state`. failed: partitions of which an append has
-    failed.
+    failed. lost: those that could not be read to the end, as a log directory has failed.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class NodeOffsetsLog:
         self._metadata = metadata
         self._machines = machines
         self.failed: set[int] = set()
+        self.lost: set[int] = set()
 
     @property
     def partition_count(self) -> int:
@@ -78,7 +79,11 @@ class NodeOffsetsLog:
         log = replica.log
         offset = log.log_start_offset
         while offset < log.log_end_offset:
-            data = log.read(offset, READ_BYTES, log.log_end_offset, True)
+            try:
+                data = log.read(offset, READ_BYTES, log.log_end_offset, True)
+            except LogOffline:
+                self.lost.add(index)
+                return
             for batch in RecordBatches(data):
                 yield bytes(batch.data[batch.start : batch.end])
                 offset = batch.last_offset + 1

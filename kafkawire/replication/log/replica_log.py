@@ -55,8 +55,15 @@ class AppendRejected(Exception):
     message: str
 
 
+class LogOffline(Exception):
+    """The log directory of a log has failed: none of its methods that read or write works."""
+
+
 class ReplicaLog(Protocol):
-    """The log of one replica: `kafkawire.replication.MemoryLog`, or files."""
+    """The log of one replica: `kafkawire.replication.MemoryLog`, or files.
+
+    Methods that read or write records raise LogOffline; offsets are known nevertheless.
+    """
 
     @property
     def log_start_offset(self) -> int:

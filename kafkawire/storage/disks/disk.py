@@ -8,10 +8,17 @@ Law: an operation that fails raises OSError. Bytes are durable after `fsync` of 
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 TEMPORARY: Final = ".tmp"
 """The suffix of a file that is being written, before it takes its name."""
+
+
+class DiskUsage(NamedTuple):
+    """The bytes of the volume that a disk is on: all of them, and those that may be written."""
+
+    total: int
+    usable: int
 
 
 class Disk(Protocol):
@@ -64,6 +71,9 @@ class Disk(Protocol):
 
     def delete(self, path: str) -> None:
         """Delete a file or an empty directory."""
+
+    def usage(self) -> DiskUsage:
+        """Return how much room there is."""
 
 
 def parent(path: str) -> str:

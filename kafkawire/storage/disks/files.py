@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
+
+from .disk import DiskUsage
 
 MAX_OPEN: Final = 256
 OPEN_FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
@@ -125,6 +128,10 @@ class FileDisk:
             full.rmdir()
         else:
             full.unlink()
+
+    def usage(self) -> DiskUsage:
+        found = shutil.disk_usage(self._root)
+        return DiskUsage(found.total, found.free)
 
     def close(self) -> None:
         """Close all files; locks end."""

@@ -1,8 +1,8 @@
 """A log directory: a disk that is offline after its first error.
 
 Law: an operation that fails (a full disk, an I/O error) takes the directory offline; it and all
-later ones raise KafkaStorageError, so no caller can go on with half of a change. A file
-that does not exist is not a failure.
+later ones raise KafkaStorageError, so no caller can go on with half of a change. Deleting
+a file that does not exist is not a failure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..errors import KafkaStorageError, LogDirectoryLocked
-from .disk import Disk
+from .disk import Disk, DiskUsage
 
 
 class LogDirectory:
@@ -28,8 +28,6 @@ class LogDirectory:
             raise KafkaStorageError(self.name, self.offline)
         try:
             yield self._disk
-        except FileNotFoundError:
-            raise
         except BlockingIOError:
             raise LogDirectoryLocked(self.name) from None
         except OSError as error:
@@ -94,4 +92,13 @@ class LogDirectory:
 
     def delete(self, path: str) -> None:
         with self._guarded() as disk:
-            disk.delete(path)
+            try:
+                disk.delete(path)
+                return
+            except FileNotFoundError as error:
+                missing = error
+        raise missing
+
+    def usage(self) -> DiskUsage:
+        with self._guarded() as disk:
+            return disk.usage()

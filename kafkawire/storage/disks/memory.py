@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
-from .disk import parent
+from .disk import DiskUsage, parent
 
 Choose = Callable[[int], int]
 """Returns a random number below its argument."""
@@ -19,6 +19,8 @@ Fault = Callable[[str, str], float]
 """Called with the name of an operation and its path, before it is carried out: returns how many
 seconds it takes; raises OSError for one that fails.
 """
+UNLIMITED: Final = 2**63 - 1
+"""The bytes of a disk without a capacity."""
 NONE, ALL, PREFIX, ZEROS = range(4)
 """What a crash keeps of bytes that are not durable."""
 LOSSES: Final = 4
@@ -211,6 +213,12 @@ class MemoryDisk:
         if isinstance(node, _Directory) and node.entries:
             raise _error(errno.ENOTEMPTY, path)
         self._directory(parent(path), path).change({_name(path): None})
+
+    def usage(self) -> DiskUsage:
+        """Return the capacity; without one, any amount is usable."""
+        self._before("usage", "")
+        total = UNLIMITED if self.capacity is None else self.capacity
+        return DiskUsage(total, max(0, total - self.used))
 
     def _before(self, operation: str, path: str) -> None:
         if self.fault is not None:

@@ -99,6 +99,8 @@ def test_it_emulates_the_given_release() -> None:
         (("--cluster-id", "c"), "only allowed with --data-dir"),
         (("--data-dir", "d", "--controllers", "1@localhost"), "expected host:port"),
         (("--data-dir", "d", "--controllers", "1@a:1,1@b:2"), "node 1 twice"),
+        (("--data-dir", "d", "--data-dir", "./d"), "the same directory twice"),
+        (("--data-dir", "d", "--set", "log.dirs=a,b"), "log.dirs is set by --data-dir"),
         (("--data-dir", "d", "--brokers", "2"), "a process with --data-dir is one node"),
         (("--data-dir", "d", "--release", "2.8"), "a node is a Kafka 4.3"),
         (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
@@ -111,7 +113,7 @@ def test_usage_errors(arguments: tuple[str, ...], message: str) -> None:
 
 
 def test_controllers_without_ids_are_numbered(tmp_path: Path) -> None:
-    choice = NodeChoice(tmp_path, 2, "a:1, b:2,[::1]:3", "c")
+    choice = NodeChoice([tmp_path], 2, "a:1, b:2,[::1]:3", "c")
     options = node_options(choice, ServerConfig(ports=[0]))
     assert options.controllers == (
         Controller(1, "a", 1),
