@@ -49,10 +49,12 @@ def poll_unattached(quorum: Quorum, now: float) -> None:
 
 def handle_fetch_response(quorum: Quorum, answered: Answered, sent: InFlight, now: float) -> None:
     """Append what was fetched, or truncate, or begin to fetch a snapshot."""
-    if learn_from(quorum, answered, sent, now) or not _is_from_leader(quorum, sent):
+    if learn_from(quorum, answered, sent, now):
         return
-    if answered.error:
+    if answered.error:  # of the leader, or of a voter that knows none
         quorum.requests.back_off(sent.node.id, now)
+        return
+    if not _is_from_leader(quorum, sent):
         return
     partition = answered.partition
     diverging, snapshot = partition.diverging_epoch, partition.snapshot_id

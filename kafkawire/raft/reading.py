@@ -95,11 +95,21 @@ def read(quorum: Quorum, request: Any, version: int) -> Fetched:
     return Fetched(response, not records and not news)
 
 
+def _has_news(quorum: Quorum, request: Any) -> bool:
+    """Whether there is anything that a replica which has fetched to the end does not know."""
+    partition, leadership = only_partition(request), quorum.leadership
+    watermark = None if leadership is None else leadership.high_watermark
+    known = watermark is None or partition.high_watermark >= watermark
+    return not known or partition.fetch_offset != quorum.log.end.offset
+
+
 def complete_held(quorum: Quorum, now: float) -> None:
     """Respond to Fetches that waited: there are records, or their time is over."""
     for reply_to, held in list(quorum.held.items()):
         if quorum.leadership is None:
             break
+        if held.deadline > now and not _has_news(quorum, held.request):
+            continue
         fetched = read(quorum, held.request, held.version)
         if not fetched.may_wait or held.deadline <= now:
             del quorum.held[reply_to]

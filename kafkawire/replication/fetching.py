@@ -80,8 +80,7 @@ class Fetches:
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
-        for measure in MEASURES:
-            grown = self.replicas.size_read(partition.key, measure)
+        for measure, grown in self.replicas.sizes_read(partition.key).items():
             for token in self.purgatory.reached(partition.key, measure, grown):
                 self._recheck(token, now)
 
@@ -113,7 +112,7 @@ class Fetches:
         share = -(-missing // len(fetch.targets))
         measure = fetch.params.measure
         for target in fetch.targets:
-            grown = self.replicas.size_read(target.key, measure)
+            grown = self.replicas.sizes_read(target.key)[measure]
             self.purgatory.watch(token, target.key, measure, grown + share)
         return None
 

@@ -140,16 +140,15 @@ class Replicas:
             del self._changed[key]
             partition = self.hosted.get(key)
             if partition is not None:
-                self._growth[key].update(partition.log)
                 self._report(partition)
                 return partition
         return None
 
-    def size_read(self, key: TopicIdPartition, measure: str) -> int:
-        """Return how many bytes a measure of a partition has grown by."""
+    def sizes_read(self, key: TopicIdPartition) -> dict[str, int]:
+        """Return how many bytes each measure of a partition has grown by."""
         growth = self._growth[key]
         growth.update(self.hosted[key].log)
-        return growth.sizes[measure]
+        return growth.sizes
 
     def _report(self, partition: Partition) -> None:
         key, isr = partition.key, partition.isr

@@ -20,6 +20,7 @@ from .indexes import (
     MAX_RELATIVE_OFFSET,
     AbortedTxn,
     OffsetIndex,
+    OffsetPosition,
     TimeIndex,
     TimestampOffset,
     TransactionIndex,
@@ -56,6 +57,8 @@ class LogSegment:
         self.max_timestamp = self.time_index.last
         self._since_index = 0
         self._first_timestamp: int | None = None
+        self._located: OffsetPosition | None = None
+        """The batch that was located last: the next one is near it."""
         self.names_changed = False
         """Whether files were created that are not durable in their directory."""
 
@@ -167,6 +170,7 @@ class LogSegment:
 
     def _cut(self, size: int) -> None:
         self.records.truncate(size)
+        self._located = None
         if size == 0:
             self._first_timestamp = None
 
@@ -186,8 +190,13 @@ class LogSegment:
 
     def locate(self, offset: int) -> StoredBatch | None:
         """Find the header of the first batch that ends at an offset or after it."""
-        for stored in self.headers(self.offset_index.lookup(offset).position):
+        start = self.offset_index.lookup(offset).position
+        near = self._located
+        if near is not None and near.offset <= offset:
+            start = max(start, near.position)
+        for stored in self.headers(start):
             if stored.batch.last_offset >= offset:
+                self._located = OffsetPosition(stored.batch.base_offset, stored.position)
                 return stored
         return None
 

@@ -204,10 +204,11 @@ class Network:
             return
         self._carry_out(process, process.node.handle(event, self.clock(process)))
 
-    def _wake(self, process: Process, incarnation: int) -> None:
-        if process.node is None or process.incarnation != incarnation:
+    def _wake(self, process: Process, when: float) -> None:
+        """Let a node advance, unless its deadline has changed since."""
+        if process.node is None or process.wake != when:
             return
-        if not self._later(process, lambda: self._wake(process, incarnation)):
+        if not self._later(process, lambda: self._wake(process, when)):
             process.wake = None
             self._carry_out(process, process.node.advance(self.clock(process)))
 
@@ -242,8 +243,7 @@ class Network:
             when = max(deadline - process.skew, self.now + 0.0001)
             if process.wake is None or when < process.wake:
                 process.wake = when
-                incarnation = process.incarnation
-                self.at(when, lambda: self._wake(process, incarnation))
+                self.at(when, lambda: self._wake(process, when))
 
     # -- links
 

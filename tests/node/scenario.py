@@ -11,8 +11,10 @@ from .network import config_of, voters
 
 BROKER: Final = frozenset({ProcessRole.BROKER})
 CONTROLLER: Final = frozenset({ProcessRole.CONTROLLER})
-FAULTY: Final = (4.0, 16.0)
-"""From when until when things go wrong."""
+FAULTY_FROM: Final = 3.0
+"""When things begin to go wrong."""
+FAULTY_FOR: Final = (5.0, 5.0, 5.0, 12.0)
+"""For how long, in seconds: one of these; with a fault each 0.7 to 2 seconds."""
 KINDS: Final = {
     "kill": 5,
     "power": 4,
@@ -48,13 +50,17 @@ class Fault(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """All of a run. controllers: processes of their own; 0: the brokers are controllers, too."""
+    """All of a run. controllers: processes of their own; 0: the brokers are controllers, too.
+
+    faulty_until: when the last faults happen.
+    """
 
     seed: int
     brokers: int
     controllers: int
     duplicates: float
     snapshots: bool
+    faulty_until: float
     faults: tuple[Fault, ...]
 
     def configs(self) -> list[NodeConfig]:
@@ -76,16 +82,18 @@ def draw(seed: int) -> Scenario:
     brokers = rng.choice((3, 3, 4)) if controllers else 3
     kinds = STORM if seed % 4 == 3 else KINDS
     nodes = brokers + controllers
+    seconds = rng.choice(FAULTY_FOR)
     faults = [
         Fault(
-            round(rng.uniform(*FAULTY), 3),
+            round(FAULTY_FROM + rng.uniform(0.0, seconds), 3),
             rng.choices(list(kinds), list(kinds.values()))[0],
             rng.randint(1, nodes),
             rng.randint(1, nodes),
             rng.choice((0.3, 1.0, 3.0, 5.0)),
         )
-        for _ in range(rng.randint(6, 18))
+        for _ in range(rng.randint(int(seconds / 2), int(seconds * 1.5)))
     ]
     duplicates = rng.choice((0.0, 0.02, 0.1))
     snapshots = rng.random() < 0.4
-    return Scenario(seed, brokers, controllers, duplicates, snapshots, tuple(sorted(faults)))
+    until = FAULTY_FROM + seconds
+    return Scenario(seed, brokers, controllers, duplicates, snapshots, until, tuple(sorted(faults)))

@@ -21,13 +21,15 @@ from kafkawire.replication import Partition, ReplicaChanged, ReplicaState
 from .checker import Checker, Violation, stored
 from .clients import CREATE_VERSION, create_topic
 from .network import CLIENT, Callback, Network, Process
-from .scenario import FAULTY, Fault, Scenario
+from .scenario import Fault, Scenario
 from .workload import ADMIN, MAIN, Workload
 
-HEALED: Final = FAULTY[1] + 2.0
-QUIET: Final = HEALED + 2.0
-"""No producer goes on from then; until `END` everything catches up."""
-END: Final = QUIET + 25.0
+HEALED_AFTER: Final = 2.0
+"""Seconds from the last faults until all faults end."""
+QUIET_AFTER: Final = 2.0
+"""Seconds from then until no producer goes on."""
+CATCH_UP: Final = 25.0
+"""Seconds within which everything catches up."""
 CHECK_EVERY: Final = 0.5
 FAILING: Final = frozenset({"append", "fsync", "rename"})
 
@@ -59,10 +61,11 @@ class Simulation(Network):
         for fault in self.scenario.faults:
             self.at(fault.at, lambda fault=fault: self.happen(fault))  # type: ignore[misc]
         self.at(CHECK_EVERY, self.check)
-        self.at(HEALED, self.heal)
-        self.run(QUIET)
+        healed = self.scenario.faulty_until + HEALED_AFTER
+        self.at(healed, self.heal)
+        self.run(healed + QUIET_AFTER)
         self.workload.running = False
-        if not self.run(END, self.is_settled):
+        if not self.run(self.now + CATCH_UP, self.is_settled):
             raise Violation(f"no progress: {self.unsettled()}")
         self.check_end()
         return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()
@@ -154,7 +157,8 @@ class Simulation(Network):
 
     def jump(self, fault: Fault, process: Process) -> None:
         process.skew += fault.seconds
-        self._wake(process, process.incarnation)
+        if process.wake is not None:
+            self._wake(process, process.wake)
 
     def fail_disk(self, fault: Fault, process: Process) -> None:
         """Let a disk be full, or fail, for a while."""
