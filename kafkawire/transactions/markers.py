@@ -81,9 +81,9 @@ class TransactionMarkers:
         if not marker.partitions:
             self._finish(marker)
 
-    def drop(self, index: int) -> None:
+    def drop(self, coordinator: int) -> None:
         """Drop the markers of a partition's coordinator: another one goes on with them."""
-        for marker in [each for each in self._missing if each.index == index]:
+        for marker in [each for each in self._missing if each.coordinator == coordinator]:
             del self._missing[marker]
 
     def take_done(self) -> list[WriteMarkers]:

@@ -86,10 +86,10 @@ class ProducerIdNeeded(NamedTuple):
 class WriteMarkers(NamedTuple):
     """The leaders of all partitions write a marker; then `markers_written` is due.
 
-    index: of the coordinator's partition, coordinator_epoch: its leader epoch.
+    coordinator: its partition of `__transaction_state`, coordinator_epoch: its leader epoch.
     """
 
-    index: int
+    coordinator: int
     transactional_id: str
     producer_id: int
     producer_epoch: int

@@ -161,10 +161,8 @@ def find(scene: NodeScene) -> E:
     return E(response.coordinators[0].error_code)
 
 
-def initialised(scene: NodeScene, **given: int) -> InitProducerIdResponse:
-    request = InitProducerIdRequest(
-        transactional_id="x", transaction_timeout_ms=TIMEOUT_MS, **given
-    )
+def initialised(scene: NodeScene) -> InitProducerIdResponse:
+    request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=TIMEOUT_MS)
     return scene.client().exchange(request, 4, InitProducerIdResponse)
 
 

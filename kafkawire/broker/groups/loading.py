@@ -6,7 +6,9 @@ the transactions that have committed offsets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Protocol
 
 from ...messages.group_metadata_key import GroupMetadataKey
 from ...messages.group_metadata_value import GroupMetadataValue
@@ -16,12 +18,40 @@ from ...primitives import Structure
 from ...protocol.log_records import decode_log_record
 from ...protocol.log_types import InternalLog
 from ...records import Batch, ControlType, control_record
+from ..context import Context
+from ..interfaces import CoordinatorLog
 from . import offsets
-
-if TYPE_CHECKING:
-    from .coordinator import Coordinator
+from .group import Group
+from .offsets import Committed, TopicPartition
+from .pending_offsets import PendingOffsets
+from .requests import Effect
+from .usage import Usage
 
 Groups = dict[str, GroupMetadataValue | None]
+
+
+class Coordinator(Protocol):
+    """The coordinator that is loaded, as `groups.coordinator` has it."""
+
+    context: Context
+    log: CoordinatorLog
+    index: int
+    usage: Usage
+    groups: dict[str, Group]
+    offsets: defaultdict[str, dict[TopicPartition, Committed]]
+    pending_offsets: PendingOffsets
+
+    def appended(self, offset: int) -> None:
+        """Take note of the end of the log."""
+
+    def group(self, group_id: str, now: float) -> Group:
+        """Find a group, or create it."""
+
+    def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
+        """Carry out the effects of a group."""
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """Commit or forget the offsets of a transaction."""
 
 
 def load(coordinator: Coordinator, now: float) -> None:

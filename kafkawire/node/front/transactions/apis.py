@@ -281,8 +281,8 @@ class NodeTransactions:
         return describe_producers(self._machines, self._metadata, body)
 
 
-_HANDLERS: Final[Mapping[ApiKey, Callable[[NodeTransactions, Request, Any, float], HandlerResult]]]
-_HANDLERS = {
+_Handler = Callable[[NodeTransactions, Request, Any, float], HandlerResult]
+_HANDLERS: Final[Mapping[ApiKey, _Handler]] = {
     ApiKey.ADD_OFFSETS_TO_TXN: NodeTransactions._add_offsets,
     ApiKey.ADD_PARTITIONS_TO_TXN: NodeTransactions._add_partitions,
     ApiKey.DESCRIBE_PRODUCERS: NodeTransactions._describe_producers,

@@ -170,7 +170,7 @@ class TransactionCoordinators:
         done = deque(self._markers.queue.take_done())
         while done:
             marker = done.popleft()
-            found = self._loaded.get(marker.index)
+            found = self._loaded.get(marker.coordinator)
             if found is not None:
                 self._carry_out(found.markers_written(marker, now), now)
             if not done:

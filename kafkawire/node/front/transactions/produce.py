@@ -6,6 +6,7 @@ it, and the leader verifies that. A partition where the transaction has begun ne
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from ....broker.configs import Settings
@@ -78,20 +79,15 @@ class ProduceVerification:
         left = set(claims)
         found: Errors = {}
 
-        def each_verified(claim: Claim, errors: Errors, now: float) -> None:
+        def verified(claim: Claim, errors: Errors, now: float) -> None:
             left.discard(claim)
             found.update({key: _shown(error) for key, error in errors.items()})
             if not left:
                 then(found, now)
 
         for claim, partitions in claims.items():
-            self._verifier.verify(
-                self._coordinators,
-                claim,
-                frozenset(partitions),
-                lambda errors, now, claim=claim: each_verified(claim, errors, now),
-                now,
-            )
+            done = partial(verified, claim)
+            self._verifier.verify(self._coordinators, claim, frozenset(partitions), done, now)
 
 
 def _shown(error: ErrorCode) -> ErrorCode:
