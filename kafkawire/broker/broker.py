@@ -25,6 +25,7 @@ from .topics import NO_LEADER, OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from .groups.coordinator import Coordinator
+    from .zookeeper.control_state import ControlState
 
 E = ErrorCode
 
@@ -34,7 +35,8 @@ class Broker:
     """One node: the context of the handlers of its requests.
 
     endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
-    of this broker, and in memory also those of the others.
+    of this broker, and in memory also those of the others. control: the epochs that it knows of
+    controllers in ZooKeeper, if the cluster has these.
     """
 
     context: Context
@@ -46,6 +48,7 @@ class Broker:
     topic_creation: TopicCreation
     producer_ids: ProducerIdManager
     groups: Coordinators
+    control: ControlState | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

@@ -124,6 +124,8 @@ def _config(
     from kafkawire.broker.releases import LATEST, offered
     from kafkawire.net.server import ServerConfig
 
+    from kafkawire.broker.zookeeper.versions import VERSIONS
+
     given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")
     if passwords:
@@ -141,6 +143,7 @@ def _config(
         settings=given,
         passwords=passwords,
         tls=_tls(tls),
+        zookeeper=release in VERSIONS and tls is None and "sasl.enabled.mechanisms" not in given,
     )
 
 
