@@ -27,6 +27,7 @@ from .topics import NO_LEADER, OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from .groups.coordinator import Coordinator
+    from .zookeeper.control_state import ControlState
 
 E = ErrorCode
 
@@ -37,7 +38,8 @@ class Broker:
 
     endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
     of this broker, and in memory also those of the others. listeners: its own by their names, where
-    these are not the one that follows from the settings. transactions: those of a node.
+    these are not the one that follows from the settings. transactions: those of a node. control:
+    the epochs that it knows of controllers in ZooKeeper, if the cluster has these.
     """
 
     context: Context
@@ -51,6 +53,7 @@ class Broker:
     groups: Coordinators
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     transactions: TransactionApis | None = None
+    control: ControlState | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

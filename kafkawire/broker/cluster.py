@@ -23,10 +23,15 @@ from .controller.forwarding import LocalForwarding
 from .controller.leadership import broker_started, broker_stopped, leader_moved
 from .effects import Effect, Persisted
 from .events import (
+    BrokerChannelDue,
+    BrokerConnectionClosed,
+    BrokerConnectionOpened,
     BrokerStarted,
     BrokerStopped,
+    ClusterStarted,
     CommitExpired,
     Connected,
+    ControlledShutdownDue,
     Deadline,
     Disconnected,
     Drained,
@@ -38,15 +43,19 @@ from .events import (
     OffsetsDue,
     OffsetsLoaded,
     Received,
+    ReceivedFromBroker,
     ReplyDue,
+    ShutdownRequested,
     Unreadable,
+    ZooKeeperDeadline,
+    ZooKeeperEvent,
 )
 from .faults import Fault
 from .groups.coordinators import Coordinators
 from .handlers import error_response
 from .metadata import ClusterMetadata
 from .network.socket_server import SocketServer
-from .releases import LATEST, listed, offered
+from .releases import LATEST, Offer, listed, offered
 from .replication.appending import Appender
 from .replication.local_replicas import LocalReplicas
 from .replication.offsets_log import OffsetsLog
@@ -66,6 +75,8 @@ class Cluster:
     epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: returns 16 unique bytes. draw: returns a
     random number in [0, 1), for faults. passwords: user -> password, where `settings` enables SASL.
     load_seconds: how long a new coordinator loads. bounds: limits that no key of `settings` has.
+    zookeeper: whether the brokers of a release before 2.8 elect a controller and connect to each
+    other, from `ClusterStarted` on.
     """
 
     def __init__(  # noqa: PLR0913 - options of one constructor, all but one by keyword
@@ -81,15 +92,22 @@ class Cluster:
         passwords: Mapping[str, str] | None = None,
         load_seconds: float = 0.0,
         bounds: Bounds = DEFAULT_BOUNDS,
+        zookeeper: bool = False,
     ) -> None:
         self.settings = Settings({} if settings is None else settings, broker_configs(release))
         self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
         self.metadata = ClusterMetadata(brokers, self.topics)
+        between: Offer = {}
+        if zookeeper:  # imported only where needed
+            from .zookeeper.cluster import ZooKeeperCluster
+            from .zookeeper.versions import inter_broker
+
+            between = inter_broker(release)
         self.context = context = Context(
             cluster_id,
             release,
-            offered(release),
-            listed(release),
+            {**offered(release), **between},
+            {**listed(release), **between},
             self.settings,
             bounds,
             new_uuid,
@@ -107,7 +125,9 @@ class Cluster:
         self.appender = Appender(context, self.topics, self.replicas)
         offsets_log = OffsetsLog(self.topics, self.appender)
         self.groups = Coordinators(context, self.channel, offsets_log)
-        self.controller = Controller(context, self.metadata, self.appender, self.groups)
+        self.zookeeper = ZooKeeperCluster(context, self.metadata) if zookeeper else None
+        elected = None if self.zookeeper is None else self.zookeeper.controller
+        self.controller = Controller(context, self.metadata, self.appender, self.groups, elected)
         self.brokers = {each.node_id: self._broker(each) for each in brokers}
         self._request_handler = RequestHandler(
             context, self.channel, lambda connection: self.brokers[connection.node_id]
@@ -125,6 +145,7 @@ class Cluster:
             self.controller,
             self.controller,
             self.groups,
+            None if self.zookeeper is None else self.zookeeper.control[endpoint.node_id],
         )
 
     # -- the contract of every state machine
@@ -196,6 +217,8 @@ class Cluster:
     def _broker_stopped(self, event: BrokerStopped, now: float) -> None:
         self.server.close_all(event.node_id, "the broker stopped")
         self.replicas[event.node_id].restart()
+        if self.zookeeper is not None:
+            self.zookeeper.broker_stopped(event.node_id)
         broker_stopped(self.controller, event.node_id, now)
 
     def _broker_started(self, event: BrokerStarted, now: float) -> None:
@@ -203,6 +226,10 @@ class Cluster:
 
     def _leader_moved(self, event: LeaderMoved, now: float) -> None:
         leader_moved(self.controller, event, now)
+
+    def _between_brokers(self, event: ZooKeeperEvent, now: float) -> None:
+        if self.zookeeper is not None:
+            self.zookeeper.handle(event, now)
 
     # -- deadlines
 
@@ -229,6 +256,10 @@ class Cluster:
     def _commit_expired(self, due: CommitExpired, now: float) -> None:
         self.groups.deferred.expire(due.reply_to, now)
 
+    def _zookeeper_due(self, due: ZooKeeperDeadline, now: float) -> None:
+        if self.zookeeper is not None:
+            self.zookeeper.due(due, now)
+
     # -- after each event
 
     def _finish(self, now: float) -> list[Effect]:
@@ -246,6 +277,11 @@ _HANDLERS: Final[Mapping[type[Event], Callable[..., None]]] = {
     BrokerStopped: Cluster._broker_stopped,
     BrokerStarted: Cluster._broker_started,
     LeaderMoved: Cluster._leader_moved,
+    ClusterStarted: Cluster._between_brokers,
+    ShutdownRequested: Cluster._between_brokers,
+    BrokerConnectionOpened: Cluster._between_brokers,
+    ReceivedFromBroker: Cluster._between_brokers,
+    BrokerConnectionClosed: Cluster._between_brokers,
 }
 _DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
@@ -255,4 +291,6 @@ _DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     OffsetsDue: Cluster._offsets_due,
     OffsetsLoaded: Cluster._offsets_loaded,
     CommitExpired: Cluster._commit_expired,
+    BrokerChannelDue: Cluster._zookeeper_due,
+    ControlledShutdownDue: Cluster._zookeeper_due,
 }

@@ -52,6 +52,35 @@ class ResumeReading(NamedTuple):
     connection: int
 
 
+class OpenBrokerConnection(NamedTuple):
+    """Connect one broker to another: raise `BrokerConnectionOpened`, or `BrokerConnectionClosed`.
+
+    connection: a number chosen by the cluster, never reused; not that of a client.
+    """
+
+    connection: int
+    node_id: int
+
+
+class SendToBroker(NamedTuple):
+    """Send a request frame to another broker."""
+
+    connection: int
+    data: bytes
+
+
+class CloseBrokerConnection(NamedTuple):
+    """Close a connection to another broker; no event follows."""
+
+    connection: int
+
+
+class ControlledShutdownDone(NamedTuple):
+    """The controller has moved the leaders away, or did not in time: the broker may stop."""
+
+    node_id: int
+
+
 class Persist(NamedTuple):
     """Persist this batch, so that the cluster can be restored from it and those before it.
 
@@ -91,4 +120,18 @@ class Report(NamedTuple):
 
 Persisted = Persist | Trim
 """What a cluster is restored from, in order (`Cluster.restore`)."""
-Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Persist | Trim | Report
+ZooKeeperEffect = (
+    OpenBrokerConnection | SendToBroker | CloseBrokerConnection | ControlledShutdownDone
+)
+"""Effects of a cluster with ZooKeeper."""
+Effect = (
+    Reply
+    | Close
+    | AwaitDrain
+    | PauseReading
+    | ResumeReading
+    | ZooKeeperEffect
+    | Persist
+    | Trim
+    | Report
+)

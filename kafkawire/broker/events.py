@@ -74,6 +74,38 @@ class LeaderMoved(NamedTuple):
     truncate_to: int | None = None
 
 
+class ClusterStarted(NamedTuple):
+    """All brokers have registered in ZooKeeper, and may elect a controller."""
+
+
+class ShutdownRequested(NamedTuple):
+    """A broker is to stop in order: `ControlledShutdownDone` follows."""
+
+    node_id: int
+
+
+class BrokerConnectionOpened(NamedTuple):
+    """A connection to another broker is open: follows `OpenBrokerConnection`."""
+
+    connection: int
+
+
+class ReceivedFromBroker(NamedTuple):
+    """Bytes arrived on a connection to another broker; they may be split anywhere."""
+
+    connection: int
+    data: bytes
+
+
+class BrokerConnectionClosed(NamedTuple):
+    """A connection to another broker was closed by that broker, or never opened."""
+
+    connection: int
+
+
+BrokerConnectionEvent = BrokerConnectionOpened | ReceivedFromBroker | BrokerConnectionClosed
+ZooKeeperEvent = ClusterStarted | ShutdownRequested | BrokerConnectionEvent
+"""Events of a cluster with ZooKeeper; ignored by one without."""
 Event = (
     Connected
     | Received
@@ -83,6 +115,7 @@ Event = (
     | BrokerStopped
     | BrokerStarted
     | LeaderMoved
+    | ZooKeeperEvent
 )
 
 
@@ -134,6 +167,28 @@ class CommitExpired:
     reply_to: int
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerChannelDue:
+    """Deadline: a request to another broker has no response in time, or a backoff is over."""
+
+    channel: int
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdownDue:
+    """Deadline: a stopping broker repeats its ControlledShutdown."""
+
+    node_id: int
+
+
+ZooKeeperDeadline = BrokerChannelDue | ControlledShutdownDue
 Deadline = (
-    IdleConnection | FetchExpired | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded | CommitExpired
+    IdleConnection
+    | FetchExpired
+    | ReplyDue
+    | GroupDue
+    | OffsetsDue
+    | OffsetsLoaded
+    | CommitExpired
+    | ZooKeeperDeadline
 )

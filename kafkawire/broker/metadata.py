@@ -12,12 +12,16 @@ from .topics import Topics
 
 
 class ClusterMetadata:
-    """The brokers by node id, and the topics. offset: the end offset of the metadata log."""
+    """The brokers by node id, and the topics. offset: the end offset of the metadata log.
+
+    elected: the controller that a cluster with ZooKeeper elected; None without ZooKeeper.
+    """
 
     def __init__(self, endpoints: Sequence[Endpoint], topics: Topics) -> None:
         self.endpoints: Mapping[int, Endpoint] = {each.node_id: each for each in endpoints}
         self.topics = topics
         self.offset = 0
+        self.elected: int | None = None
 
     def is_alive(self, node_id: int) -> bool:
         """Whether a broker is up."""
@@ -33,5 +37,7 @@ class ClusterMetadata:
 
     @property
     def controller_id(self) -> int:
-        """The node id reported as controller: the lowest of those that are up."""
+        """The node id reported as controller: that elected, or the lowest of those that are up."""
+        if self.elected is not None:
+            return self.elected
         return min(self.topics.alive, default=-1)

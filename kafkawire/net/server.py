@@ -48,6 +48,7 @@ from .timer import Timer
 if TYPE_CHECKING:
     import ssl
 
+    from .broker_connections import BrokerConnections
     from .server_recording import Recording
 
 __all__ = ["Server", "ServerConfig"]
@@ -84,6 +85,7 @@ class Server:
         self.connections: dict[int, ServerConnection] = {}
         self._listeners: dict[int, asyncio.Server] = {}
         self._timer = Timer(self._due)
+        self._broker_connections: BrokerConnections | None = None
         self._count = 0
         self._advanced = 0.0
 
@@ -120,9 +122,15 @@ class Server:
             release=self.config.release,
             passwords=self.config.passwords,
             bounds=self.config.bounds,
+            zookeeper=self.config.zookeeper,
         )
         if self.persisted:
             self._perform(self.cluster.restore(self.persisted, self.now()))
+        if self.config.zookeeper:
+            from .broker_connections import BrokerConnections  # imported only where needed
+
+            self._broker_connections = BrokerConnections(self.endpoints, self.handle)
+            self._broker_connections.start()
         for name, partitions in self.config.topics.items():
             if name not in self.cluster.topics:
                 self.create_topic(name, partitions)
@@ -131,6 +139,8 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening and close all connections."""
+        if self._broker_connections is not None:
+            self._broker_connections.close()
         await self._stop_accepting(*self._listeners.values())
         while self.connections:
             for connection in list(self.connections.values()):
@@ -187,7 +197,12 @@ class Server:
         self._perform(self.cluster.advance(self.now()))
 
     async def stop_broker(self, node_id: int) -> None:
-        """Stop a broker: it no longer listens, and its connections are closed."""
+        """Stop a broker: it no longer listens, and its connections are closed.
+
+        With ZooKeeper, the controller moves its leaders away first.
+        """
+        if self._broker_connections is not None and node_id in self._listeners:
+            await self._broker_connections.shut_down(node_id)
         listener = self._listeners.pop(node_id)
         await self._stop_accepting(listener)
         self.handle(BrokerStopped(node_id))
@@ -235,8 +250,11 @@ class Server:
                     if self.on_close is not None:
                         self.on_close(effect)
                     self.connections[effect.connection].close()
-                case _:
+                case AwaitDrain() | PauseReading() | ResumeReading():
                     self._apply_flow_control(effect)
+                case _:
+                    assert self._broker_connections is not None
+                    self._broker_connections.perform(effect)
         self._set_timer()
 
     def _apply_flow_control(self, effect: AwaitDrain | PauseReading | ResumeReading) -> None:

@@ -22,7 +22,8 @@ class ServerConfig:
     topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. settings:
     Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
     for all listeners. seed: of random numbers and ids, None for a random one. bounds: limits for
-    which Kafka has no key.
+    which Kafka has no key. zookeeper: whether brokers of a release before 2.8 elect a controller
+    and connect to each other; not with TLS or SASL.
     """
 
     brokers: int = 1
@@ -36,6 +37,11 @@ class ServerConfig:
     seed: int | None = None
     racks: Sequence[str] = ()
     bounds: Bounds = DEFAULT_BOUNDS
+    zookeeper: bool = False
+
+    def __post_init__(self) -> None:
+        if self.zookeeper and (self.tls is not None or "sasl.enabled.mechanisms" in self.settings):
+            raise ValueError("zookeeper: brokers connect to each other without TLS and SASL only")
 
 
 DEFAULT: Final = ServerConfig()

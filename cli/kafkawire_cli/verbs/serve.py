@@ -123,6 +123,7 @@ def _config(
     tls: Path | None,
 ) -> ServerConfig:
     from kafkawire.broker.releases import LATEST, offered
+    from kafkawire.broker.zookeeper.versions import VERSIONS
     from kafkawire.net.server import ServerConfig
 
     given = _settings(settings)
@@ -142,6 +143,7 @@ def _config(
         settings=given,
         passwords=passwords,
         tls=_tls(tls),
+        zookeeper=release in VERSIONS and tls is None and "sasl.enabled.mechanisms" not in given,
     )
 
 

@@ -33,6 +33,7 @@ from .producer_ids import Producer, ProducerIds
 if TYPE_CHECKING:
     from ...messages.init_producer_id_request import InitProducerIdRequest
     from ...messages.init_producer_id_response import InitProducerIdResponse
+    from ..zookeeper.controller import ZooKeeperController
 
 METADATA_LOG: Final = "__cluster_metadata"
 
@@ -40,7 +41,8 @@ METADATA_LOG: Final = "__cluster_metadata"
 class Controller:
     """Changes the metadata of a cluster.
 
-    producer_ids: the producer ids that it assigns.
+    producer_ids: the producer ids that it assigns. zookeeper: sends changes to the brokers, in a
+    cluster with ZooKeeper.
     """
 
     def __init__(
@@ -49,12 +51,14 @@ class Controller:
         metadata: ClusterMetadata,
         appender: Appender,
         groups: Coordinators,
+        zookeeper: ZooKeeperController | None = None,
     ) -> None:
         self.context = context
         self.metadata = metadata
         self.topics = metadata.topics
         self.appender = appender
         self.groups = groups
+        self.zookeeper = zookeeper
         self.producer_ids = ProducerIds(
             self._reserve_producer_ids, context.bounds.transactional_ids
         )
@@ -108,6 +112,8 @@ class Controller:
         records += [_partition_record(topic, each) for each in topic.partitions]
         records += [_config_record(ResourceType.TOPIC, name, *each) for each in configs.items()]
         self._persist(records, now)
+        if self.zookeeper is not None:
+            self.zookeeper.created(topic.partitions, now)
         return topic
 
     def create_partitions(
@@ -116,7 +122,10 @@ class Controller:
         """Add partitions to a topic."""
         existing = len(topic.partitions)
         self.topics.extend(topic, assignments)
-        self._persist([_partition_record(topic, each) for each in topic.partitions[existing:]], now)
+        added = topic.partitions[existing:]
+        self._persist([_partition_record(topic, each) for each in added], now)
+        if self.zookeeper is not None:
+            self.zookeeper.created(added, now)
 
     def delete_topics(self, topics: Sequence[Topic], now: float) -> None:
         """Delete topics with their records and committed offsets; delayed fetches complete."""
@@ -128,6 +137,8 @@ class Controller:
         for topic in topics:
             for partition in topic.partitions:
                 self.appender.complete_fetches(partition, now)
+        if self.zookeeper is not None:
+            self.zookeeper.deleted(topics, now)
 
     def alter_topic_configs(self, topic: Topic, configs: dict[str, str], now: float) -> None:
         """Replace a topic's configs; the keys not given return to their defaults."""

@@ -16,6 +16,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import HandlerResult, Request
+from ..zookeeper.versions import KEYS
 
 
 class Handler(Protocol):
@@ -62,10 +63,15 @@ SERVED: Final = (
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
 """The API keys that are served, each by the module of its name."""
+BETWEEN_BROKERS: Final = KEYS
+"""Those that only brokers of a cluster with ZooKeeper serve, by modules of `zookeeper`."""
 
 
 class Handlers(Mapping[ApiKey, Handler]):
-    """API key -> its module, imported at first use, so that a cluster starts faster."""
+    """API key -> its module, imported at first use, so that a cluster starts faster.
+
+    Those of `BETWEEN_BROKERS` are found, but not listed.
+    """
 
     def __init__(self) -> None:
         self._modules: dict[ApiKey, Handler] = {}
@@ -73,9 +79,10 @@ class Handlers(Mapping[ApiKey, Handler]):
     def __getitem__(self, key: ApiKey) -> Handler:
         found = self._modules.get(key)
         if found is None:
-            if key not in SERVED:
+            if key not in SERVED and key not in BETWEEN_BROKERS:
                 raise KeyError(key)
-            module = import_module(f"{__name__}.{key.name.lower()}")
+            package = f"{__name__}.zookeeper" if key in BETWEEN_BROKERS else __name__
+            module = import_module(f"{package}.{key.name.lower()}")
             found = self._modules[key] = cast(Handler, module)
         return found
 

@@ -1,0 +1,62 @@
+"""What a broker knows from its controllers: their epoch, and the leader epochs of its partitions.
+
+Law: a request of an older controller, or for an earlier life of the broker, changes nothing. A
+broker that starts again has forgotten all but its registration.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...protocol import ErrorCode
+from .registry import Registry
+
+UNKNOWN_EPOCH: Final = -1
+"""The broker epoch of a controller older than KIP-380, which no broker compares."""
+EPOCHS_NOT_COMPARED: Final = (-1, -2)
+"""Leader epochs of StopReplica: none, and that of a topic being deleted."""
+E = ErrorCode
+
+
+class ControlState:
+    """The epochs that one broker compares with those of requests."""
+
+    def __init__(self, node_id: int, registry: Registry) -> None:
+        self.node_id = node_id
+        self._registry = registry
+        self._controller_epoch = 0
+        self._leader_epochs: dict[tuple[str, int], int] = {}
+
+    def restart(self) -> None:
+        """Forget what the process knew."""
+        self._controller_epoch = 0
+        self._leader_epochs.clear()
+
+    def check(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+        """Compare the epochs of a request, and remember the controller's."""
+        own = self._registry.broker_epochs.get(self.node_id, UNKNOWN_EPOCH)
+        if broker_epoch != UNKNOWN_EPOCH and broker_epoch < own:
+            return E.STALE_BROKER_EPOCH
+        if controller_epoch < self._controller_epoch:
+            return E.STALE_CONTROLLER_EPOCH
+        self._controller_epoch = controller_epoch
+        return E.NONE
+
+    def become(self, key: tuple[str, int], leader_epoch: int, hosted: bool) -> ErrorCode:
+        """Lead or follow a partition from a leader epoch on. hosted: if it has a replica here."""
+        if leader_epoch <= self._leader_epochs.get(key, UNKNOWN_EPOCH):
+            return E.STALE_CONTROLLER_EPOCH
+        if not hosted:
+            return E.UNKNOWN_TOPIC_OR_PARTITION
+        self._leader_epochs[key] = leader_epoch
+        return E.NONE
+
+    def stop(self, key: tuple[str, int], leader_epoch: int, delete: bool) -> ErrorCode:
+        """Stop the replica of a partition; a request of its current leader epoch is late."""
+        known = self._leader_epochs.get(key, UNKNOWN_EPOCH)
+        late = known != UNKNOWN_EPOCH and leader_epoch <= known
+        if late and leader_epoch not in EPOCHS_NOT_COMPARED:
+            return E.FENCED_LEADER_EPOCH
+        if delete:
+            self._leader_epochs.pop(key, None)
+        return E.NONE

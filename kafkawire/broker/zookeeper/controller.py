@@ -1,0 +1,238 @@
+"""The controller of a cluster before 2.8: elected in ZooKeeper, it sends changes to the brokers.
+
+Law: it changes no topic; it is called when a change is made, and sends the requests that Kafka's
+KafkaController sends, in that order. What a recording of Kafka 2.7 shows for each change:
+
+    elected              UpdateMetadata without partitions, then LeaderAndIsr of all
+    topic, partitions    LeaderAndIsr to the replicas, UpdateMetadata to all
+    topic deleted        UpdateMetadata with leader -2, StopReplica, StopReplica with deletion
+    broker stopped       LeaderAndIsr of its partitions, UpdateMetadata without partitions
+    broker started       UpdateMetadata of all to it, LeaderAndIsr of its replicas
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ...messages.api_key import ApiKey
+from ..context import Context
+from ..metadata import ClusterMetadata
+from ..topics import NO_LEADER, Partition, Topic
+from .channel import BrokerChannel, Queued
+from .channels import BrokerChannels
+from .registry import Registry
+from .request_batch import EPOCH_DURING_DELETE, RequestBatch
+
+MOST_QUEUED: Final = 1_000
+"""Requests that wait for one broker; beyond, they are replaced by the state of all partitions."""
+
+
+class ZooKeeperController:
+    """The controller, whichever broker it is, and its channels to all brokers."""
+
+    def __init__(
+        self,
+        context: Context,
+        metadata: ClusterMetadata,
+        registry: Registry,
+        channels: BrokerChannels,
+    ) -> None:
+        self.registry = registry
+        self.shutting_down: set[int] = set()
+        self._context = context
+        self._metadata = metadata
+        self._topics = metadata.topics
+        self._channels = channels
+        self._to: dict[int, BrokerChannel] = {}
+
+    # -- the controller itself
+
+    def started(self, now: float) -> None:
+        """Register all brokers, and elect a controller."""
+        for node_id in sorted(self._topics.alive):
+            self.registry.register(node_id)
+        self._elect(now)
+
+    def _elect(self, now: float, changed: Sequence[Partition] = ()) -> None:
+        """Elect the first of the live brokers, which sends the others what it knows.
+
+        changed: partitions whose leader or ISR it changes.
+        """
+        if not self._topics.alive:
+            self._metadata.elected = NO_LEADER
+            return
+        elected = min(self._topics.alive)
+        self.registry.elect(elected)
+        self._metadata.elected = elected
+        for node_id in sorted(self._topics.alive):
+            self._to[node_id] = self._channels.add(elected, node_id)
+        self._send_brokers(self._topics.alive, now)
+        self._write(changed)
+        partitions = list(self._topics.partitions())
+        self._send_leaders(partitions, now)
+        self._write_offline(partitions, now)
+
+    def _write_offline(self, partitions: Iterable[Partition], now: float) -> None:
+        """Write and send the partitions of which a replica is offline, as a new controller."""
+        offline = [each for each in partitions if not self._online.issuperset(each.replicas)]
+        for partition in offline:
+            self.registry.state(partition).controller_epoch = self.registry.controller_epoch
+        self._send_leaders(offline, now)
+
+    def _resign(self) -> None:
+        for channel in self._to.values():
+            self._channels.remove(channel)
+        self._to.clear()
+        self.shutting_down.clear()
+
+    # -- brokers
+
+    def broker_started(self, node_id: int, now: float) -> None:
+        """Send a broker that is up again the state of the cluster, before it is in any ISR."""
+        if node_id in self.registry.broker_epochs:
+            return
+        self.registry.register(node_id)
+        self.shutting_down.discard(node_id)
+        if self.registry.controller_id is None:
+            self._elect(now)
+            return
+        self._to[node_id] = self._channels.add(self.registry.controller_id, node_id)
+        self._send_brokers(self._topics.alive - {node_id}, now)
+        self._send_all(node_id, now)
+
+    def _send_all(self, node_id: int, now: float) -> None:
+        """Send a broker the metadata of all partitions, and the state of those that it hosts."""
+        partitions = list(self._topics.partitions())
+        batch = self._batch()
+        batch.update_metadata([node_id], partitions)
+        self._send(batch, now)
+        batch = self._batch()
+        for partition in partitions:
+            if node_id in partition.replicas:
+                batch.leader_and_isr([node_id], partition)
+        self._send(batch, now)
+
+    def broker_stopped(
+        self, node_id: int, led: Sequence[Partition], changed: Sequence[Partition], now: float
+    ) -> None:
+        """Send the others that a broker is down.
+
+        led: the partitions that it led; changed: all whose leader or ISR has changed.
+        """
+        if node_id not in self.registry.broker_epochs:
+            return
+        self.registry.unregister(node_id)
+        self.shutting_down.discard(node_id)
+        if self.registry.controller_id is None:
+            self._resign()
+            self._elect(now, changed)
+            return
+        self._channels.remove(self._to.pop(node_id))
+        self._write(changed)
+        self._send_leaders(led, now)
+        hosted = [each for each in self._topics.partitions() if node_id in each.replicas]
+        self._send_leaders(hosted, now)
+        if not led:
+            self._send_brokers(self._topics.alive, now)
+
+    # -- partitions
+
+    def created(self, partitions: Iterable[Partition], now: float) -> None:
+        """Send the brokers new partitions."""
+        self._send_leaders(partitions, now, is_new=True)
+
+    def elected(self, partitions: Sequence[Partition], now: float) -> None:
+        """Send the brokers partitions whose leader has changed."""
+        self._write(partitions)
+        self._send_leaders(partitions, now)
+
+    def isr_expanded(self, partitions: Sequence[Partition], now: float) -> None:
+        """Send all brokers the ISR of partitions, which their leaders have written."""
+        if not partitions:
+            return
+        for partition in partitions:
+            self.registry.write(partition)
+        batch = self._batch()
+        batch.update_metadata(self._topics.alive, partitions)
+        self._send(batch, now)
+
+    def deleted(self, topics: Iterable[Topic], now: float) -> None:
+        """Stop and delete the replicas of deleted topics."""
+        partitions = [each for topic in topics for each in topic.partitions]
+        if not partitions:
+            return
+        batch = self._batch()
+        batch.update_metadata(self._topics.alive, partitions, deleted=True)
+        self._send(batch, now)
+        for delete in (False, True):
+            batch = self._batch()
+            for partition in partitions:
+                for node_id in partition.replicas:
+                    batch.stop_replica(node_id, partition, EPOCH_DURING_DELETE, delete)
+            self._send(batch, now)
+        for partition in partitions:
+            self.registry.remove(partition)
+
+    def led_elsewhere(self, node_id: int, led: Sequence[Partition], now: float) -> None:
+        """Send all replicas the new leaders of partitions that a stopping broker led."""
+        self.shutting_down.add(node_id)
+        self.elected(led, now)
+
+    def replicas_stopped(
+        self, node_id: int, followed: Sequence[tuple[Partition, int]], now: float
+    ) -> None:
+        """Stop the followers on a stopping broker. followed: with the former leader epochs."""
+        if not followed:
+            return
+        batch = self._batch()
+        for partition, leader_epoch in followed:
+            batch.stop_replica(node_id, partition, leader_epoch, delete=False)
+        self._send(batch, now)
+        self._write([partition for partition, _ in followed])
+        batch = self._batch()
+        for partition, leader_epoch in followed:
+            others = [each for each in partition.replicas if each != node_id]
+            batch.leader_and_isr(others, partition)
+            batch.stop_replica(node_id, partition, leader_epoch, delete=False)
+        self._send(batch, now)
+
+    # -- requests
+
+    @property
+    def _online(self) -> set[int]:
+        return self._topics.alive - self.shutting_down
+
+    def _write(self, partitions: Iterable[Partition]) -> None:
+        for partition in partitions:
+            self.registry.write(partition, self.registry.controller_epoch)
+
+    def _batch(self) -> RequestBatch:
+        return RequestBatch(self._metadata, self.registry, self.shutting_down)
+
+    def _send_brokers(self, node_ids: Iterable[int], now: float) -> None:
+        """Send which brokers are live, without partitions."""
+        batch = self._batch()
+        batch.update_metadata(node_ids)
+        self._send(batch, now)
+
+    def _send_leaders(
+        self, partitions: Iterable[Partition], now: float, is_new: bool = False
+    ) -> None:
+        """Send the state of partitions to their replicas, and their metadata to all brokers."""
+        batch = self._batch()
+        for partition in partitions:
+            batch.leader_and_isr(partition.replicas, partition, is_new)
+        self._send(batch, now)
+
+    def _send(self, batch: RequestBatch, now: float) -> None:
+        version = self._context.offered[ApiKey.STOP_REPLICA].last
+        late = set()
+        for node_id, key, message in batch.messages(version):
+            channel = self._to[node_id]
+            channel.send(Queued(message, self._context.offered[key].last), now)
+            if len(channel) > MOST_QUEUED:
+                late.add(node_id)
+        for node_id in late:
+            self._to[node_id].clear()
+            self._send_all(node_id, now)
