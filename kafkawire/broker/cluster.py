@@ -145,7 +145,7 @@ class Cluster:
             self.controller,
             self.controller,
             self.groups,
-            None if self.zookeeper is None else self.zookeeper.control[endpoint.node_id],
+            control=None if self.zookeeper is None else self.zookeeper.control[endpoint.node_id],
         )
 
     # -- the contract of every state machine

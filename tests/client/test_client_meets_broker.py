@@ -104,7 +104,9 @@ def commits_something_older(patch: Patch) -> None:
 
 
 def reads_no_offsets_again(patch: Patch) -> None:
-    patch.setattr(Coordinator, "_load_offset", lambda *_: None)
+    from kafkawire.broker.groups import loading
+
+    patch.setattr(loading, "_load_offset", lambda *_: None)
 
 
 def never_ends_a_rebalance(patch: Patch) -> None:
