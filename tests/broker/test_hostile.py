@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from kafkawire.broker.handlers import HANDLERS
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
+from tests.fuzzing import examples
 
 from ..real.requests import Known, filled
 from .fetches import fetch_of, fetched
@@ -40,7 +42,8 @@ def undisturbed(other: Client) -> None:
     assert produce(other, batch(b"a")).error_code == 0
 
 
-@settings(max_examples=150)
+@pytest.mark.fuzz
+@settings(max_examples=examples(50))
 @given(st.binary(max_size=200))
 def test_random_bytes(data: bytes) -> None:
     scene = Scene(topics={"t": 1})
@@ -116,7 +119,8 @@ def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
     assert scene.cluster.may_read(greedy.number)
 
 
-@settings(max_examples=60)
+@pytest.mark.fuzz
+@settings(max_examples=examples(20))
 @given(st.lists(st.integers(0, len(FRAMES) - 1), min_size=1, max_size=25))
 def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: list[int]) -> None:
     """SyncGroup before JoinGroup, epochs of sessions that there are not, tokens of nobody."""

@@ -32,6 +32,7 @@ from kafkawire.messages.offset_delete_request import (
 )
 from kafkawire.messages.offset_delete_response import OffsetDeleteResponse
 from kafkawire.records import Batch, BatchBuilder
+from tests.fuzzing import examples
 
 from ..real.dump import dump
 from ..real.java import Installation
@@ -241,8 +242,8 @@ class OffsetsMachine(RuleBasedStateMachine):
             assert not again.cluster.groups._of(partition.index).groups
 
 
-OffsetsMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=15)
-TestOffsets = OffsetsMachine.TestCase
+OffsetsMachine.TestCase.settings = settings(max_examples=examples(8), stateful_step_count=15)
+TestOffsets = pytest.mark.fuzz(OffsetsMachine.TestCase)
 
 
 def committed_and_left() -> Scene:

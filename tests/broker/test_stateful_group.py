@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -29,6 +30,7 @@ from kafkawire.broker.groups.requests import (
     Synced,
 )
 from kafkawire.broker.groups.states import GroupState
+from tests.fuzzing import examples
 
 E, S = ErrorCode, GroupState
 SESSION, REBALANCE, DELAY = 10.0, 30.0, 3.0
@@ -290,5 +292,5 @@ class GroupMachine(RuleBasedStateMachine):
             assert self.group.members.leader in self.group.members
 
 
-GroupMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40)
-TestGroup = GroupMachine.TestCase
+GroupMachine.TestCase.settings = settings(max_examples=examples(70), stateful_step_count=40)
+TestGroup = pytest.mark.fuzz(GroupMachine.TestCase)

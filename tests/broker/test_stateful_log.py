@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -9,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kafkawire import ErrorCode
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.records import Compression, RecordBatches
+from tests.fuzzing import examples
 
 from .fetches import fetch_of, only
 from .scene import Scene
@@ -154,5 +156,5 @@ class LogMachine(RuleBasedStateMachine):
         assert starts == sorted(set(starts))
 
 
-LogMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
-TestLog = LogMachine.TestCase
+LogMachine.TestCase.settings = settings(max_examples=examples(15), stateful_step_count=30)
+TestLog = pytest.mark.fuzz(LogMachine.TestCase)

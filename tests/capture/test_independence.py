@@ -8,6 +8,7 @@ import random
 from dataclasses import fields, replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Closed, Event
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from kafkawire.capture.tcp.reassembly import Reassembler
+from tests.fuzzing import examples
 
 from .dialogue import Sent, packets
 from .wire import pcap, read
@@ -110,7 +112,8 @@ def a_story(rng: random.Random) -> list[Sent]:
     return scenario or [Sent(0, 0, b"x", ports=(PORTS[0], 9092))]
 
 
-@settings(max_examples=300)
+@pytest.mark.fuzz
+@settings(max_examples=examples(100))
 @given(st.integers(0, 1 << 48).map(random.Random))
 def test_blocks_and_other_connections_do_not_matter(rng: random.Random) -> None:
     segments = parsed(a_story(rng))

@@ -6,12 +6,14 @@ import random
 from dataclasses import replace
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Discarded
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
+from tests.fuzzing import examples
 
 from .dialogue import ReassembledEvents, Sent, hello, packets, reassemble
 
@@ -100,7 +102,8 @@ def check_totals(result: ReassembledEvents, seen: list[Sent]) -> None:
         assert totals.missing == len(result.missing(side))
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(30), deadline=None)
 @given(FAULTS, BLOCKS)
 def test_the_right_bytes_or_a_gap(faults: Faults, step: int) -> None:
     _, seen = scenario(faults)
@@ -133,7 +136,8 @@ def late_bytes(result: ReassembledEvents, side: int) -> set[int]:
     }
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(20), deadline=None)
 @given(FAULTS, st.integers(1, 60))
 def test_blocks_do_not_matter(faults: Faults, step: int) -> None:
     _, seen = scenario(faults)
@@ -145,7 +149,8 @@ def test_blocks_do_not_matter(faults: Faults, step: int) -> None:
         assert fast.arrivals(side) == slow.arrivals(side)
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(20), deadline=None)
 @given(FAULTS, BLOCKS, st.integers(0, 5000), st.integers(1, 30))
 def test_tight_limits_lose_nothing_silently(
     faults: Faults, step: int, held: int, segments: int
@@ -165,7 +170,8 @@ def test_tight_limits_lose_nothing_silently(
     check_totals(result, seen)
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(20), deadline=None)
 @given(FAULTS, st.integers(0, 200), BLOCKS)
 def test_a_capture_that_begins_in_the_middle(faults: Faults, skipped: int, step: int) -> None:
     _, seen = scenario(faults)
@@ -185,7 +191,8 @@ def test_a_capture_that_begins_in_the_middle(faults: Faults, skipped: int, step:
             )
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 1 << 32).map(random.Random), BLOCKS)
 def test_random_segments_break_nothing(rng: random.Random, step: int) -> None:
     scenario = []

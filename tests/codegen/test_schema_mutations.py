@@ -16,6 +16,7 @@ from kafkawire_codegen.evolution import compare
 from kafkawire_codegen.render import render_message
 from kafkawire_codegen.schema import MessageSchema, SchemaErrors, load_file, schema_files
 from kafkawire_codegen.show import show
+from tests.fuzzing import examples
 
 FILES = schema_files(schemas_dir())
 VALUES: list[Any] = [
@@ -71,7 +72,7 @@ def original(name: str) -> MessageSchema:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(50),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

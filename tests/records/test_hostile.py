@@ -32,6 +32,7 @@ from kafkawire.records import (
 )
 from kafkawire.records.batch import HEADER_BYTES
 from kafkawire.records.compression.codecs import compress
+from tests.fuzzing import examples
 
 from .drawn import Batch, batches
 
@@ -141,20 +142,23 @@ def test_records_truncated_at_every_byte(codec: Compression) -> None:
         assert read.path.startswith("batch[0]")
 
 
-@settings(max_examples=400, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(150), deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes(data: bytes) -> None:
     outcome(data)
     outcome(data, check_crcs=False)
 
 
-@settings(max_examples=400, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(150), deadline=None)
 @given(st.binary(max_size=120), st.integers(0, 12), st.sampled_from([0, 1, 2, 3, 4, 8, 72]))
 def test_random_records(body: bytes, count: int, attributes: int) -> None:
     outcome(with_records(body, count, attributes))
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(70), deadline=None)
 @given(st.binary(max_size=120), st.sampled_from([0, 1]), st.sampled_from(CODECS[:3]))
 def test_random_message_sets(inner: bytes, magic: int, codec: Compression) -> None:
     message = MessageSetBuilder(magic)

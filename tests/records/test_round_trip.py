@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.records import BatchBuilder, Record, RecordBatches, reencode
+from tests.fuzzing import examples
 
 from .drawn import BLOBS, HEADERS, INT64, Batch, batches
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=examples(50), deadline=None)
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(st.lists(batches(), max_size=4))
 def test_records_of_a_field(drawn: list[Batch]) -> None:
@@ -34,6 +37,7 @@ def test_records_of_a_field(drawn: list[Batch]) -> None:
     assert field.cut_tail == 0
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(batches())
 def test_offsets_of_a_batch(drawn: Batch) -> None:
@@ -43,6 +47,7 @@ def test_offsets_of_a_batch(drawn: Batch) -> None:
     assert all(batch.crc_valid for batch in found)
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(batches(magic=2))
 def test_uncompressed_batch_is_written_back_to_the_byte(drawn: Batch) -> None:
@@ -53,6 +58,7 @@ def test_uncompressed_batch_is_written_back_to_the_byte(drawn: Batch) -> None:
     assert list(recompressed.records()) == drawn.records
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(st.lists(st.tuples(BLOBS, BLOBS, INT64, HEADERS), max_size=6), st.integers(-(2**40), 2**40))
 def test_builder_knows_its_size(

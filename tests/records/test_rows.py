@@ -16,6 +16,7 @@ from kafkawire.records import BatchBuilder, Columns, RecordBatches, column_decod
 from kafkawire.records.batch import HEADER_BYTES
 from kafkawire.records.columns import Views
 from tests import golden
+from tests.fuzzing import examples
 from tests.twins import twin
 
 from .drawn import Batch, batches
@@ -23,7 +24,7 @@ from .test_hostile import with_records
 
 ADD: Final[Any] = rows.add_rows
 NATIVE: Final = str(rows.__file__).endswith(tuple(EXTENSION_SUFFIXES))
-EXAMPLES = settings(max_examples=300, deadline=None)
+EXAMPLES = settings(max_examples=examples(100), deadline=None)
 
 
 TWIN: Final = twin(rows)
@@ -82,18 +83,21 @@ def agree(data: bytes) -> None:
         assert outcome(data) == found
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(st.lists(batches(), max_size=3))
 def test_drawn_records(drawn: list[Batch]) -> None:
     agree(b"".join(batch.encode() for batch in drawn))
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(st.binary(max_size=200), st.integers(0, 20), st.booleans())
 def test_random_records(body: bytes, count: int, tail: bool) -> None:
     agree(with_records(body + TAIL * tail, count))
 
 
+@pytest.mark.fuzz
 @EXAMPLES
 @given(st.data(), batches(magic=2), st.booleans())
 def test_damaged_records(data: st.DataObject, drawn: Batch, tail: bool) -> None:

@@ -55,6 +55,7 @@ from kafkawire.messages.leave_group_response import LeaveGroupResponse
 from kafkawire.messages.sync_group_request import SyncGroupRequest
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.protocol.error_code import ErrorCode
+from tests.fuzzing import examples
 
 E = ErrorCode
 S = MemberState
@@ -507,5 +508,7 @@ class Coordinated(RuleBasedStateMachine):
             assert self.member.has_request(ApiKey.JOIN_GROUP)
 
 
-TestCoordinated = Coordinated.TestCase
-TestCoordinated.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestCoordinated = pytest.mark.fuzz(Coordinated.TestCase)
+TestCoordinated.settings = settings(
+    max_examples=examples(50), stateful_step_count=40, deadline=None
+)

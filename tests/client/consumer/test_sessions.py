@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -18,6 +19,7 @@ from kafkawire.client.consumer.fetch.sessions import (
 from kafkawire.messages.fetch_request import FetchRequest
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.protocol.error_code import ErrorCode
+from tests.fuzzing import examples
 
 IDS = {"a": b"a" * 16, "b": b"b" * 16}
 ANEW = b"n" * 16
@@ -142,8 +144,8 @@ class Agreeing(RuleBasedStateMachine):
         assert self.wrong <= 1
 
 
-TestAgreeing = Agreeing.TestCase
-TestAgreeing.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestAgreeing = pytest.mark.fuzz(Agreeing.TestCase)
+TestAgreeing.settings = settings(max_examples=examples(70), stateful_step_count=30, deadline=None)
 
 
 def test_a_topic_that_is_made_anew_is_forgotten_by_its_old_id() -> None:
