@@ -68,6 +68,8 @@ class TransactionCoordinators:
 
     def find(self, transactional_id: str) -> TransactionCoordinator | ErrorCode:
         """Return the coordinator of a transactional id, if it is here."""
+        if not transactional_id:
+            return E.INVALID_REQUEST
         index, leader = self.leader_of(transactional_id)
         if leader != self._node_id:
             return E.COORDINATOR_NOT_AVAILABLE if leader == NO_LEADER else E.NOT_COORDINATOR

@@ -6,7 +6,7 @@ whose transaction ended meanwhile, by a marker in that partition, is not verifie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -42,20 +42,27 @@ RETRY: Final = frozenset(
     }
 )
 """What clients of Produce do not retry, so that they get NOT_ENOUGH_REPLICAS."""
-OLD: Final[Mapping[ErrorCode, ErrorCode]] = {
-    E.PRODUCER_FENCED: E.INVALID_PRODUCER_EPOCH,
-    E.TRANSACTION_ABORTABLE: E.INVALID_TXN_STATE,
-}
-"""Errors as those who append know them."""
 
 
 class Claim(NamedTuple):
-    """The transaction that an append is of. adds: its partitions are added, not only verified."""
+    """The transaction that an append is of.
+
+    adds: its partitions are added, not only verified. abortable: whether its client knows
+    TRANSACTION_ABORTABLE.
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     adds: bool
+    abortable: bool
+
+    def shown(self, error: ErrorCode) -> ErrorCode:
+        """Return an error as the client knows it."""
+        if error is E.PRODUCER_FENCED:
+            return E.INVALID_PRODUCER_EPOCH
+        missing = error is E.TRANSACTION_ABORTABLE and not self.abortable
+        return E.INVALID_TXN_STATE if missing else error
 
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -73,7 +80,9 @@ class Verification:
 
     def finish(self, errors: Errors, now: float) -> None:
         """Pass the errors on."""
-        self.then(errors | dict.fromkeys(self.ended, E.INVALID_TXN_STATE), now)
+        found = errors | dict.fromkeys(self.ended, E.TRANSACTION_ABORTABLE)
+        shown = {key: self.claim.shown(error) for key, error in found.items() if error}
+        self.then(shown, now)
 
 
 class TransactionVerifier:
@@ -148,9 +157,7 @@ class TransactionVerifier:
         )
 
     def _finish(self, number: int, errors: Errors, now: float) -> None:
-        found = self._in_progress.pop(number)
-        shown = {key: OLD.get(error, error) for key, error in errors.items() if error}
-        found.finish(shown, now)
+        self._in_progress.pop(number).finish(errors, now)
 
 
 def _request(reply_to: int, claim: Claim, partitions: frozenset[TopicPartition]) -> Request:
