@@ -92,6 +92,8 @@ class TransactionVerifier:
         self._node_id = node_id
         self._machines = machines
         self._in_progress: dict[int, Verification] = {}
+        self._by_producer: dict[int, set[int]] = {}
+        """Producer id -> the numbers of its verifications."""
         self._sent: dict[int, int] = {}
         """Token of a request -> the number of a verification."""
         self._count = 0
@@ -108,6 +110,7 @@ class TransactionVerifier:
         self._count += 1
         number = self._count
         self._in_progress[number] = Verification(claim, partitions, then)
+        self._by_producer.setdefault(claim.producer_id, set()).add(number)
         _, leader = coordinators.leader_of(claim.transactional_id)
         if leader == self._node_id:
             coordinators.submit(
@@ -126,8 +129,9 @@ class TransactionVerifier:
 
     def ended(self, partition: TopicPartition, producer_id: int) -> None:
         """Take note of a marker in a partition."""
-        for each in self._in_progress.values():
-            if each.claim.producer_id == producer_id and partition in each.partitions:
+        for number in self._by_producer.get(producer_id, ()):
+            each = self._in_progress[number]
+            if partition in each.partitions:
                 each.ended.add(partition)
 
     def arrived(self, token: int, body: Message | None, now: float) -> bool:
@@ -157,7 +161,12 @@ class TransactionVerifier:
         )
 
     def _finish(self, number: int, errors: Errors, now: float) -> None:
-        self._in_progress.pop(number).finish(errors, now)
+        found = self._in_progress.pop(number)
+        of_producer = self._by_producer[found.claim.producer_id]
+        of_producer.discard(number)
+        if not of_producer:
+            del self._by_producer[found.claim.producer_id]
+        found.finish(errors, now)
 
 
 def _request(reply_to: int, claim: Claim, partitions: frozenset[TopicPartition]) -> Request:
