@@ -92,3 +92,12 @@ END_NEXT: Final[Mapping[TransactionState, Verdict]] = {
 """EndTxn of version 2 with the producer's epoch: it is not a repeated one, as that has the last."""
 END_AGAIN: Final[Mapping[TransactionState, Verdict]] = {**END, S.EMPTY: FENCED, S.ONGOING: FENCED}
 """EndTxn of version 2 with the epoch before: repeated, or that of a zombie."""
+
+
+def diagram() -> list[str]:
+    """Draw the transitions as the lines of a Mermaid diagram."""
+    lines = [
+        f"    {old.label} --> {new.label}: {trigger.value}"
+        for (old, trigger), new in TRANSITIONS.items()
+    ]
+    return ["stateDiagram-v2", f"    [*] --> {S.EMPTY.label}", *sorted(lines)]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kafkawire.broker import Disconnected
 from kafkawire.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafkawire.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from kafkawire.messages.add_partitions_to_txn_request import (
@@ -57,6 +58,7 @@ from kafkawire.messages.write_txn_markers_request import (
     WriteTxnMarkersRequest,
 )
 from kafkawire.messages.write_txn_markers_response import WriteTxnMarkersResponse
+from kafkawire.node.front.transactions.verification import Then
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.protocol.log_records import decode_log_record
 from kafkawire.protocol.log_types import InternalLog
@@ -92,6 +94,12 @@ class Producer(NamedTuple):
 
     def send(self, value: bytes, partition: int = 0, sequence: int = 0, version: int = 9) -> E:
         """Produce one record."""
+        request = self.record(value, partition, sequence)
+        response = self.client.exchange(request, version, ProduceResponse)
+        return E(response.responses[0].partition_responses[0].error_code)
+
+    def record(self, value: bytes, partition: int = 0, sequence: int = 0) -> ProduceRequest:
+        """Make a request with one record."""
         builder = BatchBuilder(
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
@@ -101,9 +109,7 @@ class Producer(NamedTuple):
         builder.append(None, value, EPOCH_MS)
         data = PartitionProduceData(index=partition, records=builder.build())
         topic = TopicProduceData(name="t", partition_data=[data])
-        request = ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[topic])
-        response = self.client.exchange(request, version, ProduceResponse)
-        return E(response.responses[0].partition_responses[0].error_code)
+        return ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[topic])
 
     def end(self, commit: bool, version: int = 3) -> E:
         """Commit or abort."""
@@ -419,6 +425,25 @@ def test_the_log_of_transactions_is_that_of_kafka(scene: NodeScene) -> None:
                 assert isinstance(read.value.message, TransactionLogValue)
                 states.append(read.value.message.transaction_status)
     assert states == [0, 1, 2, 4], "Empty, Ongoing, PrepareCommit, CompleteCommit"
+
+
+def test_a_client_may_disconnect_while_its_records_are_verified(
+    scene: NodeScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = started(scene)
+    found: list[Then] = []
+    produced = scene.front.broker.transactions.produced
+
+    def verify(_version: int, _body: ProduceRequest, then: Then, _now: float) -> bool:
+        found.append(then)
+        return True
+
+    monkeypatch.setattr(produced, "verify", verify)
+    producer.client.send(producer.record(b"a"), 9)
+    assert len(found) == 1
+    scene.handle(Disconnected(producer.client.number))
+    found[0]({}, scene.now)
+    assert fetched(scene).high_watermark == 0
 
 
 def commit(scene: NodeScene, offset: int) -> E:

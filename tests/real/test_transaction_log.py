@@ -43,7 +43,8 @@ def test_kafka_reads_it(file: Path, installation: Installation) -> None:
     states = []
     for batch in found.batches:
         for record in batch.records:
-            _, key, _, payload = record.content
+            assert isinstance(record.content, list)
+            key, payload = record.content[1], record.content[3]
             assert key["data"] == {"transactionalId": "x"}
             states.append(payload["data"]["transactionStatus"])
     assert states == STATES
@@ -51,7 +52,9 @@ def test_kafka_reads_it(file: Path, installation: Installation) -> None:
 
 def test_kafkawire_log_reads_it(file: Path) -> None:
     states = []
-    for row in read(recognise(file), InternalLog.TRANSACTIONS):
+    log = recognise(file)
+    assert log is not None
+    for row in read(log, InternalLog.TRANSACTIONS):
         assert isinstance(row, RecordRow)
         assert row.decoded is not None
         assert row.decoded.value is not None

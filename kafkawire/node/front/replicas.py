@@ -130,6 +130,8 @@ class NodeReplicas:
         now: float,
     ) -> None:
         """Hand those records of a transaction to the machines that its coordinator knows of."""
+        if request.reply_to not in self._channel.pending:
+            return  # the client has disconnected; another request has the records again
         for name, topic_id, planned in plan.topics:
             found = name or self._metadata.topic_name(topic_id)
             for each in planned:

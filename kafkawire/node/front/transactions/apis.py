@@ -52,7 +52,6 @@ from .responses import of_version, partitions_of, topic_results
 E = ErrorCode
 SEVERAL_FROM: Final = 4
 """AddPartitionsToTxn: of brokers, with several transactions."""
-ABORTABLE_FROM: Final = 5
 EPOCH_FROM: Final = 5
 """EndTxn: its response has the next epoch."""
 INIT_FENCED_FROM: Final = 4
@@ -230,13 +229,11 @@ class NodeTransactions:
         now: float,
     ) -> None:
         partitions = partitions_of(body.topics)
-        missing = E.INVALID_TXN_STATE
-        if request.version >= ABORTABLE_FROM:
-            missing = E.TRANSACTION_ABORTABLE
 
         def then(result: Result, now: float) -> None:
             errors = {
-                each: missing if each in result.missing and not result.error else result.error
+                each: result.error
+                or (E.TRANSACTION_ABORTABLE if each in result.missing else E.NONE)
                 for each in partitions
             }
             results[body.transactional_id] = AddPartitionsToTxnResult(

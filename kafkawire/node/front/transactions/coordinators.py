@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from ....broker.deadlines import Deadlines
 from ....broker.groups.coordinators import partition_for
 from ....broker.topics import NO_LEADER, TRANSACTIONS_TOPIC
 from ....metadata import MetadataDelta, TopicIdPartition
@@ -55,6 +56,8 @@ class TransactionCoordinators:
         self._loaded: dict[int, TransactionCoordinator] = {}
         self._waiting: dict[int, Then] = {}
         self._count = 0
+        self._deadlines: Deadlines[int] = Deadlines()
+        """The partitions whose coordinators have something to do."""
 
     # -- where coordinators are
 
@@ -68,6 +71,8 @@ class TransactionCoordinators:
 
     def find(self, transactional_id: str) -> TransactionCoordinator | ErrorCode:
         """Return the coordinator of a transactional id, if it is here."""
+        if not transactional_id:
+            return E.INVALID_REQUEST
         index, leader = self.leader_of(transactional_id)
         if leader != self._node_id:
             return E.COORDINATOR_NOT_AVAILABLE if leader == NO_LEADER else E.NOT_COORDINATOR
@@ -94,7 +99,14 @@ class TransactionCoordinators:
         if isinstance(found, ErrorCode):
             self._result(Result(request.reply_to, found), now)
         else:
-            self._carry_out(found.handle(request, now), now)
+            self._changed(found, found.handle(request, now), now)
+
+    def _changed(
+        self, coordinator: TransactionCoordinator, effects: Iterable[Effect], now: float
+    ) -> None:
+        """Carry out the effects of a coordinator."""
+        self._deadlines.set(coordinator.index, coordinator.next_deadline())
+        self._carry_out(effects, now)
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
         for effect in effects:
@@ -148,12 +160,13 @@ class TransactionCoordinators:
     def _load(self, index: int, epoch: int, now: float) -> None:
         made = TransactionCoordinator(index, epoch, self._log, self._config, now)
         self._loaded[index] = made
-        self._carry_out(made.load(), now)
+        self._changed(made, made.load(), now)
 
     def _unload(self, index: int, error: ErrorCode, now: float) -> None:
         found = self._loaded.pop(index, None)
         if found is not None:
             self._markers.queue.drop(index)
+            self._deadlines.cancel(index)
             self._carry_out(found.unload(error), now)
 
     # -- the machines
@@ -162,7 +175,7 @@ class TransactionCoordinators:
         """Go on with what waited for the high watermark of a partition."""
         found = self._loaded.get(key.partition)
         if found is not None and key == self._log.key(key.partition):
-            self._carry_out(found.committed(offset), now)
+            self._changed(found, found.committed(offset), now)
 
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
@@ -172,7 +185,7 @@ class TransactionCoordinators:
             marker = done.popleft()
             found = self._loaded.get(marker.coordinator)
             if found is not None:
-                self._carry_out(found.markers_written(marker, now), now)
+                self._changed(found, found.markers_written(marker, now), now)
             if not done:
                 self._markers.send(now)
                 done.extend(self._markers.queue.take_done())
@@ -185,14 +198,12 @@ class TransactionCoordinators:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        times = [each.next_deadline() for each in self._loaded.values()]
-        times.append(self._markers.queue.next_deadline())
+        times = (self._deadlines.next(), self._markers.queue.next_deadline())
         return min((each for each in times if each is not None), default=None)
 
     def advance(self, now: float) -> None:
         """Do what is due."""
-        for each in list(self._loaded.values()):
-            due = each.next_deadline()
-            if due is not None and due <= now:
-                self._carry_out(each.advance(now), now)
+        while (index := self._deadlines.pop_due(now)) is not None:
+            found = self._loaded[index]
+            self._changed(found, found.advance(now), now)
         self.run(now)

@@ -70,9 +70,7 @@ def _described(coordinators: TransactionCoordinators, transactional_id: str) -> 
     coordinator = coordinators.find(transactional_id)
     error = E.NONE
     value = None
-    if not transactional_id:
-        error = E.INVALID_REQUEST
-    elif isinstance(coordinator, ErrorCode):
+    if isinstance(coordinator, ErrorCode):
         error = coordinator
     else:
         value = coordinator.transactions.get(transactional_id)

@@ -28,6 +28,7 @@ from .responses import offset_commit
 from .verification import Claim, Errors, TransactionVerifier
 
 E = ErrorCode
+ABORTABLE_FROM: Final = 4
 ADDS_FROM: Final = 5
 LOADING: Final[Mapping[ErrorCode, ErrorCode]] = {
     E.NETWORK_EXCEPTION: E.COORDINATOR_LOAD_IN_PROGRESS
@@ -73,7 +74,9 @@ class TransactionalOffsets:
             if isinstance(response, TxnOffsetCommitResponse):
                 broker.channel.respond(request.reply_to, response, now)
 
-        claim = Claim(body.transactional_id, body.producer_id, body.producer_epoch, adds)
+        abortable = request.version >= ABORTABLE_FROM
+        producer = body.producer_id, body.producer_epoch
+        claim = Claim(body.transactional_id, *producer, adds, abortable)
         self._verifier.verify(self._coordinators, claim, frozenset({partition}), then, now)
         return DELAYED
 

@@ -21,6 +21,7 @@ from .coordinators import TransactionCoordinators
 from .verification import RETRY, Claim, Errors, Then, TransactionVerifier
 
 E = ErrorCode
+ABORTABLE_FROM: Final = 11
 ADDS_FROM: Final = 12
 SETTING: Final = "transaction.partition.verification.enable"
 
@@ -59,7 +60,8 @@ class ProduceVerification:
                 key = TopicIdPartition(found.topic_id if found else b"", each.index)
                 if batch.transactional and self._is_first(key, batch):
                     producer = batch.producer_id, batch.producer_epoch
-                    claim = Claim(body.transactional_id, *producer, adds)
+                    abortable = version >= ABORTABLE_FROM
+                    claim = Claim(body.transactional_id, *producer, adds, abortable)
                     claims.setdefault(claim, set()).add((found.name if found else "", each.index))
         if not claims:
             return False

@@ -6,7 +6,7 @@ whose transaction ended meanwhile, by a marker in that partition, is not verifie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -42,20 +42,27 @@ RETRY: Final = frozenset(
     }
 )
 """What clients of Produce do not retry, so that they get NOT_ENOUGH_REPLICAS."""
-OLD: Final[Mapping[ErrorCode, ErrorCode]] = {
-    E.PRODUCER_FENCED: E.INVALID_PRODUCER_EPOCH,
-    E.TRANSACTION_ABORTABLE: E.INVALID_TXN_STATE,
-}
-"""Errors as those who append know them."""
 
 
 class Claim(NamedTuple):
-    """The transaction that an append is of. adds: its partitions are added, not only verified."""
+    """The transaction that an append is of.
+
+    adds: its partitions are added, not only verified. abortable: whether its client knows
+    TRANSACTION_ABORTABLE.
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     adds: bool
+    abortable: bool
+
+    def shown(self, error: ErrorCode) -> ErrorCode:
+        """Return an error as the client knows it."""
+        if error is E.PRODUCER_FENCED:
+            return E.INVALID_PRODUCER_EPOCH
+        missing = error is E.TRANSACTION_ABORTABLE and not self.abortable
+        return E.INVALID_TXN_STATE if missing else error
 
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -73,7 +80,9 @@ class Verification:
 
     def finish(self, errors: Errors, now: float) -> None:
         """Pass the errors on."""
-        self.then(errors | dict.fromkeys(self.ended, E.INVALID_TXN_STATE), now)
+        found = errors | dict.fromkeys(self.ended, E.TRANSACTION_ABORTABLE)
+        shown = {key: self.claim.shown(error) for key, error in found.items() if error}
+        self.then(shown, now)
 
 
 class TransactionVerifier:
@@ -83,6 +92,8 @@ class TransactionVerifier:
         self._node_id = node_id
         self._machines = machines
         self._in_progress: dict[int, Verification] = {}
+        self._by_producer: dict[int, set[int]] = {}
+        """Producer id -> the numbers of its verifications."""
         self._sent: dict[int, int] = {}
         """Token of a request -> the number of a verification."""
         self._count = 0
@@ -99,6 +110,7 @@ class TransactionVerifier:
         self._count += 1
         number = self._count
         self._in_progress[number] = Verification(claim, partitions, then)
+        self._by_producer.setdefault(claim.producer_id, set()).add(number)
         _, leader = coordinators.leader_of(claim.transactional_id)
         if leader == self._node_id:
             coordinators.submit(
@@ -117,8 +129,9 @@ class TransactionVerifier:
 
     def ended(self, partition: TopicPartition, producer_id: int) -> None:
         """Take note of a marker in a partition."""
-        for each in self._in_progress.values():
-            if each.claim.producer_id == producer_id and partition in each.partitions:
+        for number in self._by_producer.get(producer_id, ()):
+            each = self._in_progress[number]
+            if partition in each.partitions:
                 each.ended.add(partition)
 
     def arrived(self, token: int, body: Message | None, now: float) -> bool:
@@ -149,8 +162,11 @@ class TransactionVerifier:
 
     def _finish(self, number: int, errors: Errors, now: float) -> None:
         found = self._in_progress.pop(number)
-        shown = {key: OLD.get(error, error) for key, error in errors.items() if error}
-        found.finish(shown, now)
+        of_producer = self._by_producer[found.claim.producer_id]
+        of_producer.discard(number)
+        if not of_producer:
+            del self._by_producer[found.claim.producer_id]
+        found.finish(errors, now)
 
 
 def _request(reply_to: int, claim: Claim, partitions: frozenset[TopicPartition]) -> Request:
