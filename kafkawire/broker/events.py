@@ -94,6 +94,13 @@ class IdleConnection:
 
 
 @dataclass(frozen=True, slots=True)
+class MutedUntil:
+    """Deadline: a connection whose client exceeded a quota is served again."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
 class FetchExpired:
     """Deadline: the max_wait_ms of a delayed Fetch is over."""
 
@@ -135,5 +142,12 @@ class CommitExpired:
 
 
 Deadline = (
-    IdleConnection | FetchExpired | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded | CommitExpired
+    IdleConnection
+    | MutedUntil
+    | FetchExpired
+    | ReplyDue
+    | GroupDue
+    | OffsetsDue
+    | OffsetsLoaded
+    | CommitExpired
 )

@@ -42,6 +42,7 @@ from .plans import (
     ProducePlan,
 )
 from .requests import Submit
+from .throttling import Throttling
 
 E = ErrorCode
 REPLICA_STATE_FROM: Final = 15
@@ -51,12 +52,18 @@ class NodeReplicas:
     """`Replicas` of a node."""
 
     def __init__(
-        self, node_id: int, context: Context, metadata: ImageMetadata, submit: Submit
+        self,
+        node_id: int,
+        context: Context,
+        metadata: ImageMetadata,
+        submit: Submit,
+        throttling: Throttling,
     ) -> None:
         self._node_id = node_id
         self._context = context
         self._metadata = metadata
         self._submit = submit
+        self._throttling = throttling
         self._rules: dict[str, Rules] = {}
         self.sessions = Sessions(
             context.settings.number("max.incremental.fetch.session.cache.slots"),
@@ -98,6 +105,7 @@ class NodeReplicas:
             topic_data=accepted,
         )
         if body.acks == 0:
+            self._throttling.produced(request, now)
             self._submit(None, made, AsItIs(), now)
             known = [each.known for _, _, planned in topics for each in planned if each.known]
             return ProduceResponse(responses=[TopicProduceResponse(partition_responses=known)])
@@ -169,8 +177,17 @@ class NodeReplicas:
             return FetchResponse(error_code=context)
         read_committed = body.isolation_level == READ_COMMITTED
         plan = FetchPlan(version, self._metadata, context, read_committed)
-        self._submit(request, _whole(body, context), plan, now)
+        self._submit(request, self._whole(request, body, context), plan, now)
         return DELAYED
+
+    def _whole(self, request: Request, body: FetchRequest, context: FetchContext) -> FetchRequest:
+        """Return a Fetch of all partitions of a session, and of no more than a quota allows."""
+        made = _whole(body, context)
+        most = self._throttling.most_fetched(request)
+        if most is not None:
+            made.max_bytes = min(made.max_bytes, most)
+            made.min_bytes = min(made.min_bytes, made.max_bytes)
+        return made
 
     # -- offsets
 
