@@ -40,6 +40,7 @@ from .events import (
     GroupDue,
     IdleConnection,
     LeaderMoved,
+    MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
     Received,
@@ -236,6 +237,9 @@ class Cluster:
     def _idle(self, due: IdleConnection, now: float) -> None:
         self.server.idle(due, now)
 
+    def _muted_until(self, due: MutedUntil, _now: float) -> None:
+        self.channel.unmute(due.connection)
+
     def _reply_due(self, due: ReplyDue, _now: float) -> None:
         self.channel.send_delayed(due.reply_to)
 
@@ -285,6 +289,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[..., None]]] = {
 }
 _DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
+    MutedUntil: Cluster._muted_until,
     FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,
     GroupDue: Cluster._group_due,

@@ -127,6 +127,13 @@ class IdleConnection:
 
 
 @dataclass(frozen=True, slots=True)
+class MutedUntil:
+    """Deadline: a connection whose client exceeded a quota is served again."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
 class FetchExpired:
     """Deadline: the max_wait_ms of a delayed Fetch is over."""
 
@@ -184,6 +191,7 @@ class ControlledShutdownDue:
 ZooKeeperDeadline = BrokerChannelDue | ControlledShutdownDue
 Deadline = (
     IdleConnection
+    | MutedUntil
     | FetchExpired
     | ReplyDue
     | GroupDue

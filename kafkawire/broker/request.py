@@ -14,9 +14,15 @@ from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
 from .fetched import Fetched
 
+ANONYMOUS: Final = "ANONYMOUS"
+"""The user of a connection without authentication."""
+
 
 class Request(NamedTuple):
-    """A decoded request. reply_to: id for the response; at: arrival time in seconds."""
+    """A decoded request. reply_to: id for the response; at: arrival time in seconds.
+
+    user: the name of the principal.
+    """
 
     reply_to: int
     connection: int
@@ -29,6 +35,7 @@ class Request(NamedTuple):
     body: Message
     at: float
     size: int = 0
+    user: str = ANONYMOUS
 
     @property
     def expects_response(self) -> bool:

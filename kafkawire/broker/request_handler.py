@@ -33,7 +33,7 @@ from .handlers import HANDLERS, Handler, api_versions
 from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
-from .request import DELAYED, NO_RESPONSE, HandlerResult, Request, Work
+from .request import ANONYMOUS, DELAYED, NO_RESPONSE, HandlerResult, Request, Work
 
 LOG: Final = logging.getLogger("kafkawire.broker")
 BEFORE_AUTHENTICATION: Final = frozenset(
@@ -140,6 +140,7 @@ class RequestHandler:
             body,
             now,
             len(frame),
+            ANONYMOUS if auth is None else auth.user,
         )
         self._channel.pending[request.reply_to] = request
         connection.busy = request.reply_to

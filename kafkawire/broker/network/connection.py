@@ -29,7 +29,8 @@ class Connection:
     request was taken, or the first byte of an incomplete one arrived. queued: whether it is queued
     in the scheduler. working: whether its request is processed in several time slices. paused:
     whether reading from its client is paused. silent: a fault dropped a response, so nothing more
-    is sent. listener: the name of the listener that accepted it, "" in memory.
+    is sent. muted: whether its client exceeded a quota and has to wait. listener: the name of the
+    listener that accepted it, "" in memory.
     """
 
     id: int
@@ -46,20 +47,25 @@ class Connection:
     queued: bool = False
     working: bool = False
     paused: bool = False
+    muted: bool = False
     listener: str = ""
 
     @property
     def ready(self) -> bool:
         """Whether the next request may be processed."""
-        return self.busy is None and not (self.draining or self.closing or self.silent)
+        return self.busy is None and not self._stopped
 
     @property
     def has_work(self) -> bool:
         """Whether it can use a time slice: to continue its request, or to take the next one."""
         if self.working or self.busy is not None:
             return self.working and not self.closing
-        stopped = self.draining or self.closing or self.silent
-        return len(self.buffer) >= SIZE and not stopped
+        return len(self.buffer) >= SIZE and not self._stopped
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether no further request is taken."""
+        return self.draining or self.closing or self.silent or self.muted
 
     @property
     def may_read(self) -> bool:

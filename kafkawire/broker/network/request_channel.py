@@ -17,7 +17,7 @@ from ...protocol import ErrorCode, encode_frame_buffers
 from ..bounds import UNSENT
 from ..context import Context
 from ..effects import AwaitDrain, Close, Reply, Report
-from ..events import ReplyDue
+from ..events import MutedUntil, ReplyDue
 from ..faults import Action, Fault
 from ..fetched import Fetched
 from ..request import Request
@@ -144,6 +144,20 @@ class RequestChannel:
         return self.pending.pop(connection.busy, None)
 
     # -- connections
+
+    def mute(self, connection_id: int, seconds: float, now: float) -> None:
+        """Take no further request of a connection for a while: its client exceeded a quota."""
+        connection = self.connections.find(connection_id)
+        if connection is not None:
+            connection.muted = True
+            self.context.deadlines.set(MutedUntil(connection_id), now + seconds)
+
+    def unmute(self, connection_id: int) -> None:
+        """Take requests again."""
+        connection = self.connections.find(connection_id)
+        if connection is not None:
+            connection.muted = False
+            self.scheduler.resume(connection)
 
     def send(self, connection: Connection, frame: list[bytes]) -> None:
         """Send a frame, in pieces."""

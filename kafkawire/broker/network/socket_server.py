@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..context import Context
-from ..events import Connected, Disconnected, Drained, IdleConnection, Received, Unreadable
+from ..events import (
+    Connected,
+    Disconnected,
+    Drained,
+    IdleConnection,
+    MutedUntil,
+    Received,
+    Unreadable,
+)
 from ..releases import NONCES_COMPARED_FROM, before
 from .connection import Connection
 from .connections import Connections
@@ -123,6 +131,7 @@ class SocketServer:
         connection = self.connections.remove(event.connection)
         if connection is not None:
             self._context.deadlines.cancel(IdleConnection(connection.id))
+            self._context.deadlines.cancel(MutedUntil(connection.id))
             forget(connection)
 
     def close_all(self, node_id: int, reason: str) -> None:
@@ -136,7 +145,7 @@ class SocketServer:
         connection = self.connections.find(due.connection)
         if connection is None or connection.closing:
             return
-        if connection.busy is not None:
+        if connection.busy is not None or connection.muted:
             connection.last_active = now  # the client waits for the broker
         # the deadline is not moved with each request, so it may be too early
         if not self._set_idle_deadline(connection, later_than=now):

@@ -17,6 +17,7 @@ from ...broker.events import (
     FetchExpired,
     GroupDue,
     IdleConnection,
+    MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
     ReplyDue,
@@ -29,13 +30,15 @@ from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
 from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
-from .listeners import Listeners
+from .listeners import ConnectionDeadline, Listeners
 from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
 from .offsets_log import NodeOffsetsLog
 from .producer_ids import NodeProducerIds
+from .quotas import ClientQuotas
 from .replicas import NodeReplicas
 from .requests import NodeForwarding
+from .throttling import Throttling
 from .topic_creation import NodeTopicCreation
 from .transactions import Transactions
 
@@ -68,6 +71,7 @@ class BrokerFront:
         self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
+        self.throttling = Throttling(ClientQuotas(settings), listeners.channel)
         self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit, topics)
         self._producer_ids = NodeProducerIds(
             node_id, machines.broker_epoch, listeners.channel, machines.submit
@@ -85,6 +89,7 @@ class BrokerFront:
             metadata,
             machines.submit,
             self.transactions.produced,
+            self.throttling,
         )
         self.broker = Broker(
             context,
@@ -130,6 +135,8 @@ class BrokerFront:
         if delta.configs:
             self._apply_configs(image)
             self._replicas.configs_changed()
+        if delta.quotas:
+            self.throttling.quotas.publish(image.quotas)
         self.groups.published(delta, now)
         self.transactions.coordinators.published(delta, now)
         self._creation.create_initial(now)
@@ -172,7 +179,7 @@ class BrokerFront:
         """Handle an expired deadline."""
         _DUE[type(due)](self, due, now)
 
-    def _connection_due(self, due: IdleConnection | ReplyDue, now: float) -> None:
+    def _connection_due(self, due: ConnectionDeadline, now: float) -> None:
         self._listeners.due(due, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
@@ -190,6 +197,7 @@ class BrokerFront:
 
 _DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     IdleConnection: BrokerFront._connection_due,
+    MutedUntil: BrokerFront._connection_due,
     ReplyDue: BrokerFront._connection_due,
     GroupDue: BrokerFront._group_due,
     OffsetsDue: BrokerFront._offsets_due,

@@ -19,7 +19,7 @@ from ...broker.bounds import SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
 from ...broker.effects import Report
-from ...broker.events import Deadline, IdleConnection, ReplyDue
+from ...broker.events import Deadline
 from ...broker.releases import Offer
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
@@ -39,7 +39,7 @@ from ..events import ResponseReceived, ShutdownRequested
 from ..node import Node
 from .apis import BROKER_HANDLERS, CONTROLLER_HANDLERS, RELEASE, broker_offer, controller_offer
 from .broker_front import BrokerFront
-from .listeners import Listeners, Users
+from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
 from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
@@ -184,7 +184,7 @@ class NodeFront:
         return self._finish(now)
 
     def _due(self, listeners: Listeners, due: Deadline, now: float) -> None:
-        if isinstance(due, IdleConnection | ReplyDue):
+        if isinstance(due, ConnectionDeadline):
             listeners.due(due, now)
         else:
             self.broker.due(due, now)
@@ -256,7 +256,7 @@ class NodeFront:
             listeners.finish(request.reply_to, now)
             return
         try:
-            response = submitted.plan.response(effect.body)
+            response = self.broker.throttling.response(submitted, effect.body, now)
         except Exception:
             LOG.exception("the response to %s v%d", request.api_key.name, request.version)
             listeners.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)

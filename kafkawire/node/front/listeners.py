@@ -18,6 +18,7 @@ from ...broker.events import (
     Disconnected,
     Drained,
     IdleConnection,
+    MutedUntil,
     Received,
     ReplyDue,
     Unreadable,
@@ -34,6 +35,7 @@ from ...protocol import ErrorCode
 if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials
 
+ConnectionDeadline = IdleConnection | MutedUntil | ReplyDue
 ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
 
 
@@ -113,10 +115,12 @@ class Listeners:
             self.channel.finish(request)
             self.context.emit(Report(request, None, now - request.at))
 
-    def due(self, due: IdleConnection | ReplyDue, now: float) -> None:
+    def due(self, due: ConnectionDeadline, now: float) -> None:
         """Handle an expired deadline of a connection."""
         if isinstance(due, IdleConnection):
             self.server.idle(due, now)
+        elif isinstance(due, MutedUntil):
+            self.channel.unmute(due.connection)
         else:
             self.channel.send_delayed(due.reply_to)
 

@@ -43,6 +43,7 @@ from .plans import (
     ProducePlan,
 )
 from .requests import Submit
+from .throttling import Throttling
 from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
@@ -61,6 +62,7 @@ class NodeReplicas:
         metadata: ImageMetadata,
         submit: Submit,
         verification: ProduceVerification,
+        throttling: Throttling,
     ) -> None:
         self._node_id = node_id
         self._context = context
@@ -68,6 +70,7 @@ class NodeReplicas:
         self._verification = verification
         self._metadata = metadata
         self._submit = submit
+        self._throttling = throttling
         self._rules: dict[str, Rules] = {}
         self.sessions = Sessions(
             context.settings.number("max.incremental.fetch.session.cache.slots"),
@@ -115,6 +118,7 @@ class NodeReplicas:
         if self._verification.verify(request.version, made, then, now):
             return DELAYED
         if body.acks == 0:
+            self._throttling.produced(request, now)
             self._submit(None, made, AsItIs(), now)
             known = [each.known for _, _, planned in topics for each in planned if each.known]
             return ProduceResponse(responses=[TopicProduceResponse(partition_responses=known)])
@@ -219,8 +223,17 @@ class NodeReplicas:
             return FetchResponse(error_code=context)
         read_committed = body.isolation_level == READ_COMMITTED
         plan = FetchPlan(version, self._metadata, context, read_committed)
-        self._submit(request, _whole(body, context), plan, now)
+        self._submit(request, self._whole(request, body, context), plan, now)
         return DELAYED
+
+    def _whole(self, request: Request, body: FetchRequest, context: FetchContext) -> FetchRequest:
+        """Return a Fetch of all partitions of a session, and of no more than a quota allows."""
+        made = _whole(body, context)
+        most = self._throttling.most_fetched(request)
+        if most is not None:
+            made.max_bytes = min(made.max_bytes, most)
+            made.min_bytes = min(made.min_bytes, made.max_bytes)
+        return made
 
     # -- offsets
 
