@@ -105,6 +105,7 @@ SLOW: Final = (
     "log/test_hostile.py",
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
+    "net/server/test_cluster_disks.py::test_clients_go_on_while_disks_are_slow_fail_and_are_full",
     "net/test_wrong_types.py",
     "node/test_metadata_log.py",
     "node/test_node.py",

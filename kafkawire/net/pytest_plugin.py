@@ -9,7 +9,7 @@ of nodes that replicate, elect and fail.
 Law: tests that do not use the fixture import nothing. It is configured by the marker
 `@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments are
 those of `kafkawire.net.server.ServerConfig`, and the other by
-`@pytest.mark.kafka_cluster(nodes=3, settings={...})`.
+`@pytest.mark.kafka_cluster(nodes=3, directories=1, settings={...})`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "kafka(**config): configuration of `kafka_broker`, as for ServerConfig"
     )
     config.addinivalue_line(
-        "markers", "kafka_cluster(nodes, settings): configuration of `kafka_cluster`"
+        "markers",
+        "kafka_cluster(nodes, settings, directories): configuration of `kafka_cluster`",
     )
 
 

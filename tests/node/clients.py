@@ -18,7 +18,7 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.primitives import Message
-from kafkawire.records import BatchBuilder, RecordBatches
+from kafkawire.records import BatchBuilder
 
 CREATE_VERSION = 7
 PRODUCE_VERSION = 9
@@ -77,13 +77,3 @@ def fetched(body: Message | None) -> Any:
     if not isinstance(body, FetchResponse) or body.error_code or not body.responses:
         return None
     return body.responses[0].partitions[0]
-
-
-def values_of(data: bytes | None) -> list[tuple[int, bytes]]:
-    """List the records of batches by offset."""
-    return [
-        (record.offset, record.value or b"")
-        for each in RecordBatches(data or b"")
-        for record in each.records()
-        if not each.control
-    ]

@@ -14,11 +14,12 @@ from typing import Final
 from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
 from kafkawire.node import Effect, Published, ShutdownRequested, Stopped
 from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.invariants import Replica, Violation, stored
 from kafkawire.primitives import Message
 from kafkawire.raft import LeaderChanged
 from kafkawire.replication import Partition, ReplicaChanged, ReplicaState
 
-from .checker import Checker, Violation, stored
+from .checker import Checker
 from .clients import CREATE_VERSION, create_topic
 from .network import CLIENT, Callback, Network, Process
 from .scenario import FAULTY, Fault, Scenario
@@ -278,8 +279,8 @@ class Simulation(Network):
             for id in leader.isr.maximal & set(known.isr):  # it may not know who was fenced
                 other = self.replica(id, key)
                 if other is not None and id not in self.unclean:
-                    who = (id, self.processes[id].incarnation)
-                    self.checker.agree(key, leader.log, other.log, who)
+                    who = Replica(id, self.processes[id].incarnation, other.log)
+                    self.checker.agree(key, leader.log, who)
         for id, process in self.processes.items():
             if process.node is not None:
                 self._check_metadata(id, process)
