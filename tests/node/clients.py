@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkawire.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from kafkawire.messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -19,10 +24,12 @@ from kafkawire.messages.produce_request import (
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.primitives import Message
 from kafkawire.records import BatchBuilder
+from kafkawire.storage import TopicPartition
 
 CREATE_VERSION = 7
 PRODUCE_VERSION = 9
 FETCH_VERSION = 17
+MOVE_VERSION = 2
 
 
 def create_topic(name: str, partitions: int, replicas: int, **configs: str) -> CreateTopicsRequest:
@@ -63,6 +70,12 @@ def fetch(topic_id: bytes, index: int, offset: int, wait_ms: int = 100) -> Fetch
         max_bytes=1 << 20,
         topics=[FetchTopic(topic_id=topic_id, partitions=[partition])],
     )
+
+
+def moved(partition: TopicPartition, directory: str) -> AlterReplicaLogDirsRequest:
+    """Move a replica to another log directory of its broker."""
+    named = AlterReplicaLogDirTopic(name=partition.topic, partitions=[partition.partition])
+    return AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=directory, topics=[named])])
 
 
 def produced(body: Message | None) -> Any:
