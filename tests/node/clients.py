@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkawire.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from kafkawire.messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -18,11 +23,13 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.primitives import Message
-from kafkawire.records import BatchBuilder, RecordBatches
+from kafkawire.records import BatchBuilder
+from kafkawire.storage import TopicPartition
 
 CREATE_VERSION = 7
 PRODUCE_VERSION = 9
 FETCH_VERSION = 17
+MOVE_VERSION = 2
 
 
 def create_topic(name: str, partitions: int, replicas: int, **configs: str) -> CreateTopicsRequest:
@@ -65,6 +72,12 @@ def fetch(topic_id: bytes, index: int, offset: int, wait_ms: int = 100) -> Fetch
     )
 
 
+def moved(partition: TopicPartition, directory: str) -> AlterReplicaLogDirsRequest:
+    """Move a replica to another log directory of its broker."""
+    named = AlterReplicaLogDirTopic(name=partition.topic, partitions=[partition.partition])
+    return AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=directory, topics=[named])])
+
+
 def produced(body: Message | None) -> Any:
     """Return the partition of a Produce response; None if there is no response."""
     if not isinstance(body, ProduceResponse):
@@ -77,13 +90,3 @@ def fetched(body: Message | None) -> Any:
     if not isinstance(body, FetchResponse) or body.error_code or not body.responses:
         return None
     return body.responses[0].partitions[0]
-
-
-def values_of(data: bytes | None) -> list[tuple[int, bytes]]:
-    """List the records of batches by offset."""
-    return [
-        (record.offset, record.value or b"")
-        for each in RecordBatches(data or b"")
-        for record in each.records()
-        if not each.control
-    ]

@@ -9,6 +9,7 @@ from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, Delete
 from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
 from kafkawire.node import COMBINED, Node, NodeConfig, ShutdownRequested
 from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.invariants import values
 from kafkawire.primitives import Message
 
 from .clients import (
@@ -20,7 +21,6 @@ from .clients import (
     fetched,
     produce,
     produced,
-    values_of,
 )
 from .network import CLIENT, Network, config_of, voters
 
@@ -157,7 +157,7 @@ class Cluster(Network):
         key = self.key(topic, index)
         assert key is not None
         body = self.ask(leader, FETCH_VERSION, fetch(key.topic_id, index, 0))
-        return [value for _, value in values_of(fetched(body).records)]
+        return [value for _, value in values(fetched(body).records)]
 
     def shut_down(self, id: int) -> None:
         """Shut a node down in order, and wait for its end."""

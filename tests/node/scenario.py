@@ -26,6 +26,8 @@ KINDS: Final = {
     "jump": 2,
     "full": 2,
     "broken": 2,
+    "directory": 2,
+    "move": 2,
     "reassign": 4,
     "elect": 3,
     "configure": 3,
@@ -37,6 +39,18 @@ KINDS: Final = {
 """Kind -> its weight."""
 STORM: Final = {"kill": 4, "power": 4, "isolate": 6, "cut": 4, "pause": 6, "slow": 4, "elect": 8}
 """The same for every fourth seed: leaders that change while messages are late."""
+DISKS: Final = {
+    "directory": 8,
+    "move": 6,
+    "kill": 2,
+    "shutdown": 2,
+    "isolate": 2,
+    "create": 5,
+    "delete": 5,
+    "reassign": 4,
+    "elect": 2,
+}
+"""And for another fourth: log directories that fail, while topics come and go."""
 
 
 class Fault(NamedTuple):
@@ -52,7 +66,7 @@ class Fault(NamedTuple):
 class Scenario(NamedTuple):
     """All of a run. controllers: processes of their own; 0: the brokers are controllers, too.
 
-    faulty_until: when the last faults happen.
+    faulty_until: when the last faults happen. two: brokers have two log directories.
     """
 
     seed: int
@@ -61,6 +75,7 @@ class Scenario(NamedTuple):
     duplicates: float
     snapshots: bool
     faulty_until: float
+    two: bool
     faults: tuple[Fault, ...]
 
     def configs(self) -> list[NodeConfig]:
@@ -80,7 +95,7 @@ def draw(seed: int) -> Scenario:
     rng = random.Random(f"scenario {seed}")
     controllers = rng.choice((0, 0, 0, 1, 3))
     brokers = rng.choice((3, 3, 4)) if controllers else 3
-    kinds = STORM if seed % 4 == 3 else KINDS
+    kinds = {1: DISKS, 3: STORM}.get(seed % 4, KINDS)
     nodes = brokers + controllers
     seconds = rng.choice(FAULTY_FOR)
     faults = [
@@ -96,4 +111,7 @@ def draw(seed: int) -> Scenario:
     duplicates = rng.choice((0.0, 0.02, 0.1))
     snapshots = rng.random() < 0.4
     until = FAULTY_FROM + seconds
-    return Scenario(seed, brokers, controllers, duplicates, snapshots, until, tuple(sorted(faults)))
+    two = kinds is DISKS or rng.random() < 0.5
+    return Scenario(
+        seed, brokers, controllers, duplicates, snapshots, until, two, tuple(sorted(faults))
+    )

@@ -6,21 +6,20 @@ Law: all that happens follows from a `Scenario`: the same one gives the same tra
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 from typing import Final
 
-from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
-from kafkawire.node import Effect, Published, ShutdownRequested, Stopped
-from kafkawire.node.broker_server import BrokerServer
+from kafkawire.metadata import MetadataImage, TopicIdPartition
+from kafkawire.node import Effect, Published, Stopped
+from kafkawire.node.invariants import Replica, Violation, stored
 from kafkawire.primitives import Message
 from kafkawire.raft import LeaderChanged
 from kafkawire.replication import Partition, ReplicaChanged, ReplicaState
 
-from .checker import Checker, Violation, stored
+from .checker import Checker
 from .clients import CREATE_VERSION, create_topic
-from .network import CLIENT, Callback, Network, Process
+from .faults import FAULTS, FaultyNetwork
+from .network import CLIENT, Callback, Process
 from .scenario import Fault, Scenario
 from .workload import ADMIN, MAIN, Workload
 
@@ -31,25 +30,17 @@ QUIET_AFTER: Final = 2.0
 CATCH_UP: Final = 25.0
 """Seconds within which everything catches up."""
 CHECK_EVERY: Final = 0.5
-FAILING: Final = frozenset({"append", "fsync", "rename"})
 
 
-class Simulation(Network):
+class Simulation(FaultyNetwork):
     """One run of a scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__(scenario.seed, scenario.configs())
+        super().__init__(scenario)
         self.scenario = scenario
         self.duplicates = scenario.duplicates
         self.checker = Checker()
         self.workload = Workload(self)
-        self.brokers = list(range(1, scenario.brokers + 1))
-        self.unclean: dict[int, int] = {}
-        """Broker that may lose, or have lost, records -> its incarnation then."""
-        self.known: dict[TopicIdPartition, PartitionRegistration] = {}
-        """The newest of each partition that any node has published, running or not."""
-        self.uncommitted: dict[TopicIdPartition, PartitionRegistration] = {}
-        """What a controller decided, and may be committed later."""
         self._compared: dict[tuple[int, int], int] = {}
         self.observers.append(self.observe)
 
@@ -82,15 +73,6 @@ class Simulation(Network):
 
     # -- for the clients
 
-    def server(self, id: int) -> BrokerServer | None:
-        """Return the broker of a process that runs."""
-        node = self.processes[id].node
-        return None if node is None else node.parts.broker
-
-    def live(self) -> list[int]:
-        """List the brokers that run."""
-        return [each for each in self.brokers if self.processes[each].node is not None]
-
     def image(self) -> MetadataImage | None:
         """Return the newest metadata that a running broker has published."""
         servers = [self.server(each) for each in self.live()]
@@ -101,8 +83,6 @@ class Simulation(Network):
         """Send a request of a client."""
         self.request(CLIENT, target, "PLAINTEXT", version, body, callback)
 
-    # -- what goes wrong
-
     def happen(self, fault: Fault) -> None:
         """Let something go wrong, if that breaks no promise by itself."""
         self.log(f"fault {fault}")
@@ -112,92 +92,6 @@ class Simulation(Network):
         process = self.processes[fault.node]
         if process.node is not None:
             FAULTS[fault.kind](self, fault, process)
-
-    def may_fail(self, id: int) -> bool:
-        """Return whether a broker may lose what is not durable, without breaking a promise.
-
-        Records are on two brokers when they are acknowledged: one at a time may lose them, until
-        the controller knows of it, and not the last that is eligible.
-        """
-        self._learn_uncommitted()
-        if set(self.unclean) - {id}:
-            return id not in self.brokers
-        for partition in [*self.known.values(), *self.uncommitted.values()]:
-            if {*partition.isr, *partition.elr} == {id}:
-                return False
-        return True
-
-    def kill_node(self, fault: Fault, process: Process) -> None:
-        """Kill a process; with its machine's power, what is not durable is lost."""
-        if not self.may_fail(fault.node):
-            return
-        self.unclean[fault.node] = process.incarnation
-        losses = self.rng.randrange if fault.kind == "power" else None
-        self.kill(fault.node, losses)
-        self.at(self.now + fault.seconds, lambda: self.start(fault.node))
-
-    def shut_down(self, _fault: Fault, process: Process) -> None:
-        self.handle(process, ShutdownRequested())
-
-    def isolate(self, fault: Fault, _process: Process) -> None:
-        """Cut a node off from the others, and from clients if `other` is even."""
-        others = [*self.processes, *([CLIENT] if fault.other % 2 == 0 else [])]
-        for other in others:
-            self.blocked[fault.node, other] = self.now + fault.seconds
-            self.blocked[other, fault.node] = self.now + fault.seconds
-
-    def cut(self, fault: Fault, _process: Process) -> None:
-        self.blocked[fault.node, fault.other] = self.now + fault.seconds
-
-    def slow_down(self, fault: Fault, _process: Process) -> None:
-        self.slow[fault.node] = self.now + fault.seconds
-
-    def pause(self, fault: Fault, process: Process) -> None:
-        process.paused_until = self.now + fault.seconds
-
-    def jump(self, fault: Fault, process: Process) -> None:
-        process.skew += fault.seconds
-        if process.wake is not None:
-            self._wake(process, process.wake)
-
-    def fail_disk(self, fault: Fault, process: Process) -> None:
-        """Let a disk be full, or fail, for a while."""
-        if not self.may_fail(fault.node):
-            return
-        incarnation = self.unclean[fault.node] = process.incarnation
-        if fault.kind == "full":
-            process.disk.capacity = process.disk.used + 200
-        else:
-            process.disk.fault = _broken
-
-        def repair() -> None:
-            process.disk.capacity = process.disk.fault = None
-            known = process.incarnation == incarnation or self._is_published(process)
-            if known and process.node is not None:
-                self._recovered(fault.node, process)
-
-        self.at(self.now + fault.seconds, repair)
-
-    def _is_published(self, process: Process) -> bool:
-        """Return whether the controller knows the incarnation, if it is a broker's."""
-        broker = None if process.node is None else process.node.parts.broker
-        return broker is None or broker.is_published
-
-    def _recovered(self, id: int, process: Process) -> None:
-        """Note that a node has nothing to lose any more, unless its disk may still fail."""
-        if process.disk.capacity is None and process.disk.fault is None:
-            self.unclean.pop(id, None)
-
-    def heal(self) -> None:
-        """End all faults."""
-        self.log("healed")
-        self.blocked.clear()
-        self.slow.clear()
-        self.duplicates = 0.0
-        for id, process in self.processes.items():
-            process.paused_until = 0.0
-            process.disk.capacity = process.disk.fault = None
-            self.start(id)
 
     # -- what must hold
 
@@ -222,26 +116,6 @@ class Simulation(Network):
                     raise Violation(f"node {id} failed: {failure}")
                 self.at(self.now + 1.0, lambda: self.start(id))
 
-    def _learn(self, effect: Published) -> None:
-        """Note the newest partitions; those of deleted topics are gone."""
-        for key in effect.delta.partitions:
-            known, found = self.known.get(key), effect.image.partition(key)
-            if found is None:
-                self.known.pop(key, None)
-            elif known is None or found.partition_epoch >= known.partition_epoch:
-                self.known[key] = found
-
-    def _learn_uncommitted(self) -> None:
-        for node in self.running():
-            controller = node.parts.controller
-            if controller is not None and controller.is_active:
-                for topic, index, found in controller.newest.partitions():
-                    self.uncommitted[TopicIdPartition(topic.topic_id, index)] = found
-        for key, found in list(self.uncommitted.items()):
-            known = self.known.get(key)
-            if known is not None and found.partition_epoch <= known.partition_epoch:
-                del self.uncommitted[key]
-
     def _check_leader(self, id: int, key: TopicIdPartition) -> None:
         """Check that the leader of the newest epoch has everything."""
         partition = self.leader(key)
@@ -263,6 +137,11 @@ class Simulation(Network):
         server = self.server(id)
         return None if server is None else server.replicas.partitions.get(key)
 
+    def is_offline(self, id: int, key: TopicIdPartition) -> bool:
+        """Return whether a replica is in a log directory that has failed."""
+        server = self.server(id)
+        return server is not None and key in server.replicas.replicas.offline
+
     def leader(self, key: TopicIdPartition) -> Partition | None:
         """Return the replica that leads in the newest epoch, if its broker runs."""
         for id in self.live():
@@ -282,8 +161,8 @@ class Simulation(Network):
             for id in leader.isr.maximal & set(known.isr):  # it may not know who was fenced
                 other = self.replica(id, key)
                 if other is not None and id not in self.unclean:
-                    who = (id, self.processes[id].incarnation)
-                    self.checker.agree(key, leader.log, other.log, who)
+                    who = Replica(id, self.processes[id].incarnation, other.log)
+                    self.checker.agree(key, leader.log, who)
         for id, process in self.processes.items():
             if process.node is not None:
                 self._check_metadata(id, process)
@@ -316,7 +195,8 @@ class Simulation(Network):
         for topic, index, partition in image.partitions():
             key = TopicIdPartition(topic.topic_id, index)
             leader = self.leader(key)
-            if leader is None or set(partition.isr) != set(partition.replicas):
+            offline = {each for each in partition.replicas if self.is_offline(each, key)}
+            if leader is None or set(partition.isr) != set(partition.replicas) - offline:
                 return f"{topic.name}-{index}: {partition}"
             ends = {
                 (replica.log.log_end_offset, replica.log.high_watermark)
@@ -350,24 +230,3 @@ class Simulation(Network):
         """Return all values of a log."""
         log = partition.log
         return list(stored(log, log.log_start_offset, log.log_end_offset).values())
-
-
-def _broken(operation: str, path: str) -> float:
-    if operation in FAILING:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
-    return 0.0
-
-
-FAULTS: Final = {
-    "kill": Simulation.kill_node,
-    "power": Simulation.kill_node,
-    "shutdown": Simulation.shut_down,
-    "isolate": Simulation.isolate,
-    "cut": Simulation.cut,
-    "slow": Simulation.slow_down,
-    "pause": Simulation.pause,
-    "jump": Simulation.jump,
-    "full": Simulation.fail_disk,
-    "broken": Simulation.fail_disk,
-}
-"""Kind -> what happens."""

@@ -7,11 +7,6 @@ import os
 
 import pytest
 
-from kafkawire.messages.alter_replica_log_dirs_request import (
-    AlterReplicaLogDir,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirTopic,
-)
 from kafkawire.messages.describe_log_dirs_request import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -22,12 +17,20 @@ from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 from kafkawire.storage import MemoryDisk, TopicPartition
 
-from .clients import FETCH_VERSION, PRODUCE_VERSION, fetch, fetched, produce, produced
+from .clients import (
+    FETCH_VERSION,
+    MOVE_VERSION,
+    PRODUCE_VERSION,
+    fetch,
+    fetched,
+    moved,
+    produce,
+    produced,
+)
 from .cluster import Cluster, combined
 
 E = ErrorCode
 DESCRIBE_VERSION = 5
-ALTER_VERSION = 2
 TOPIC = "orders"
 ORDERS = TopicPartition(TOPIC, 0)
 
@@ -55,7 +58,7 @@ def with_topic(partitions: int = 2, replicas: int = 3, nodes: int = 3) -> Cluste
     cluster.create(TOPIC, partitions, replicas)
     for index in range(partitions):
         cluster.leader(TOPIC, index)
-        cluster.wait(lambda index=index: is_assigned(cluster, index))  # type: ignore[misc]
+        cluster.wait(lambda index=index: is_assigned(cluster, index))
     return cluster
 
 
@@ -260,9 +263,7 @@ def test_a_broker_describes_its_directories() -> None:
 
 def move(cluster: Cluster, path: str, topic: str = TOPIC, index: int = 0) -> int:
     """Move a log of broker 1; return the error."""
-    named = AlterReplicaLogDirTopic(name=topic, partitions=[index])
-    request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=[named])])
-    body = cluster.ask(1, ALTER_VERSION, request)
+    body = cluster.ask(1, MOVE_VERSION, moved(TopicPartition(topic, index), path))
     code: int = body.results[0].partitions[0].error_code
     return code
 

@@ -117,7 +117,7 @@ def test_a_voter_is_added_while_topics_are_created_and_the_controller_stays() ->
     assert cluster.active_controller() == active
     assert cluster.node(active).parts.raft.client.epoch == epoch
     for each in cluster.live():
-        cluster.wait(lambda each=each: cluster.voters(each) == {1, 2, 3, 4})  # type: ignore[misc]
+        cluster.wait(lambda each=each: cluster.voters(each) == {1, 2, 3, 4})
     cluster.wait(lambda: len(cluster.newest().topics) == 10)
     removal = cluster.ask(OBSERVER, REMOVE_VERSION, removed(OBSERVER))
     assert removal.error_code == E.NONE, removal

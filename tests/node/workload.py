@@ -22,11 +22,12 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
+from kafkawire.node.invariants import Violation, values
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 
-from .checker import Checker, Violation
-from .clients import batch, create_topic, fetch, fetched, produced, values_of
+from .checker import Checker
+from .clients import batch, create_topic, fetch, fetched, produced
 from .network import Callback
 
 E = ErrorCode
@@ -214,7 +215,7 @@ class Workload:
         data = fetched(body)
         if data is not None and not data.error_code:
             self.count("fetch NONE")
-            for offset, value in values_of(data.records):
+            for offset, value in values(data.records):
                 if offset >= consumer.position:
                     self.checker.promise(consumer.key, offset, value, "consumed")
                     consumer.position = offset + 1

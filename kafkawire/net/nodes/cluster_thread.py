@@ -10,14 +10,17 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from ...broker.bounds import DEFAULT_BOUNDS, Bounds
+from ...broker.effects import Report
 from ...metadata import MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
-from ...storage import MemoryDisk
+from ...storage import LogManager, MemoryDisk, TopicPartition
 from ..loop_thread import LoopThread
-from .server import NodeServer
+from .invariants import ClusterInvariants, Running
+from .member import Member
+from .paced_server import PacedServer
 from .start import BROKER, CONTROLLER, Controller, Identity, bound, client_listener, node_config
 
 if TYPE_CHECKING:
@@ -45,26 +48,20 @@ QUICK: Final = {
 """Default settings of a cluster in tests: failures are noticed soon."""
 
 
-class Member(NamedTuple):
-    """A node that may run. ports: of its listeners, the same at each start."""
-
-    node_id: int
-    disk: MemoryDisk
-    ports: Mapping[str, int]
-
-
 class ClusterThread:
     """A cluster of nodes that are brokers and controllers, for clients of this process or others.
 
-    settings: Kafka's keys, of every node. topics, passwords, tls, ports, racks, bounds: as of
+    settings: Kafka's keys, of every node. directories: how many log directories each has, each on a
+    disk of its own: `disk-1`, `disk-2`, ... topics, passwords, tls, ports, racks, bounds: as of
     `ServerConfig`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options by name
         self,
         nodes: int = 3,
         settings: Mapping[str, str] = {},
         *,
+        directories: int = 1,
         topics: Mapping[str, int] = {},
         passwords: Mapping[str, str] = {},
         tls: ssl.SSLContext | None = None,
@@ -79,9 +76,12 @@ class ClusterThread:
         self._ports = ports
         self._racks = racks
         self._count = nodes
+        self._directories = [f"disk-{number}" for number in range(1, directories + 1)]
         self._members: dict[int, Member] = {}
-        self._running: dict[int, NodeServer] = {}
+        self._running: dict[int, PacedServer] = {}
+        self._invariants = ClusterInvariants()
         self._isolated: set[int] = set()
+        self._closing: set[asyncio.Future[None]] = set()
         self._thread = LoopThread()
 
     def __enter__(self) -> Self:
@@ -149,6 +149,57 @@ class ClusterThread:
         """Advance the clocks of all nodes, without waiting."""
         self._thread.run(self._advance(seconds), TIMEOUT)
 
+    # -- disks
+
+    def slow_disk(self, node_id: int, seconds: float, directory: str | None = None) -> None:
+        """Let each write of a node's disk, or of all its disks, take so long."""
+        self._thread.call(lambda: self._members[node_id].slow(seconds, directory))
+
+    def full_disk(self, node_id: int, directory: str | None = None) -> None:
+        """Let a disk of a node, or all of them, be full: its directory fails with the next write.
+
+        A node stops when its first directory fails.
+        """
+        self._thread.call(lambda: self._members[node_id].fill(directory))
+
+    def fail_disk(self, node_id: int, directory: str | None = None) -> None:
+        """Let all operations of a disk of a node fail, or of all its disks."""
+        self._thread.call(lambda: self._members[node_id].fail(directory))
+
+    def repair_disks(self, node_id: int) -> None:
+        """Let all disks of a node work again; a directory that has failed, once it restarts."""
+        self._thread.call(self._members[node_id].repair)
+
+    def directory(self, topic: str, node_id: int, partition: int = 0) -> str | None:
+        """Return the log directory of a replica; None if the node has none."""
+        at = TopicPartition(topic, partition)
+        found = self._thread.call(lambda: self._logs(node_id).directory_of(at))
+        return None if found is None else found.name
+
+    def offline_directories(self, node_id: int) -> dict[str, str]:
+        """Return the log directories of a node that have failed, with the reasons."""
+        return self._thread.call(lambda: self._logs(node_id).offline_directories)
+
+    def _logs(self, node_id: int) -> LogManager:
+        broker = self._running[node_id].front.machines.node.parts.broker
+        assert broker is not None
+        return broker.logs
+
+    def invariants(self) -> None:
+        """Check what must hold at any time, on the nodes that run; AssertionError if it does not.
+
+        One leader of each epoch; what was acknowledged with acks=all is where it was; the logs of
+        in-sync replicas agree below the high watermark; all nodes have the same metadata.
+        """
+        self._thread.call(self._check)
+
+    def _check(self) -> None:
+        nodes = [
+            Running(node_id, self._members[node_id].starts, server.front.machines.node)
+            for node_id, server in self._running.items()
+        ]
+        self._invariants.check(nodes, self._image())
+
     # -- metadata
 
     def leader(self, topic: str, partition: int = 0) -> int:
@@ -199,7 +250,8 @@ class ClusterThread:
             ports = {name: each.getsockname()[1] for name, each in sockets.items()}
             for each in sockets.values():
                 each.close()
-            self._members[node_id] = Member(node_id, MemoryDisk(), ports)
+            disks = {name: MemoryDisk() for name in self._directories}
+            self._members[node_id] = Member(node_id, ports, disks)
         for node_id in self._members:
             await self._start(node_id)
         for node_id in self._members:
@@ -229,12 +281,32 @@ class ClusterThread:
         rack = self._racks[node_id - 1 : node_id]
         settings = self._settings | ({"broker.rack": rack[0]} if rack else {})
         config = node_config(Identity(node_id), settings, controllers, sockets)
-        server = NodeServer(
-            config, {"data": member.disk}, sockets, front=self._front, tls=self._tls
+        server = PacedServer(
+            config,
+            member.disks,
+            sockets,
+            member.take_time,
+            on_report=lambda report: self._reported(node_id, report),
+            on_effect=lambda effect, _names: self._invariants.observe(node_id, effect),
+            front=self._front,
+            tls=self._tls,
         )
+        member.starts += 1
         self._running[node_id] = server
+        server.stopped.add_done_callback(lambda _: self._stopped(node_id, server))
         self._cut()
         await server.start()
+
+    def _reported(self, node_id: int, report: Report) -> None:
+        self._invariants.reported(self._running[node_id].front.broker.metadata.image, report)
+
+    def _stopped(self, node_id: int, server: PacedServer) -> None:
+        """Close the sockets of a node that cannot go on, as the end of its process does."""
+        if self._running.get(node_id) is server and server.stopped.result().failure is not None:
+            del self._running[node_id]
+            closing = asyncio.ensure_future(server.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def _serving(self, node_id: int) -> None:
         server = self._running[node_id]
