@@ -131,10 +131,12 @@ class LogManager:
     ) -> UnifiedLog:
         """Return a log, created in the directory with the fewest.
 
-        is_new: False if it may be on an offline directory; then it is not created.
+        topic_id: given to a log that has none, too, as a crash may leave one. is_new: False if it
+        may be on an offline directory; then it is not created.
         """
         log = self.log(partition)
         if log is not None:
+            self._places[partition].directory.identify_topic(partition, topic_id)
             return log
         online = self._online
         if not online or (not is_new and len(online) < len(self._directories)):
@@ -189,10 +191,13 @@ class LogManager:
 
     def update_config(self, topic: str, config: LogConfig | None) -> None:
         """Change the configuration of a topic; None is the broker's default."""
+        before = self._config_of(topic)
         if config is None:
             self._topic_configs.pop(topic, None)
         else:
             self._topic_configs[topic] = config
+        if self._config_of(topic) == before:
+            return
         for place in (each for key, each in self._places.items() if key.topic == topic):
             place.log.config = self._config_of(topic)
 
