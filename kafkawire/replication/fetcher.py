@@ -242,7 +242,10 @@ class ReplicaFetcher:
                 EpochEndOffset(diverging.epoch, diverging.end_offset)
             )
         else:
+            before = each.partition.ends
             self._append(key, each, data, now)
+            if each.partition.ends == before and each.partition.state is State.FETCHING:
+                return
         self.replicas.mark(key)
 
     def _append(

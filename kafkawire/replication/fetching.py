@@ -49,6 +49,13 @@ class DelayedFetch(NamedTuple):
     targets: list[Target]
 
 
+class Unchanged(NamedTuple):
+    """A response, and until which change of the replicas it is the one to give."""
+
+    response: FetchResponse
+    changes: int
+
+
 class Fetches:
     """The Fetch requests of a broker."""
 
@@ -59,6 +66,7 @@ class Fetches:
         self.throttled: frozenset[tuple[TopicIdPartition, int]] = frozenset()
         self.purgatory: Purgatory[int] = Purgatory()
         self._delayed: dict[int, DelayedFetch] = {}
+        self._unchanged: dict[int, Unchanged] = {}
 
     def handle(self, token: int, version: int, body: FetchRequest, now: float) -> None:
         """Respond to a Fetch, or delay it."""
@@ -75,6 +83,8 @@ class Fetches:
             self.replicas.emit(Respond(token, response))
             return
         self._delayed[token] = fetch
+        if not self.throttled:
+            self._unchanged[token] = Unchanged(response, self.replicas.changes)
         self.purgatory.add(token, now + body.max_wait_ms / 1000)
         self._recheck(token, now)
 
@@ -93,7 +103,12 @@ class Fetches:
     def advance(self, now: float) -> None:
         """Complete the delayed fetches whose time is over."""
         for token in self.purgatory.take_expired(now):
-            self._respond(token, now)
+            unchanged = self._unchanged.get(token)
+            if unchanged is not None and unchanged.changes == self.replicas.changes:
+                del self._delayed[token], self._unchanged[token]
+                self.replicas.emit(Respond(token, unchanged.response))
+            else:
+                self._respond(token, now)
 
     def _recheck(self, token: int, now: float) -> None:
         """Complete a fetch, or let it wait until one partition has a share of what is missing."""
@@ -133,6 +148,7 @@ class Fetches:
             self._respond(token, now)
 
     def _respond(self, token: int, now: float) -> None:
+        self._unchanged.pop(token, None)
         self.replicas.emit(Respond(token, self._read(self._delayed.pop(token), now)[0]))
 
     # -- reading
@@ -222,10 +238,12 @@ class Fetches:
             data.records = log.read(offset, limit, bound(partition, params.measure), first)
             self._count(partition, params, len(data.records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:
+            before = partition.progress(params.replica_id)
             data.error_code = partition.update_follower(
                 params.replica_id, offset, requested.log_start_offset, params.replica_epoch, now
             )
-            self.replicas.mark(partition.key)
+            if partition.isr.is_pending or partition.progress(params.replica_id) != before:
+                self.replicas.mark(partition.key)
             if data.error_code:
                 data.records = b""
                 return

@@ -154,6 +154,17 @@ class Partition:
         self.maybe_increment_high_watermark(now)
         return E.NONE
 
+    def progress(self, broker_id: int) -> tuple[object, ...]:
+        """Return what the fetch of a follower may change, and others wait for."""
+        replica = self.followers.get(broker_id)
+        theirs = None if replica is None else (replica.log_end_offset, replica.log_start_offset)
+        return theirs, self.log.high_watermark, self.isr
+
+    @property
+    def ends(self) -> tuple[int, int, int]:
+        """Where the log starts and ends, and the high watermark."""
+        return self.log.log_start_offset, self.log.log_end_offset, self.log.high_watermark
+
     def maybe_increment_high_watermark(self, now: float) -> None:
         """Advance the high watermark to what all of the maximal ISR have."""
         if self.is_under_min_isr():

@@ -68,6 +68,8 @@ class Replicas:
         self.offline: dict[TopicIdPartition, Partition | None] = {}
         """Those in log directories that have failed; None: its log was never opened."""
         self.effects: list[Effect] = []
+        self.changes = 0
+        """How often a partition was marked as changed."""
         self._changed: dict[TopicIdPartition, None] = {}
         self._growth: dict[TopicIdPartition, Growth] = {}
         self._watermarks: dict[TopicIdPartition, int] = {}
@@ -131,6 +133,7 @@ class Replicas:
 
     def mark(self, key: TopicIdPartition) -> None:
         """Mark a partition as changed."""
+        self.changes += 1
         self._changed[key] = None
 
     def take_changed(self) -> Partition | None:

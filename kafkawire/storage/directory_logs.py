@@ -173,12 +173,17 @@ class DirectoryLogs:
         if names.partition_of(str(key)) != key:
             raise ValueError(f"invalid topic name {key.topic!r}")
         self.disk.make_directory(str(key))
-        if topic_id is not None:
-            write_partition_metadata_file(self.disk, str(key), topic_id)
+        self.identify_topic(key, topic_id)
         if generation:
             write_move_generation(self.disk, str(key), generation)
         self.disk.fsync_directory("")
         return self._open(key, config, LogCheckpoint(), now_ms)
+
+    def identify_topic(self, key: TopicPartition, topic_id: bytes | None) -> None:
+        """Write the id of a topic to its log, if the log has none."""
+        if topic_id is not None and key not in self.topic_ids:
+            write_partition_metadata_file(self.disk, str(key), topic_id)
+            self.topic_ids[key] = topic_id
 
     def delete(self, key: TopicPartition, unique: str, now_ms: int) -> None:
         """Rename a log's directory; its files are deleted later.

@@ -141,12 +141,14 @@ class LogManager:
     ) -> UnifiedLog:
         """Return a log, created in the directory with the fewest.
 
-        is_new: False if it may be on an offline directory; then it is not created. A new log takes
-        the place of one on an offline directory, also when that is online again.
+        topic_id: given to a log that has none, too, as a crash may leave one. is_new: False if it
+        may be on an offline directory; then it is not created. A new log takes the place of one on
+        an offline directory, also when that is online again.
         """
         place = self._places.get(partition)
         if place is not None and not (is_new and place.directory.offline):
             place.directory.check()
+            place.directory.identify_topic(partition, topic_id)
             return place.log
         online = self._online
         if not online or (not is_new and len(online) < len(self._directories)):
@@ -203,10 +205,13 @@ class LogManager:
 
     def update_config(self, topic: str, config: LogConfig | None) -> None:
         """Change the configuration of a topic; None is the broker's default."""
+        before = self._config_of(topic)
         if config is None:
             self._topic_configs.pop(topic, None)
         else:
             self._topic_configs[topic] = config
+        if self._config_of(topic) == before:
+            return
         for place in (each for key, each in self._places.items() if key.topic == topic):
             place.log.config = self._config_of(topic)
 

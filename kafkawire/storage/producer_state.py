@@ -89,6 +89,8 @@ class ProducerStateManager:
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of a transaction that is ongoing or not replicated."""
+        if not self._ongoing and not self._unreplicated:
+            return None
         first = next(iter(self._ongoing), None)  # the oldest, they begin in order
         unreplicated = min(self._unreplicated, default=None)
         known = [each for each in (first, unreplicated) if each is not None]

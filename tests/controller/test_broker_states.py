@@ -6,7 +6,15 @@ from itertools import product
 
 import pytest
 
-from kafkawire.controller import NEXT, BrokerState, Trigger
+from kafkawire.controller import (
+    NEXT,
+    Append,
+    BecameLeader,
+    BrokerState,
+    Effect,
+    RequestReceived,
+    Trigger,
+)
 from kafkawire.controller.broker_states import RECORDED, diagram, state_of
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -118,3 +126,23 @@ def test_an_unknown_epoch_changes_nothing(before: BrokerState, fence: bool) -> N
 def test_the_page_has_the_diagram_of_the_table() -> None:
     page = (ROOT / "docs/internals/cluster.md").read_text("utf-8")
     assert "```mermaid\n" + "\n".join(diagram()) + "\n```" in page
+
+
+def test_a_new_controller_ends_a_shutdown_that_another_began() -> None:
+    harness = in_state(S.CONTROLLED_SHUTDOWN)
+    last = len(harness.log) - 1
+    harness.controller.handle(BecameLeader(2, last + 2), harness.now)  # after a control record
+
+    def heartbeat(broker_id: int, shut: bool) -> list[Effect]:
+        """Send a heartbeat of a broker that has read all records."""
+        body = BrokerHeartbeatRequest(
+            broker_id=broker_id,
+            broker_epoch=harness.controller.image.brokers[broker_id].epoch,
+            current_metadata_offset=last,
+            want_shut_down=shut,
+        )
+        return harness.controller.handle(RequestReceived(0, body, 2), harness.now)
+
+    heartbeat(2, False)
+    [append] = [each for each in heartbeat(ID, True) if isinstance(each, Append)]
+    assert [each.message.fenced for each in append.records] == [1]

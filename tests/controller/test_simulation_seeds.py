@@ -9,8 +9,8 @@ from tests.fuzzing import replayable, seeds
 from .simulation import run
 
 BLOCKS = 10
-MANY = 800
-SOAKED = 20
+MANY = 1200
+SOAKED = 800
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -21,7 +21,8 @@ def test_invariants_hold_for_many_seeds(block: int) -> None:
 
 
 @pytest.mark.fuzz
-def test_invariants_hold_for_new_seeds() -> None:
-    for seed in seeds(SOAKED):
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_invariants_hold_for_new_seeds(block: int) -> None:
+    for seed in seeds(SOAKED)[block::BLOCKS]:
         with replayable(seed):
             run(10_000 + seed if seed < 10_000 else seed)

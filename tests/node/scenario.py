@@ -14,7 +14,7 @@ CONTROLLER: Final = frozenset({ProcessRole.CONTROLLER})
 FAULTY_FROM: Final = 3.0
 """When things begin to go wrong."""
 FAULTY_FOR: Final = (5.0, 5.0, 5.0, 12.0)
-"""For how long, in seconds: one of these; with a fault each 0.7 to 2 seconds."""
+"""For how long, in seconds: one of these; with a fault each 0.5 to 1.3 seconds."""
 KINDS: Final = {
     "kill": 5,
     "power": 4,
@@ -106,7 +106,7 @@ def draw(seed: int) -> Scenario:
             rng.randint(1, nodes),
             rng.choice((0.3, 1.0, 3.0, 5.0)),
         )
-        for _ in range(rng.randint(int(seconds / 2), int(seconds * 1.5)))
+        for _ in range(rng.randint(int(seconds * 0.8), int(seconds * 1.8)))
     ]
     duplicates = rng.choice((0.0, 0.02, 0.1))
     snapshots = rng.random() < 0.4

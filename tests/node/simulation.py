@@ -62,9 +62,10 @@ class Simulation(FaultyNetwork):
         return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()
 
     def create_main(self) -> None:
-        """Create the topic of all seeds, once there is a controller."""
+        """Create the topic of all seeds, once there is a controller; then one to delete."""
         image = self.image()
         if image is not None and image.topic(MAIN) is not None:
+            self.workload.administer("create")
             return
         if self.live():
             request = create_topic(MAIN, 2, 3, min_insync_replicas="2")

@@ -14,24 +14,24 @@ from .scenarios import Scenario, scenario
 from .simulation import Simulation
 
 FOUND_BY: Final[dict[str, int]] = {
-    "votes twice in an epoch": 1,
+    "votes twice in an epoch": 3,
     "votes for a shorter log": 2,
-    "does not persist its vote": 115,
-    "does not persist its epoch": 1,
-    "persists after it responds": 11,
+    "does not persist its vote": 51,
+    "does not persist its epoch": 2,
+    "persists after it responds": 15,
     "commits what one voter has": 0,
-    "commits what one voter too few has": 1,
+    "commits what one voter too few has": 2,
     "counts what it has not flushed": 14,
-    "fetches on without a flush": 4,
-    "does not truncate": 1,
-    "truncates to the leader's offset": 90,
+    "fetches on without a flush": 10,
+    "does not truncate": 2,
+    "truncates to the leader's offset": 190,
     "does not compare epochs of logs": 0,
     "high watermark goes back": 0,
     "stands without pre-votes": 0,
-    "counts votes of earlier states": 0,
+    "counts votes of earlier states": 3,
     "leads on without a majority": 0,
-    "leads its epoch again after a restart": 1,
-    "leads on after its removal": 17,
+    "leads its epoch again after a restart": 2,
+    "leads on after its removal": 13,
 }
 """A seed that finds each mutant."""
 

@@ -131,6 +131,19 @@ def test_a_partition_in_two_directories() -> None:
         started(disks)
 
 
+def test_a_log_without_a_topic_id_gets_one() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("orders-0")  # all that a crash left of its creation
+    logs = started({"a": disk})
+    logs.get_or_create(ORDERS, TIME)
+    assert logs.topic_id(ORDERS) is None
+    logs.get_or_create(ORDERS, TIME, topic_id=b"1" * 16)
+    assert logs.topic_id(ORDERS) == b"1" * 16
+    logs.get_or_create(ORDERS, TIME, topic_id=b"2" * 16)
+    logs.shutdown(TIME)
+    assert started({"a": disk}).topic_id(ORDERS) == b"1" * 16
+
+
 def test_deletion_is_asynchronous() -> None:
     disk = MemoryDisk()
     logs = started({"a": disk})

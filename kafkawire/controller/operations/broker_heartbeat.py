@@ -28,8 +28,8 @@ def heartbeat(
     if broker is None:
         return BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     before = state_of(broker)
-    if before is S.CONTROLLED_SHUTDOWN:
-        state.sessions.start_shutdown(body.broker_id, state.next_offset - 1)
+    if before is S.CONTROLLED_SHUTDOWN:  # not next_offset: brokers do not count control records
+        state.sessions.start_shutdown(body.broker_id, state.image.offset)
     after = next_state(before, _trigger(state, body, before))
     if after is not before:
         _enter(state, broker, after)

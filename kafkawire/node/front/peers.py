@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from ...broker.deadlines import Deadlines
 from ...client.network.connection import Connection
 from ...client.network.connection_states import (
     ConnectionClosed,
@@ -81,6 +82,7 @@ class Peers:
         self._nonce = nonce
         self._peers: dict[int, Peer] = {}
         self._idle: dict[Address, list[int]] = {}
+        self._deadlines: Deadlines[int] = Deadlines()
         self._count = 0
 
     def send(self, effect: NodeRequest, now: float) -> Outcome:
@@ -102,7 +104,7 @@ class Peers:
         if idle:
             peer = self._peers[number := idle.pop()]
             peer.request, peer.deadline = request, deadline
-            return self._carry_out(number, peer.machine.handle(Submit(request, deadline), now), now)
+            return self._handled(number, peer.machine.handle(Submit(request, deadline), now), now)
         self._count += 1
         machine = Connection(
             self._count,
@@ -114,6 +116,7 @@ class Peers:
             rng=lambda: 0.0,
         )
         self._peers[self._count] = Peer(address, machine, request, deadline)
+        self._deadlines.set(self._count, machine.next_deadline())
         return Outcome([Connect(self._count, effect.destination.id, *address)])
 
     def handle(self, event: ShellEvent, now: float) -> Outcome:
@@ -121,22 +124,26 @@ class Peers:
         peer = self._peers.get(event.connection)
         if peer is None:
             return Outcome()
-        return self._carry_out(event.connection, peer.machine.handle(event, now), now)
+        return self._handled(event.connection, peer.machine.handle(event, now), now)
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        times = [each.machine.next_deadline() for each in self._peers.values()]
-        return min((each for each in times if each is not None), default=None)
+        return self._deadlines.next()
 
     def advance(self, now: float) -> Outcome:
         """Close connections whose request has no response in time."""
         outcome = Outcome()
-        for number, peer in list(self._peers.items()):
-            due = peer.machine.next_deadline()
-            if due is not None and due <= now:
-                found = self._carry_out(number, peer.machine.advance(now), now)
-                outcome.effects += found.effects
-                outcome.arrived += found.arrived
+        while (number := self._deadlines.pop_due(now)) is not None:
+            found = self._handled(number, self._peers[number].machine.advance(now), now)
+            outcome.effects += found.effects
+            outcome.arrived += found.arrived
+        return outcome
+
+    def _handled(self, number: int, effects: list[ConnectionEffect], now: float) -> Outcome:
+        """Carry out what a connection did, and note its next deadline."""
+        outcome = self._carry_out(number, effects, now)
+        peer = self._peers.get(number)
+        self._deadlines.set(number, None if peer is None else peer.machine.next_deadline())
         return outcome
 
     def _carry_out(self, number: int, effects: list[ConnectionEffect], now: float) -> Outcome:
