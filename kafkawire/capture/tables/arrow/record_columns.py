@@ -42,7 +42,7 @@ from .schemas import PLAIN, arrow_type, resolved, schema_of
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
 HEADERS_TYPE: Final = arrow_type(HEADERS)
-FIELD_BYTES: Final = 1 << 18
+FIELD_BYTES: Final = 1 << 21
 """Bytes of fields that are decoded together."""
 
 NUMBERS: Final = {
