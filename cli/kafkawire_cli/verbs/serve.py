@@ -122,9 +122,8 @@ def _config(
     tls: Path | None,
 ) -> ServerConfig:
     from kafkawire.broker.releases import LATEST, offered
-    from kafkawire.net.server import ServerConfig
-
     from kafkawire.broker.zookeeper.versions import VERSIONS
+    from kafkawire.net.server import ServerConfig
 
     given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")
