@@ -50,6 +50,11 @@ class ZooKeeperController:
         self._to: dict[int, BrokerChannel] = {}
         self._is_oldest = before(context.release, CHANGED_IN)
 
+    @property
+    def total_queue_size(self) -> int:
+        """The requests to all brokers without a response yet: Kafka's metric of that name."""
+        return sum(map(len, self._to.values()))
+
     # -- the controller itself
 
     def started(self, now: float) -> None:

@@ -28,7 +28,7 @@ RECORDINGS: Final = {
     release: ROOT / "fixtures" / "zookeeper" / f"kafka-{version}.pcap.gz"
     for release, version in (
         *(("2.2", "2.2.2"), ("2.3", "2.3.1"), ("2.4", "2.4.1")),
-        ("2.7", "2.7.2"),
+        *(("2.5", "2.5.1"), ("2.7", "2.7.2")),
     )
 }
 STOPPED: Final = {(1, 0), (2, 0), (2, 1)}
