@@ -40,7 +40,12 @@ class ServerConfig:
     zookeeper: bool = False
 
     def __post_init__(self) -> None:
-        if self.zookeeper and (self.tls is not None or "sasl.enabled.mechanisms" in self.settings):
+        if not self.zookeeper:
+            return
+        from ..broker.zookeeper.versions import inter_broker  # imported only where needed
+
+        inter_broker(self.release)
+        if self.tls is not None or "sasl.enabled.mechanisms" in self.settings:
             raise ValueError("zookeeper: brokers connect to each other without TLS and SASL only")
 
 

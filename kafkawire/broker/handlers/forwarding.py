@@ -1,15 +1,30 @@
-"""Forwards requests to the controller: the `handle` of each API that it decides on."""
+"""Forwards requests to the controller: the `handle` of each API that it decides on.
+
+Law: a broker of a cluster with ZooKeeper forwards nothing: clients send to the controller itself.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
+from ...messages.api_key import ApiKey
 from ...primitives import Message
+from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import HandlerResult, Request
+
+ONLY_CONTROLLER: Final = frozenset(
+    {ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS}
+)
+"""APIs that only the controller serves with ZooKeeper; configurations every broker may change."""
 
 
 def handle(
     broker: Broker, request: Request, _body: Message, _connection: Connection, now: float
 ) -> HandlerResult:
     """Let the controller decide on a request."""
+    is_controller = broker.node_id == broker.metadata.controller_id
+    if broker.control is not None and not is_controller and request.api_key in ONLY_CONTROLLER:
+        return broker.channel.error_response(request, ErrorCode.NOT_CONTROLLER)
     return broker.controller.forward(request, now)

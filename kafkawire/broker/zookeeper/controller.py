@@ -18,6 +18,7 @@ from typing import Final
 from ...messages.api_key import ApiKey
 from ..context import Context
 from ..metadata import ClusterMetadata
+from ..releases import before
 from ..topics import NO_LEADER, Partition, Topic
 from .channel import BrokerChannel, Queued
 from .channels import BrokerChannels
@@ -26,6 +27,8 @@ from .request_batch import EPOCH_DURING_DELETE, RequestBatch
 
 MOST_QUEUED: Final = 1_000
 """Requests that wait for one broker; beyond, they are replaced by the state of all partitions."""
+CHANGED_IN: Final = "2.3"
+"""Before, StopReplica is sent for each replica, and a new controller repeats no offline ones."""
 
 
 class ZooKeeperController:
@@ -45,6 +48,12 @@ class ZooKeeperController:
         self._topics = metadata.topics
         self._channels = channels
         self._to: dict[int, BrokerChannel] = {}
+        self._is_oldest = before(context.release, CHANGED_IN)
+
+    @property
+    def total_queue_size(self) -> int:
+        """The requests to all brokers without a response yet: Kafka's metric of that name."""
+        return sum(map(len, self._to.values()))
 
     # -- the controller itself
 
@@ -71,7 +80,8 @@ class ZooKeeperController:
         self._write(changed)
         partitions = list(self._topics.partitions())
         self._send_leaders(partitions, now)
-        self._write_offline(partitions, now)
+        if not self._is_oldest:
+            self._write_offline(partitions, now)
 
     def _write_offline(self, partitions: Iterable[Partition], now: float) -> None:
         """Write and send the partitions of which a replica is offline, as a new controller."""
@@ -148,14 +158,15 @@ class ZooKeeperController:
         self._send_leaders(partitions, now)
 
     def isr_expanded(self, partitions: Sequence[Partition], now: float) -> None:
-        """Send all brokers the ISR of partitions, which their leaders have written."""
-        if not partitions:
-            return
+        """Send all brokers the ISRs that leaders have written, those of each leader at once."""
+        by_leader: dict[int, list[Partition]] = {}
         for partition in partitions:
             self.registry.write(partition)
-        batch = self._batch()
-        batch.update_metadata(self._topics.alive, partitions)
-        self._send(batch, now)
+            by_leader.setdefault(partition.leader_id, []).append(partition)
+        for written in by_leader.values():
+            batch = self._batch()
+            batch.update_metadata(self._topics.alive, written)
+            self._send(batch, now)
 
     def deleted(self, topics: Iterable[Topic], now: float) -> None:
         """Stop and delete the replicas of deleted topics."""
@@ -208,7 +219,9 @@ class ZooKeeperController:
             self.registry.write(partition, self.registry.controller_epoch)
 
     def _batch(self) -> RequestBatch:
-        return RequestBatch(self._metadata, self.registry, self.shutting_down)
+        return RequestBatch(
+            self._metadata, self.registry, self.shutting_down, grouped=not self._is_oldest
+        )
 
     def _send_brokers(self, node_ids: Iterable[int], now: float) -> None:
         """Send which brokers are live, without partitions."""

@@ -1,7 +1,7 @@
 """The requests that one change makes for each broker, as Kafka's ControllerBrokerRequestBatch.
 
 Law: the messages are made at once, of the partitions as they are then; a broker gets LeaderAndIsr
-before UpdateMetadata before StopReplica, each at most once, but StopReplica before version 2.
+before UpdateMetadata before StopReplica, each at most once, but for StopReplica before 2.6.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ LEADER_DURING_DELETE: Final = -2
 EPOCH_DURING_DELETE: Final = -2
 LISTENER: Final = "PLAINTEXT"
 PLAINTEXT: Final = 0
-GROUPED_FROM: Final = 2
-"""The version of StopReplica whose releases send all partitions in one request."""
 STATES_FROM: Final = 3
 """The version of StopReplica with an epoch and a flag for each partition."""
 
@@ -56,11 +54,15 @@ class Stopped:
 
 @dataclass(slots=True)
 class RequestBatch:
-    """The requests of one change, collected by broker; `messages` makes them."""
+    """The requests of one change, collected by broker; `messages` makes them.
+
+    grouped: whether one StopReplica has several partitions, as from 2.3 on.
+    """
 
     metadata: ClusterMetadata
     registry: Registry
-    shutting_down: frozenset[int] | set[int]
+    shutting_down: set[int]
+    grouped: bool
     _leaders: dict[int, dict[tuple[str, int], tuple[Partition, bool]]] = field(default_factory=dict)
     _updated: dict[tuple[str, int], tuple[Partition, bool]] = field(default_factory=dict)
     _update_to: set[int] = field(default_factory=set)
@@ -201,11 +203,11 @@ class RequestBatch:
             request.topic_states = _topic_states(stopped)
             yield request
             return
-        if version < GROUPED_FROM and stopped:
+        if stopped and not self.grouped:
             yield self._stop_replica(node_id)  # of the replicas that need no response: none
         for delete in (False, True):
             chosen = [each for each in stopped if each.delete is delete]
-            groups = [chosen] if version >= GROUPED_FROM else [[each] for each in chosen]
+            groups = [chosen] if self.grouped else [[each] for each in chosen]
             for group in filter(None, groups):
                 request = self._stop_replica(node_id)
                 request.delete_partitions = delete

@@ -158,6 +158,18 @@ class Links:
         self.reports.clear()
         return taken
 
+    def processed(self) -> list[Sent]:
+        """Return the requests that brokers have processed, and keep them."""
+        kept = list(self.reports)
+        taken = self.take()
+        self.reports = kept
+        return taken
+
+    def broker_epoch(self, node_id: int) -> int:
+        """Return the epoch of a broker's registration."""
+        assert self.cluster.zookeeper is not None
+        return self.cluster.zookeeper.registry.broker_epochs[node_id]
+
     def exchange(self, node_id: int, request: Message, version: int) -> Message:
         """Send a request to a broker as any client, and return the response."""
         number = ACCEPTED * 2
