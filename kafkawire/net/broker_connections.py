@@ -44,9 +44,11 @@ class BrokerConnections:
 
     async def shut_down(self, node_id: int) -> None:
         """Have the controller move the leaders away from a broker."""
-        done = self._shutdowns[node_id] = asyncio.get_running_loop().create_future()
-        self._handle(ShutdownRequested(node_id))
-        await done
+        done = self._shutdowns.get(node_id)
+        if done is None:
+            done = self._shutdowns[node_id] = asyncio.get_running_loop().create_future()
+            self._handle(ShutdownRequested(node_id))
+        await asyncio.shield(done)
 
     def perform(self, effect: ZooKeeperEffect) -> None:
         """Carry out an effect."""

@@ -48,6 +48,7 @@ SERVED = [
     "SaslHandshake",
     "SaslAuthenticate",
 ]
+BETWEEN_BROKERS = ["LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"]
 
 Path = tuple[str, ...]
 
@@ -91,7 +92,7 @@ def expected_head(name: str) -> dict[int, str]:
     return head
 
 
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.parametrize("name", [*SERVED, *BETWEEN_BROKERS])
 def test_a_handler_is_headed_by_its_versions_and_what_each_added(name: str) -> None:
     doc = sys.modules[HANDLERS[key_of(name)].__name__].__doc__  # type: ignore[attr-defined]
     assert doc is not None

@@ -21,7 +21,7 @@ from kafkawire.broker.groups.requests import (
     SyncDue,
 )
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
-from kafkawire.broker.handlers import HANDLERS, forwarding
+from kafkawire.broker.handlers import BETWEEN_BROKERS, HANDLERS, forwarding
 from kafkawire.broker.security import server as sasl
 from kafkawire.protocol import ErrorCode
 
@@ -99,7 +99,7 @@ def test_every_event_and_every_deadline_of_a_cluster_has_a_handler() -> None:
     assert set(cluster._DUE) == set(events.Deadline.__args__)
 
 
-@pytest.mark.parametrize("key", HANDLERS)
+@pytest.mark.parametrize("key", [*HANDLERS, *BETWEEN_BROKERS])
 def test_a_handler_takes_the_requests_and_returns_the_responses_of_its_api(key: ApiKey) -> None:
     request, response = REGISTRY.request(key), REGISTRY.response(key)
     assert request is not None
@@ -110,7 +110,7 @@ def test_a_handler_takes_the_requests_and_returns_the_responses_of_its_api(key: 
     assert failed["return"] is REGISTRY.load(response.name)
     if handler.handle is forwarding.handle:  # takes any request that the controller decides on
         handled = get_type_hints(_operation(key))
-        taken = {handled.get("body", handled.get("_body")), failed["body"]}
+        taken = {handled.get("body", handled.get("_body")), failed.get("body", failed.get("_body"))}
     assert taken == {REGISTRY.load(request.name)}
     assert response.name in str(handled["return"])
 
@@ -128,6 +128,8 @@ def test_deadlines_of_different_kinds_are_different_keys() -> None:
         events.GroupDue(1, "g"),
         events.OffsetsLoaded(1),
         events.CommitExpired(1),
+        events.BrokerChannelDue(1),
+        events.ControlledShutdownDue(1),
     ]
     assert len(set(keys)) == len(keys)
 

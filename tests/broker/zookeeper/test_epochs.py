@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import kafkawire
 from kafkawire import ErrorCode, Message
+from kafkawire.broker import Fault
+from kafkawire.broker.zookeeper.versions import VERSIONS
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.controlled_shutdown_request import ControlledShutdownRequest
@@ -29,6 +32,8 @@ from kafkawire.messages.stop_replica_response import StopReplicaResponse
 from kafkawire.messages.update_metadata_request import UpdateMetadataRequest
 from kafkawire.messages.update_metadata_response import UpdateMetadataResponse
 
+from ...real.requests import Known, filled
+from ...real.responses import errors
 from .links import Links
 
 E = ErrorCode
@@ -200,3 +205,30 @@ def test_clients_see_the_apis_and_the_controller(release: str, versions: dict[in
     metadata = links.exchange(2, MetadataRequest(topics=None), 5)
     assert isinstance(metadata, MetadataResponse)
     assert metadata.controller_id == 1
+
+
+@pytest.mark.parametrize("release", VERSIONS)
+def test_every_version_gets_its_response(release: str) -> None:
+    links = Links(release)
+    links.create("t", [[1, 2]])
+    known = Known("t", topic_id=bytes(16), leader_epoch=0)
+    for key, versions in VERSIONS[release].items():
+        info = kafkawire.REGISTRY.request(key)
+        assert info is not None
+        for version in range(versions.first, versions.last + 1):
+            response = links.exchange(1, filled(info.name, version, known), version)
+            assert type(response).__name__ == info.name.replace("Request", "Response")
+
+
+def test_a_fault_has_the_error_of_each_api() -> None:
+    links = Links("2.7", brokers=1)
+    links.create("t", [[1]])
+    links.cluster.faults.append(Fault(error=E.CLUSTER_AUTHORIZATION_FAILED))
+    for request, version in (
+        (lead(1, 3, [1]), 4),
+        (stop(3), 3),
+        (UpdateMetadataRequest(), 6),
+        (ControlledShutdownRequest(broker_id=1), 3),
+    ):
+        response = links.exchange(1, request, version)
+        assert set(errors(response)) == {E.CLUSTER_AUTHORIZATION_FAILED}

@@ -28,7 +28,7 @@ RECORDINGS: Final = {
     release: ROOT / "fixtures" / "zookeeper" / f"kafka-{version}.pcap.gz"
     for release, version in (
         *(("2.2", "2.2.2"), ("2.3", "2.3.1"), ("2.4", "2.4.1")),
-        *(("2.5", "2.5.1"), ("2.7", "2.7.2")),
+        *(("2.5", "2.5.1"), ("2.6", "2.6.3"), ("2.7", "2.7.2")),
     )
 }
 STOPPED: Final = {(1, 0), (2, 0), (2, 1)}
@@ -109,6 +109,7 @@ def recorded(release: str) -> list[Sent]:
         row = located.row
         if row.direction == "request":
             assert row.message is not None
+            assert located.broker is not None
             assert row.api_version is not None
             target = int(located.broker.rpartition(":")[2]) % 10  # the ports end in broker ids
             found.append(sent(row.client_id, target, row.message, row.api_version))

@@ -1,8 +1,8 @@
 """ControlledShutdown: a broker that is to stop has the controller move its leaders away.
 
 v0   the first
-v1   no new fields │ the header has a client id
-v2   request +broker_epoch (KIP-380)
+v1   no new fields
+v2   request +broker_epoch │ KIP-380
 v3   flexible
 """
 

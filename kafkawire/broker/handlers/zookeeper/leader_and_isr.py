@@ -2,12 +2,12 @@
 
 v0   the first
 v1   request +is_new
-v2   request +broker_epoch +topic_states -ungrouped_partition_states (KIP-380)
-v3   request +adding_replicas +removing_replicas (KIP-455)
+v2   request +broker_epoch +topic_states -ungrouped_partition_states -topic_name │ KIP-380
+v3   request +adding_replicas +removing_replicas │ KIP-455
 v4   flexible
-v5   request +type +topic_id; response +topics -partition_errors
-v6   request +leader_recovery_state (KIP-704)
-v7   request +is_kraft_controller
+v5   request +type +topic_id; response +topics -partition_errors -topic_name
+v6   request +leader_recovery_state │ KIP-704
+v7   request +is_k_raft_controller
 """
 
 from __future__ import annotations

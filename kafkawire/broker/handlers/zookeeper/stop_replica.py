@@ -1,10 +1,10 @@
 """StopReplica: the controller stops replicas on a broker, and perhaps deletes them.
 
 v0   the first
-v1   request +broker_epoch +topics -ungrouped_partitions (KIP-380)
+v1   request +broker_epoch +topics -ungrouped_partitions │ KIP-380
 v2   flexible
-v3   request +topic_states -delete_partitions -topics (KIP-570)
-v4   request +is_kraft_controller
+v3   request +topic_states -delete_partitions -topics │ KIP-570
+v4   request +is_k_raft_controller
 """
 
 from __future__ import annotations

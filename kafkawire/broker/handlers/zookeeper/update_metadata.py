@@ -4,11 +4,11 @@ v0   the first
 v1   request +endpoints -v0_host -v0_port
 v2   request +rack
 v3   request +listener
-v4   request +offline_replicas (KIP-112)
-v5   request +broker_epoch +topic_states -ungrouped_partition_states (KIP-380)
+v4   request +offline_replicas │ KIP-112
+v5   request +broker_epoch +topic_states -ungrouped_partition_states -topic_name │ KIP-380
 v6   flexible
-v7   request +topic_id (KIP-516)
-v8   request +is_kraft_controller +type
+v7   request +topic_id │ KIP-516
+v8   request +is_k_raft_controller +type
 """
 
 from __future__ import annotations
