@@ -63,14 +63,8 @@ class BrokerFront:
         self.transactions = Transactions(
             listener, metadata, machines, self._producer_ids, self._coordinators
         )
-        self._replicas = NodeReplicas(
-            node_id,
-            context,
-            listener.channel,
-            metadata,
-            machines.submit,
-            self.transactions.produced,
-        )
+        produced = self.transactions.produced
+        self._replicas = NodeReplicas(listener, metadata, machines.submit, produced)
         self.broker = Broker(
             context,
             listener.channel,

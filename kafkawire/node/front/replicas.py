@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from ...broker.context import Context
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
-from ...broker.network.request_channel import RequestChannel
 from ...broker.replication.deleting import deletion_failed
 from ...broker.replication.offsets import lookup_error, offset_failed
 from ...broker.replication.producing import TOPIC_IDS_FROM, failed, rejected
@@ -32,6 +30,7 @@ from ...messages.produce_request import (
 )
 from ...messages.produce_response import ProduceResponse, TopicProduceResponse
 from ...protocol import ErrorCode
+from .listener import Listener
 from .metadata_cache import ImageMetadata, TopicView
 from .plans import (
     AsItIs,
@@ -54,16 +53,15 @@ class NodeReplicas:
 
     def __init__(
         self,
-        node_id: int,
-        context: Context,
-        channel: RequestChannel,
+        listener: Listener,
         metadata: ImageMetadata,
         submit: Submit,
         verification: ProduceVerification,
     ) -> None:
-        self._node_id = node_id
+        context = listener.context
+        self._node_id = listener.endpoint.node_id
         self._context = context
-        self._channel = channel
+        self._channel = listener.channel
         self._verification = verification
         self._metadata = metadata
         self._submit = submit
