@@ -84,8 +84,7 @@ class BrokerFront:
         )
         self._replicas = NodeReplicas(
             node_id,
-            context,
-            listeners.channel,
+            listeners,
             metadata,
             machines.submit,
             self.transactions.produced,

@@ -10,9 +10,7 @@ from collections import Counter
 from copy import copy
 from typing import Final
 
-from ...broker.context import Context
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
-from ...broker.network.request_channel import RequestChannel
 from ...broker.replication.deleting import deletion_failed
 from ...broker.replication.offsets import lookup_error, offset_failed
 from ...broker.replication.producing import TOPIC_IDS_FROM, failed, rejected
@@ -33,6 +31,7 @@ from ...messages.produce_request import (
 )
 from ...messages.produce_response import ProduceResponse, TopicProduceResponse
 from ...protocol import ErrorCode
+from .listeners import Listeners
 from .metadata_cache import ImageMetadata, TopicView
 from .plans import (
     AsItIs,
@@ -57,16 +56,16 @@ class NodeReplicas:
     def __init__(
         self,
         node_id: int,
-        context: Context,
-        channel: RequestChannel,
+        listeners: Listeners,
         metadata: ImageMetadata,
         submit: Submit,
         verification: ProduceVerification,
         throttling: Throttling,
     ) -> None:
+        context = listeners.context
         self._node_id = node_id
         self._context = context
-        self._channel = channel
+        self._channel = listeners.channel
         self._verification = verification
         self._metadata = metadata
         self._submit = submit

@@ -6,6 +6,7 @@ Law: a step is what a client sees of it: the error, and epochs relative to the f
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -87,7 +88,7 @@ class Actor:
         known = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
         return {"transactional_id": self.name, **known, **more}
 
-    def init(self, version: int = 5, timeout_ms: int = 60_000, **more: int) -> None:
+    def init(self, version: int = 5, timeout_ms: int = 60_000, **more: Any) -> None:
         """Begin, or bump the epoch; as soon as no transaction is in the way."""
         request = InitProducerIdRequest(
             transactional_id=self.name, transaction_timeout_ms=timeout_ms, **more
@@ -341,7 +342,7 @@ def prepared(wire: Wire, name: str) -> None:
         return not response.coordinators[0].error_code
 
     for kind in (0, 1):
-        until(lambda kind=kind: found(kind))
+        until(partial(found, kind))
     attempts = count(1)
     until(lambda: _is_ready(Actor(wire, f"{name} probe {next(attempts)}")))
 
