@@ -144,6 +144,7 @@ together, and that other tests of the same code stand beside.
 BUILDS: Final = (
     "codegen/typescript/test_types.py",
     "net/server/test_killed_nodes.py",
+    "net/server/test_nodes_beside_kafka.py",
     "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
