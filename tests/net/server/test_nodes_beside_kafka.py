@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from time import monotonic, sleep
 from typing import Any, Final
 
@@ -199,7 +200,7 @@ def test_throttling(both: tuple[int, int]) -> None:
             same_codes.append(wire.ask(request, 4, CreateTopicsResponse).topics[0].error_code)
     assert same_codes[0] == same_codes[1]
     for port in both:
-        until(lambda port=port: is_led(port))
+        until(partial(is_led, port))
     set_quota(both, "producer_byte_rate")
     data = PartitionProduceData(index=0, records=batch(b"x" * SIZE))
     produce = ProduceRequest(
