@@ -148,6 +148,7 @@ BUILDS: Final = (
     "codegen/typescript/test_types.py",
     "net/server/test_killed_nodes.py",
     "net/server/test_transactions.py::test_kafka_s_own_clients_have_transactions_of_version_2",
+    "net/server/test_nodes_beside_kafka.py",
     "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",

@@ -19,6 +19,7 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.metadata import QuotaEntity
 from kafkawire.node.front.quotas import FETCH, MOST_RATES, PRODUCE, ClientQuotas, Rate
 from kafkawire.protocol import ErrorCode as E
 
@@ -52,7 +53,7 @@ def test_a_rate_counts_windows_apart() -> None:
 
 
 U, C = "user", "client-id"
-LEVELS: Final = (
+LEVELS: Final[tuple[set[tuple[str, str | None]], ...]] = (
     {(U, "alice"), (C, "app")},
     {(U, "alice"), (C, None)},
     {(U, "alice")},
@@ -68,7 +69,10 @@ LEVELS: Final = (
 @pytest.mark.parametrize("first", range(len(LEVELS)))
 def test_the_most_specific_quota_applies(first: int) -> None:
     quotas = ClientQuotas(Settings())
-    others = {frozenset({(U, "bob")}): {FETCH: 1.0}, frozenset({(C, "other")}): {FETCH: 2.0}}
+    others: dict[QuotaEntity, dict[str, float]] = {
+        frozenset({(U, "bob")}): {FETCH: 1.0},
+        frozenset({(C, "other")}): {FETCH: 2.0},
+    }
     levels = {frozenset(each): {FETCH: 100.0 + at} for at, each in enumerate(LEVELS)}
     remaining = dict(list(levels.items())[first:])
     quotas.publish(others | remaining)

@@ -67,7 +67,7 @@ def create_acls(
     existing = set(map(Acl.of, state.image.acls.values()))
     results = []
     for each in body.creations:
-        error, message = E.NONE, None
+        error, message = E.NONE, ""
         try:
             acl = _checked(each)
             if acl not in existing:
@@ -105,7 +105,11 @@ def _checked(wanted: AclCreation) -> Acl:
     if not acl.resource_name:
         raise Refused(E.INVALID_REQUEST, "Invalid empty resource name")
     if ":" not in acl.principal:
-        raise Refused(E.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}`")
+        raise Refused(
+            E.INVALID_REQUEST,
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating the "
+            "principal type from the principal name)",
+        )
     return acl
 
 

@@ -86,7 +86,8 @@ class CheckedForwarding:
 
     def _refused(self, body: Changes) -> dict[int, Problem]:
         found = {}
-        for at, resource in enumerate(body.resources):
+        resources: list[Any] = [*body.resources]
+        for at, resource in enumerate(resources):
             if resource.resource_type == ResourceType.BROKER:
                 problem = self._problem(resource.resource_name, _change(body, at))
                 if problem is not None:

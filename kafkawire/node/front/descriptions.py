@@ -103,7 +103,6 @@ def describe_acls(
             )
             resources.setdefault(acl[:3], []).append(entry)
     return DescribeAclsResponse(
-        error_message=None,
         resources=[
             DescribeAclsResource(
                 resource_type=kind, resource_name=name, pattern_type=pattern, acls=found
@@ -133,7 +132,7 @@ def describe_client_quotas(
         for entity, values in image.quotas.items()
         if _selected(dict(entity), wanted, body.strict)
     ]
-    return DescribeClientQuotasResponse(error_message=None, entries=entries)
+    return DescribeClientQuotasResponse(entries=entries)
 
 
 def _components(given: list[ComponentData]) -> dict[str, ComponentData]:
@@ -185,7 +184,7 @@ def describe_scram_credentials(
     times = Counter([each.name for each in body.users or []])
     results = []
     for user in times or infos:
-        result = DescribeUserScramCredentialsResult(user=user, error_message=None)
+        result = DescribeUserScramCredentialsResult(user=user)
         if times[user] > 1:
             result.error_code, result.error_message = E.DUPLICATE_RESOURCE, _TWICE + user
         elif user not in infos:
@@ -193,7 +192,7 @@ def describe_scram_credentials(
         else:
             result.credential_infos = infos[user]
         results.append(result)
-    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+    return DescribeUserScramCredentialsResponse(results=results)
 
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: "
