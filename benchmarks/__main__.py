@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from . import brokers, clients, jobs, memory, packets, pipeline, records, report, startup
+from . import brokers, clients, jobs, memory, nodes, packets, pipeline, records, report, startup
 from .codec import copies, large_fields
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
@@ -21,6 +21,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "jobs": jobs.run,
     "large-fields": large_fields.run,
     "memory": memory.run,
+    "nodes": nodes.run,
     "packets": packets.run,
     "pipeline": pipeline.run,
     "records": records.run,

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter
@@ -111,7 +111,7 @@ BROKERS: Final[dict[str, Up]] = {"kafkawire": ours, "librdkafka mock": mock, "Ap
 def run(rounds: int) -> list[Figure]:
     """Measure; microseconds a record or a trip, and milliseconds of start-up."""
     starts = _starts(min(rounds, STARTS))
-    taken = _rounds(rounds)
+    taken = taken_in_turns(BROKERS, rounds)
     fixture: dict[str, list[float]] = {}
     own: dict[str, list[float]] = {}
     for _ in range(rounds):
@@ -150,16 +150,21 @@ def _starts(rounds: int) -> dict[str, list[float]]:
     return taken
 
 
-def _rounds(rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Run the warm brokers in turn: case -> broker -> microseconds of each round."""
+def taken_in_turns(
+    brokers: Mapping[str, Up], rounds: int, share: int = 1
+) -> dict[str, dict[str, list[float]]]:
+    """Run the warm brokers in turn: case -> broker -> microseconds of each round.
+
+    share: of the records, one in so many is sent.
+    """
     taken: dict[str, dict[str, list[float]]] = {}
     with ExitStack() as stack:
-        kept = {name: stack.enter_context(up()) for name, up in BROKERS.items() if up is not mock}
+        kept = {name: stack.enter_context(up()) for name, up in brokers.items() if up is not mock}
         for turn in range(WARM_UP + rounds):
-            for name in rotated(BROKERS, turn):
+            for name in rotated(brokers, turn):
                 # The mock has nothing to warm up, and deletes no topics.
                 with nullcontext(kept[name]) if name in kept else mock() as bootstrap:
-                    found = dict(_measured(bootstrap, turn, made=name in kept))
+                    found = dict(_measured(bootstrap, turn, share, made=name in kept))
                 if turn >= WARM_UP:
                     for case, value in found.items():
                         taken.setdefault(case, {}).setdefault(name, []).append(value)
@@ -195,12 +200,13 @@ def _cpu_seconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
-def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, float]]:
+def _measured(bootstrap: str, turn: int, share: int, *, made: bool) -> Iterator[tuple[str, float]]:
     """Time what clients do.
 
     made: topics are, and deleted; in the mock who writes to them makes them.
     """
-    for size, many in SIZES.items():
+    for size in SIZES:
+        many = SIZES[size] // share
         name, count = f"bench-{turn}-{size}", TOPICS[size]
         topics = (
             _topics(bootstrap, name, count) if made else [f"{name}-{at}" for at in range(count)]
@@ -217,10 +223,11 @@ def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, f
 
 
 def _topics(bootstrap: str, name: str, count: int) -> list[str]:
-    """Create topics of one partition."""
+    """Create topics of one partition, with a replica on each broker."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
+    replicas = len(admin.list_topics(timeout=SECONDS).brokers)
     topics = [f"{name}-{at}" for at in range(count)]
-    for each in admin.create_topics([NewTopic(topic, 1, 1) for topic in topics]).values():
+    for each in admin.create_topics([NewTopic(topic, 1, replicas) for topic in topics]).values():
         each.result(SECONDS)
     return topics
 

@@ -19,6 +19,7 @@ from kafkawire.messages.end_quorum_epoch_request import TopicData as EndedTopic
 from kafkawire.messages.fetch_request import FetchRequest
 from kafkawire.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kafkawire.messages.update_raft_voter_request import UpdateRaftVoterRequest
+from kafkawire.protocol import ErrorCode
 from kafkawire.raft import (
     Committed,
     Endpoint,
@@ -31,7 +32,7 @@ from kafkawire.raft import (
     VoterSet,
     snapshot_bytes,
 )
-from kafkawire.raft.config import TOPIC, TOPIC_ID
+from kafkawire.raft.config import DEFAULT_TIMEOUTS, TOPIC, TOPIC_ID
 from kafkawire.raft.control_batches import control_batch, data_batch
 
 from .person import CLUSTER, Person, key, voter_set
@@ -229,3 +230,18 @@ def test_a_voter_whose_listeners_have_changed_tells_the_leader() -> None:
     respond(person)
     request = person.sent(UpdateRaftVoterRequest)[0][1]
     assert (request.voter_id, request.listeners[0].host) == (1, "node1")
+
+
+def test_a_voter_that_knows_no_leader_is_left_alone_for_a_while() -> None:
+    person = Person(3)
+    [(send, _)] = person.sent(FetchRequest)
+    partition = fetch_response.PartitionData(
+        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        current_leader=fetch_response.LeaderIdAndEpoch(leader_id=-1, leader_epoch=0),
+    )
+    topic = fetch_response.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[partition])
+    response = fetch_response.FetchResponse(responses=[topic])
+    person.handle(ResponseReceived(send.correlation_id, response))
+    assert len(person.sent(FetchRequest)) == 1
+    person.after(1.1 * DEFAULT_TIMEOUTS.retry_backoff)
+    assert len(person.sent(FetchRequest)) == 2

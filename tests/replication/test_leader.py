@@ -256,6 +256,27 @@ def test_a_consumer_waits_for_the_high_watermark() -> None:
     assert scene.fetched(token).records == b""
 
 
+def test_a_follower_that_has_everything_changes_nothing() -> None:
+    scene = leader()
+    for follower in (2, 3):
+        scene.fetch(follower, 0)
+    before = scene.machine.replicas.changes
+    token = scene.fetch(2, 0, min_bytes=1, max_wait_ms=500)
+    scene.advance(0.6)
+    assert scene.fetched(token).high_watermark == 0
+    assert scene.machine.replicas.changes == before
+
+
+def test_a_fetch_that_waited_has_the_newest_high_watermark() -> None:
+    scene = leader()
+    scene.produce(b"a", acks=1)
+    token = scene.fetch(2, 1, min_bytes=1, max_wait_ms=500)
+    scene.fetch(3, 1)
+    assert token not in scene.responses
+    scene.advance(0.6)
+    assert scene.fetched(token).high_watermark == 1
+
+
 def test_consumers_are_sent_to_their_rack() -> None:
     scene = leader(ReplicationConfig(rack_aware=True))
     scene.fetch(2, 0)

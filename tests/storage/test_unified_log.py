@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from kafkawire.storage.config import MAX_INT64, LogConfig
 from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import AppendRejected, OffsetOutOfRange
+from kafkawire.storage.file_records import FileRecords
 from kafkawire.storage.lookup import find_offset
 from kafkawire.storage.producer_entry import AppendOrigin
 from kafkawire.storage.unified_log import UnifiedLog
@@ -301,6 +303,25 @@ def test_reading_does_not_read_the_whole_log() -> None:
         log.read(count, 100, at_least_one=True)
         counts.append(operations["read"])
     assert counts[1] <= counts[0] + 8
+
+
+def test_reading_on_begins_where_the_last_read_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = filled(open_log(config=LogConfig(index_interval_bytes=1 << 20)), 200)
+    headers: Counter[int] = Counter()
+    stored = FileRecords._stored
+
+    def noted(self: FileRecords, chunk: bytes, start: int, position: int, *, whole: bool) -> Any:
+        headers[position] += 1
+        return stored(self, chunk, start, position, whole=whole)
+
+    monkeypatch.setattr(FileRecords, "_stored", noted)
+    for offset in range(0, 600, 3):
+        [data] = log.read(offset, 1, at_least_one=True, up_to=offset + 3)
+        assert [each.base_offset for each in RecordBatches(data)] == [offset]
+    assert sum(headers.values()) <= 4 * 200
+    log.truncate(300, TIME)
+    assert b"".join(log.read(297, 1, at_least_one=True))
+    assert log.read(300, 1, at_least_one=True) == []
 
 
 def test_on_real_files(tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
-"""Nodes as processes that are killed while clients write: nothing acknowledged is lost."""
+"""Nodes as processes that are killed while clients write: nothing acknowledged is lost.
+
+`make soak` kills three processes at 200 random points.
+"""
 
 from __future__ import annotations
 
 import itertools
 import random
-import socket
 import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 import confluent_kafka
@@ -17,69 +17,16 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.conftest import ROOT
+from tests.fuzzing import SOAK
 
-pytestmark = pytest.mark.timeout(600)
-HOST = "127.0.0.1"
+from .node_processes import NodeProcess, nodes
+
+KILLS = 5 if SOAK == 1 else 200
+pytestmark = pytest.mark.timeout(600 if SOAK == 1 else 7200)
 PARTITIONS = 3
 SECONDS = 120.0
-SETTINGS = {
-    "broker.heartbeat.interval.ms": "200",
-    "broker.session.timeout.ms": "2000",
-    "default.replication.factor": "3",
-    "group.initial.rebalance.delay.ms": "0",
-    "min.insync.replicas": "2",
-    "offsets.topic.num.partitions": "3",
-}
 Acknowledged = list[tuple[int, int]]
 """(partition, number), in the order of the acknowledgements."""
-
-
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        bound = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in bound]
-
-
-class NodeProcess:
-    """A node: the same directory and ports at each start."""
-
-    def __init__(self, node_id: int, folder: Path, port: int, controllers: str) -> None:
-        self.node_id = node_id
-        settings = [f"--set={name}={value}" for name, value in SETTINGS.items()]
-        self._command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--quiet"]
-        self._command += ["--data-dir", str(folder), "--node-id", str(node_id)]
-        self._command += ["--port", str(port), "--controllers", controllers, *settings]
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self._command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-
-    def serves(self) -> None:
-        """Wait until it listens."""
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline().startswith("listening on ")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@contextmanager
-def nodes(folder: Path, count: int) -> Iterator[tuple[str, list[NodeProcess]]]:
-    """Run nodes; return their bootstrap servers."""
-    ports = free_ports(2 * count)
-    ids = range(1, count + 1)
-    controllers = ",".join(f"{id}@{HOST}:{ports[count + id - 1]}" for id in ids)
-    made = [NodeProcess(id, folder / str(id), ports[id - 1], controllers) for id in ids]
-    try:
-        for each in made:
-            each.start()
-        for each in made:
-            each.serves()
-        yield ",".join(f"{HOST}:{port}" for port in ports[:count]), made
-    finally:
-        for each in made:
-            each.kill()
 
 
 class Writer:
@@ -150,7 +97,20 @@ def stored(bootstrap: str) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize(("count", "kills"), [(1, 3), (3, 5)])
+def kill(victim: NodeProcess, rng: random.Random) -> None:
+    """Kill a node and start it again; one in four is killed while it starts, too."""
+    victim.kill()
+    victim.start()
+    if rng.random() < 0.25:
+        with suppress(subprocess.TimeoutExpired):
+            victim.process.wait(rng.uniform(0.1, 2.0))
+        victim.kill()
+        victim.start()
+    victim.serves()
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize(("count", "kills"), [(1, 3), (3, KILLS)])
 def test_nothing_acknowledged_is_lost(tmp_path: Path, count: int, kills: int) -> None:
     rng = random.Random(count)
     with nodes(tmp_path, count) as (bootstrap, processes):
@@ -160,11 +120,9 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, count: int, kills: int) ->
         for _ in range(kills):
             before = len(writer.acknowledged)
             while len(writer.acknowledged) < before + rng.randrange(100, 1000):
+                assert not writer.failures
                 writer._ending.wait(0.01)
-            victim = rng.choice(processes)
-            victim.kill()
-            victim.start()
-            victim.serves()
+            kill(rng.choice(processes), rng)
         acknowledged = writer.end()
         found = stored(bootstrap)
     assert len(acknowledged) > 100 * kills

@@ -1,0 +1,45 @@
+"""Compares nodes with logs on disk with brokers in memory and Apache Kafka, librdkafka the client.
+
+Law: as `brokers`: warm, interleaved, acks=all. One node has one replica of each partition, three
+nodes, processes of their own, three; `min.insync.replicas` is 2.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.net.server.node_processes import nodes
+
+from .brokers import Up, mock, ours, real, taken_in_turns
+from .measure import Figure, figure
+
+SHARE: Final = 4
+"""Of the records of `brokers`, one in so many."""
+
+
+@contextmanager
+def on_disk(count: int) -> Iterator[str]:
+    """Run nodes with data directories."""
+    with tempfile.TemporaryDirectory() as folder, nodes(Path(folder), count) as (bootstrap, _):
+        yield bootstrap
+
+
+BROKERS: Final[dict[str, Up]] = {
+    "kafkawire, one node": lambda: on_disk(1),
+    "kafkawire, three replicas": lambda: on_disk(3),
+    "kafkawire in memory": ours,
+    "librdkafka mock": mock,
+    "Apache Kafka": real,
+}
+
+
+def run(rounds: int) -> list[Figure]:
+    """Measure; microseconds a record."""
+    taken = taken_in_turns(BROKERS, rounds, SHARE)
+    return [
+        figure("nodes", case, name, "µs", taken[case][name]) for case in taken for name in BROKERS
+    ]

@@ -1,0 +1,44 @@
+"""The mutants of all simulations of clusters are those of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from tests.controller.mutants import MUTANTS as CONTROLLER
+from tests.node.mutants import MUTANTS as NODE
+from tests.raft.mutants import MUTANTS as RAFT
+from tests.replication.mutants import MUTANTS as REPLICATION
+from tests.storage.test_simulation import MUTANTS as STORAGE
+from tests.storage.test_simulation import MUTANTS_OF_MOVES as MOVES
+
+from .conftest import ROOT
+
+PACKAGES: Final[Mapping[str, Iterable[str]]] = {
+    "storage": [*STORAGE, *MOVES],
+    "raft": RAFT,
+    "controller": CONTROLLER,
+    "replication": REPLICATION,
+    "node": NODE,
+}
+"""Package -> the rules that its simulation has to find missing."""
+FEWEST: Final = 25
+
+
+def rows() -> list[str]:
+    """Make the rows of the table."""
+    names = {
+        package: [each.replace("_", " ") for each in mutants]
+        for package, mutants in PACKAGES.items()
+    }
+    return [f"| {package} | {len(each)} | {'; '.join(each)} |" for package, each in names.items()]
+
+
+def test_the_page_lists_all_mutants() -> None:
+    page = (ROOT / "docs" / "internals" / "cluster.md").read_text(encoding="utf-8")
+    table = "\n".join(rows())
+    assert table in page, table
+    total = sum(len(list(each)) for each in PACKAGES.values())
+    [counted] = re.findall(r"(\d+) rules are removed", page)
+    assert int(counted) == total >= FEWEST
