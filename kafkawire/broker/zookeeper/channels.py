@@ -30,6 +30,10 @@ class BrokerChannels:
         self._numbers = count(1)
         self._connection_numbers = count(1)
 
+    def __len__(self) -> int:
+        """Return the number of channels."""
+        return len(self._channels)
+
     def add(self, source: int, target: int) -> BrokerChannel:
         """Return a new channel from one broker to another."""
         made = BrokerChannel(self._context, self, source, target)

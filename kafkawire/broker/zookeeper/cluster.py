@@ -34,9 +34,9 @@ class ZooKeeperCluster:
 
     def __init__(self, context: Context, metadata: ClusterMetadata) -> None:
         self.registry = Registry()
-        self._channels = BrokerChannels(context)
-        self.controller = ZooKeeperController(context, metadata, self.registry, self._channels)
-        self._shutdowns = ControlledShutdowns(context, self.registry, self._channels)
+        self.channels = BrokerChannels(context)
+        self.controller = ZooKeeperController(context, metadata, self.registry, self.channels)
+        self._shutdowns = ControlledShutdowns(context, self.registry, self.channels)
         self.control = {each: ControlState(each, self.registry) for each in metadata.endpoints}
 
     def handle(self, event: ZooKeeperEvent, now: float) -> None:
@@ -59,10 +59,10 @@ class ZooKeeperCluster:
         self._shutdowns.requested(event.node_id, now)
 
     def _connection(self, event: BrokerConnectionEvent, now: float) -> None:
-        self._channels.handle(event, now)
+        self.channels.handle(event, now)
 
     def _channel_due(self, due: BrokerChannelDue, now: float) -> None:
-        self._channels.due(due, now)
+        self.channels.due(due, now)
 
     def _shutdown_due(self, due: ControlledShutdownDue, now: float) -> None:
         self._shutdowns.due(due, now)

@@ -19,18 +19,21 @@ E = ErrorCode
 
 
 class ControlState:
-    """The epochs that one broker compares with those of requests."""
+    """The epochs that one broker compares with those of requests.
+
+    leader_epochs: of the partitions that it hosts, by topic and index.
+    """
 
     def __init__(self, node_id: int, registry: Registry) -> None:
         self.node_id = node_id
         self._registry = registry
         self._controller_epoch = 0
-        self._leader_epochs: dict[tuple[str, int], int] = {}
+        self.leader_epochs: dict[tuple[str, int], int] = {}
 
     def restart(self) -> None:
         """Forget what the process knew."""
         self._controller_epoch = 0
-        self._leader_epochs.clear()
+        self.leader_epochs.clear()
 
     def check(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """Compare the epochs of a request, and remember the controller's."""
@@ -44,19 +47,19 @@ class ControlState:
 
     def become(self, key: tuple[str, int], leader_epoch: int, hosted: bool) -> ErrorCode:
         """Lead or follow a partition from a leader epoch on. hosted: if it has a replica here."""
-        if leader_epoch <= self._leader_epochs.get(key, UNKNOWN_EPOCH):
+        if leader_epoch <= self.leader_epochs.get(key, UNKNOWN_EPOCH):
             return E.STALE_CONTROLLER_EPOCH
         if not hosted:
             return E.UNKNOWN_TOPIC_OR_PARTITION
-        self._leader_epochs[key] = leader_epoch
+        self.leader_epochs[key] = leader_epoch
         return E.NONE
 
     def stop(self, key: tuple[str, int], leader_epoch: int, delete: bool) -> ErrorCode:
         """Stop the replica of a partition; a request of its current leader epoch is late."""
-        known = self._leader_epochs.get(key, UNKNOWN_EPOCH)
+        known = self.leader_epochs.get(key, UNKNOWN_EPOCH)
         late = known != UNKNOWN_EPOCH and leader_epoch <= known
         if late and leader_epoch not in EPOCHS_NOT_COMPARED:
             return E.FENCED_LEADER_EPOCH
         if delete:
-            self._leader_epochs.pop(key, None)
+            self.leader_epochs.pop(key, None)
         return E.NONE

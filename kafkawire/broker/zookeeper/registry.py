@@ -37,6 +37,11 @@ class Registry:
         self._zxid = FIRST_ZXID - 1
         self._partitions: dict[tuple[str, int], PartitionState] = {}
 
+    @property
+    def partition_count(self) -> int:
+        """The number of partitions with a state."""
+        return len(self._partitions)
+
     def _write(self) -> int:
         self._zxid += 1
         return self._zxid
