@@ -205,7 +205,11 @@ class Actor:
         group = OffsetFetchRequestGroup(group_id=self.name, topics=[topic])
         request = OffsetFetchRequest(groups=[group], require_stable=stable)
         response = self.wire.ask(request, 8, OffsetFetchResponse)
-        found = response.groups[0].topics[0].partitions[0]
+        of_group = response.groups[0]
+        if of_group.error_code:
+            self.step("OffsetFetch", stable, E(of_group.error_code), -1)
+            return
+        found = of_group.topics[0].partitions[0]
         self.step("OffsetFetch", stable, E(found.error_code), found.committed_offset)
 
 
