@@ -20,7 +20,7 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.metadata import QuotaEntity
-from kafkawire.node.front.quotas import FETCH, MOST_RATES, PRODUCE, ClientQuotas, Rate
+from kafkawire.node.front.quotas.client_quotas import FETCH, MOST_RATES, PRODUCE, ClientQuotas, Rate
 from kafkawire.protocol import ErrorCode as E
 
 from ..broker.scene import metadata

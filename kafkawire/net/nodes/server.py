@@ -15,6 +15,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...broker import (
@@ -54,6 +55,11 @@ LOG: Final = logging.getLogger("kafkawire.node")
 TopicName = Callable[[bytes], str]
 LOOPS_UNTIL_CLOSED: Final = 3
 """Iterations of the event loop until aborted connections are closed."""
+
+
+def _uuid(rng: random.Random) -> bytes:
+    """Return a random UUID."""
+    return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
 
 
 class NodeServer:
@@ -102,10 +108,7 @@ class NodeServer:
         self.unreachable: frozenset[int] = frozenset()
         """Ports of other nodes that this one cannot connect to."""
         rng = random.SystemRandom()
-
-        def new_uuid() -> bytes:
-            return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
-
+        new_uuid = partial(_uuid, rng)
         node = Node(config, disks, rng, new_uuid, self.now())
         self._front = NodeFront(node, config, new_uuid, rng.random, front)
 

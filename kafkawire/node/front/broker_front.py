@@ -35,10 +35,10 @@ from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
 from .offsets_log import NodeOffsetsLog
 from .producer_ids import NodeProducerIds
-from .quotas import ClientQuotas
+from .quotas.client_quotas import ClientQuotas
+from .quotas.throttling import Throttling
 from .replicas import NodeReplicas
 from .requests import NodeForwarding
-from .throttling import Throttling
 from .topic_creation import NodeTopicCreation
 from .transactions import Transactions
 
@@ -59,25 +59,23 @@ class BrokerFront:
         voters: int,
         topics: Mapping[str, int] = {},
     ) -> None:
-        context = listeners.context
+        context, channel = listeners.context, listeners.channel
         main, endpoint = next(iter(listeners.endpoints.items()))
         node_id = endpoint.node_id
         self._listeners = listeners
         self._settings = settings
         self._node_id = node_id
-        self._submit = machines.submit
+        self._submit = submit = machines.submit
         self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
         self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
-        self.throttling = Throttling(ClientQuotas(settings), listeners.channel)
-        self._creation = NodeTopicCreation(settings, metadata, voters, machines.submit, topics)
-        self._producer_ids = NodeProducerIds(
-            node_id, machines.broker_epoch, listeners.channel, machines.submit
-        )
+        self.throttling = Throttling(ClientQuotas(settings), channel)
+        self._creation = NodeTopicCreation(settings, metadata, voters, submit, topics)
+        self._producer_ids = NodeProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = NodeOffsetsLog(metadata, machines)
-        self._coordinators = Coordinators(context, listeners.channel, offsets_log)
+        self._coordinators = Coordinators(context, channel, offsets_log)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
         self.transactions = Transactions(
             node_id, context, metadata, machines, self._producer_ids, self._coordinators
@@ -86,17 +84,17 @@ class BrokerFront:
             node_id,
             listeners,
             metadata,
-            machines.submit,
+            submit,
             self.transactions.produced,
             self.throttling,
         )
         self.broker = Broker(
             context,
-            listeners.channel,
+            channel,
             endpoint,
             metadata,
             self._replicas,
-            CheckedForwarding(settings, node_id, machines.submit),
+            CheckedForwarding(settings, node_id, submit),
             self._creation,
             self.transactions.apis,
             self._coordinators,

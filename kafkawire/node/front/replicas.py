@@ -41,8 +41,8 @@ from .plans import (
     PlannedPartition,
     ProducePlan,
 )
+from .quotas.throttling import Throttling
 from .requests import Submit
-from .throttling import Throttling
 from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 

@@ -6,17 +6,17 @@ while its client is throttled. Followers have no quotas here.
 
 from __future__ import annotations
 
-from ...broker.fetched import Fetched
-from ...broker.network.request_channel import RequestChannel
-from ...broker.replication.sessions import NO_SESSION
-from ...broker.request import Request
-from ...messages.fetch_response import FetchableTopicResponse, FetchResponse
-from ...messages.produce_response import ProduceResponse
-from ...primitives import Message
-from ...protocol import encode_frame
-from .plans import FetchPlan, ProducePlan
-from .quotas import FETCH, PRODUCE, ClientQuotas
-from .requests import Submitted
+from ....broker.fetched import Fetched
+from ....broker.network.request_channel import RequestChannel
+from ....broker.replication.sessions import NO_SESSION
+from ....broker.request import Request
+from ....messages.fetch_response import FetchableTopicResponse, FetchResponse
+from ....messages.produce_response import ProduceResponse
+from ....primitives import Message
+from ....protocol import encode_frame
+from ..plans import FetchPlan, ProducePlan
+from ..requests import Submitted
+from .client_quotas import FETCH, PRODUCE, ClientQuotas
 
 
 class Throttling:
