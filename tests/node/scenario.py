@@ -24,8 +24,6 @@ KINDS: Final = {
     "jump": 2,
     "full": 2,
     "broken": 2,
-    "directory": 2,
-    "move": 2,
     "reassign": 4,
     "elect": 3,
     "configure": 3,
@@ -106,5 +104,5 @@ def draw(seed: int) -> Scenario:
     ]
     duplicates = rng.choice((0.0, 0.02, 0.1))
     snapshots = rng.random() < 0.4
-    two = kinds is DISKS or rng.random() < 0.5
+    two = kinds is DISKS
     return Scenario(seed, brokers, controllers, duplicates, snapshots, two, tuple(sorted(faults)))

@@ -29,7 +29,7 @@ def heartbeat(
         return BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     before = state_of(broker)
     if before is S.CONTROLLED_SHUTDOWN:
-        state.sessions.start_shutdown(body.broker_id, state.next_offset - 1)
+        state.sessions.start_shutdown(body.broker_id, state.image.offset)
     after = next_state(before, _trigger(state, body, before))
     if after is not before:
         _enter(state, broker, after)
@@ -99,7 +99,7 @@ def _start_shutdown(state: ControllerState, broker: BrokerRegistration) -> None:
         )
     )
     leave_isr(state, state.image.indexes.isr.of(broker.broker_id), broker.broker_id)
-    state.sessions.start_shutdown(broker.broker_id, state.next_offset - 1)
+    state.sessions.start_shutdown(broker.broker_id, state.image.offset)
 
 
 def _note_directories(
