@@ -13,13 +13,16 @@ from unittest.mock import patch
 
 from kafkawire import controller
 from kafkawire.node import outputs
+from kafkawire.node.assignments import AssignmentsManager
 from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.lifecycle import BrokerLifecycleManager
 from kafkawire.node.metadata_log import KafkaMetadataLog
 from kafkawire.node.publisher import LogPublisher
 from kafkawire.node.raft_manager import RaftManager
 from kafkawire.node.replica_log import StoredReplicaLog
 from kafkawire.replication import Registered, ReplicaManager
 from kafkawire.storage import LogManager
+from kafkawire.storage.directory_logs import DirectoryLogs
 
 Patch = Any
 
@@ -113,6 +116,16 @@ def _handles_outputs_last_first() -> Patch:
     return patch.dict(outputs.OUTPUTS, {controller.Committed: committed})
 
 
+def _creates_logs_without_a_generation() -> Patch:
+    """Let a log that is created while a directory is offline be no newer than a copy there."""
+    original = DirectoryLogs.create
+
+    def create(self: Any, *arguments: Any) -> Any:
+        return original(self, *arguments[:4])
+
+    return patch.object(DirectoryLogs, "create", create)
+
+
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "publishes before its registration": _publishes_before_its_registration,
     "keeps the logs of deleted topics": lambda: patch.object(
@@ -134,4 +147,14 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "keeps its old broker epoch": _keeps_its_old_broker_epoch,
     "ignores snapshots": _ignores_snapshots,
     "handles outputs last first": _handles_outputs_last_first,
+    "does not report a directory that failed": lambda: patch.object(
+        BrokerLifecycleManager, "directory_failed", _nothing
+    ),
+    "does not report where replicas are": lambda: patch.object(
+        AssignmentsManager, "assign", _nothing
+    ),
+    "keeps the replicas of a directory that failed": lambda: patch.object(
+        ReplicaManager, "_fail", _nothing
+    ),
+    "creates logs without a generation": _creates_logs_without_a_generation,
 }

@@ -26,8 +26,6 @@ KINDS: Final = {
     "jump": 2,
     "full": 2,
     "broken": 2,
-    "directory": 2,
-    "move": 2,
     "reassign": 4,
     "elect": 3,
     "configure": 3,
@@ -111,7 +109,7 @@ def draw(seed: int) -> Scenario:
     duplicates = rng.choice((0.0, 0.02, 0.1))
     snapshots = rng.random() < 0.4
     until = FAULTY_FROM + seconds
-    two = kinds is DISKS or rng.random() < 0.5
+    two = kinds is DISKS
     return Scenario(
         seed, brokers, controllers, duplicates, snapshots, until, two, tuple(sorted(faults))
     )

@@ -99,7 +99,7 @@ def _start_shutdown(state: ControllerState, broker: BrokerRegistration) -> None:
         )
     )
     leave_isr(state, state.image.indexes.isr.of(broker.broker_id), broker.broker_id)
-    state.sessions.start_shutdown(broker.broker_id, state.next_offset - 1)
+    state.sessions.start_shutdown(broker.broker_id, state.image.offset)
 
 
 def _note_directories(

@@ -1,4 +1,4 @@
-"""Changes in any order, with requests that fail: in the end every broker knows what the cluster has.
+"""Changes in any order, with requests that fail: in the end every broker knows the metadata.
 
 Law: a seed is a test; what it does follows from it alone.
 """
