@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.controller import ControllerConfig, PartitionRegistration
+from kafkawire.controller import BecameLeader, ControllerConfig, PartitionRegistration
 from kafkawire.messages import alter_partition_request as isr
 from kafkawire.messages import create_topics_request as creating
 from kafkawire.messages import incremental_alter_configs_request as configs
@@ -308,6 +308,30 @@ def test_a_controlled_shutdown_moves_leaders_first() -> None:
     assert harness.heartbeat(1, want_shut_down=True).should_shut_down
     response = harness.ask(registration(1, incarnation=2), BrokerRegistrationResponse, 4)
     assert response.error_code == 0
+
+
+def test_a_controlled_shutdown_goes_on_at_another_controller() -> None:
+    """It waits for records of metadata, not for those of the quorum, which brokers do not read."""
+    harness = cluster()
+    create(harness, [1, 2], [2, 1])
+
+    def heartbeat(broker_id: int, *, stops: bool = False) -> bool:
+        request = BrokerHeartbeatRequest(
+            broker_id=broker_id,
+            broker_epoch=harness.controller.image.brokers[broker_id].epoch,
+            current_metadata_offset=harness.controller.image.offset,
+            want_shut_down=stops,
+        )
+        return harness.ask(request, BrokerHeartbeatResponse, 2).should_shut_down
+
+    assert not heartbeat(1, stops=True)
+    harness.log.append(harness.log[-1])  # in place of a record of the quorum
+    elected = BecameLeader(2, len(harness.log))
+    harness.take(harness.controller.handle(elected, 0.0))
+    assert not heartbeat(1, stops=True)
+    for each in (2, 3, 4):
+        heartbeat(each)
+    assert heartbeat(1, stops=True)
 
 
 def test_older_versions_of_alter_partition_name_topics_and_other_errors() -> None:
