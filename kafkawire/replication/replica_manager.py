@@ -187,15 +187,19 @@ class ReplicaManager:
 
     def _apply_delta(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
         self.broker.publish(image, delta)
+        assigned: list[tuple[TopicIdPartition, PartitionRegistration]] = []
+        stopped: dict[TopicIdPartition, None] = {}
         if delta.deleted_topics:
-            for key in [each for each in self.partitions if each[0] not in image.topics]:
-                self._stop(key, now)
+            stopped |= {each: None for each in self.partitions if each[0] not in image.topics}
         for key in delta.partitions:
             registration = image.partition(key)
             if registration is not None and self.broker.broker_id in registration.replicas:
-                self._apply(key, image.topics[key.topic_id].name, registration, now)
+                assigned.append((key, registration))
             else:
-                self._stop(key, now)
+                stopped[key] = None
+        self._stop(list(stopped), now)
+        for key, registration in assigned:
+            self._apply(key, image.topics[key.topic_id].name, registration, now)
         self._mark_affected(delta)
 
     def _mark_affected(self, delta: MetadataDelta) -> None:
@@ -243,13 +247,16 @@ class ReplicaManager:
         self._appends.leadership_lost(key)
         self._deletions.leadership_lost(key)
 
-    def _stop(self, key: TopicIdPartition, now: float) -> None:
-        """Stop a replica that is no longer assigned to this broker; its log stays."""
-        partition = self.partitions.get(key)
-        if partition is None:
-            return
-        self._unfollow(key)
-        self.replicas.remove(key)
-        partition.change(Trigger.REMOVED)
-        self._leadership_lost(key)
-        self._fetches.leadership_changed(key, now)
+    def _stop(self, keys: list[TopicIdPartition], now: float) -> None:
+        """Stop replicas that are no longer assigned to this broker.
+
+        None is read again, also for what waits for another of them: their logs may be gone.
+        """
+        gone = [self.partitions[key] for key in keys if key in self.partitions]
+        for partition in gone:
+            self._unfollow(partition.key)
+            self.replicas.remove(partition.key)
+            partition.change(Trigger.REMOVED)
+        for partition in gone:
+            self._leadership_lost(partition.key)
+            self._fetches.leadership_changed(partition.key, now)
