@@ -76,8 +76,7 @@ class Cluster:
     epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: returns 16 unique bytes. draw: returns a
     random number in [0, 1), for faults. passwords: user -> password, where `settings` enables SASL.
     load_seconds: how long a new coordinator loads. bounds: limits that no key of `settings` has.
-    zookeeper: whether the brokers of a release before 2.8 elect a controller and connect to each
-    other, from `ClusterStarted` on.
+    zookeeper: brokers before 2.8 elect a controller and connect to each other when started.
     """
 
     def __init__(  # noqa: PLR0913 - options of one constructor, all but one by keyword

@@ -192,16 +192,20 @@ class ReplicaManager:
 
     def _apply_delta(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
         self.broker.publish(image, delta)
+        assigned: list[tuple[TopicIdPartition, PartitionRegistration]] = []
+        stopped: dict[TopicIdPartition, None] = {}
         if delta.deleted_topics:
             known = (*self.partitions, *self.replicas.offline)
-            for key in [each for each in known if each[0] not in image.topics]:
-                self._stop(key, now)
+            stopped |= {each: None for each in known if each[0] not in image.topics}
         for key in delta.partitions:
             registration = image.partition(key)
             if registration is not None and self.broker.broker_id in registration.replicas:
-                self._apply(key, image.topics[key.topic_id].name, registration, now)
+                assigned.append((key, registration))
             else:
-                self._stop(key, now)
+                stopped[key] = None
+        self._stop(list(stopped), now)
+        for key, registration in assigned:
+            self._apply(key, image.topics[key.topic_id].name, registration, now)
         self._mark_affected(delta)
 
     def _mark_affected(self, delta: MetadataDelta) -> None:
@@ -266,14 +270,20 @@ class ReplicaManager:
         self._leadership_lost(key, ErrorCode.KAFKA_STORAGE_ERROR)
         self._fetches.leadership_changed(key, now)
 
-    def _stop(self, key: TopicIdPartition, now: float) -> None:
-        """Stop a replica that is no longer assigned to this broker; its log stays."""
-        offline = self.replicas.offline.pop(key, None)
-        partition = self.partitions.get(key, offline)
-        if partition is None:
-            return
-        self._unfollow(key)
-        self.replicas.remove(key)
-        partition.change(Trigger.REMOVED)
-        self._leadership_lost(key)
-        self._fetches.leadership_changed(key, now)
+    def _stop(self, keys: list[TopicIdPartition], now: float) -> None:
+        """Stop replicas that are no longer assigned to this broker; their logs stay.
+
+        None is read again, also for what waits for another of them: their logs may be gone.
+        """
+        gone: list[Partition] = []
+        for key in keys:
+            offline = self.replicas.offline.pop(key, None)
+            partition = self.partitions.get(key, offline)
+            if partition is not None:
+                gone.append(partition)
+                self._unfollow(key)
+                self.replicas.remove(key)
+                partition.change(Trigger.REMOVED)
+        for partition in gone:
+            self._leadership_lost(partition.key)
+            self._fetches.leadership_changed(partition.key, now)

@@ -21,7 +21,6 @@ from kafkawire.node.publisher import LogPublisher
 from kafkawire.node.raft_manager import RaftManager
 from kafkawire.node.replica_log import StoredReplicaLog
 from kafkawire.replication import Registered, ReplicaManager
-from kafkawire.storage import LogManager
 from kafkawire.storage.directory_logs import DirectoryLogs
 
 Patch = Any
@@ -64,31 +63,11 @@ def _appends_without_sequences() -> Patch:
     return patch.object(StoredReplicaLog, "append_as_leader", append)
 
 
-def _appends_in_another_epoch() -> Patch:
-    """Append what a controller decided in an epoch that is over."""
-    original = RaftManager.append
-
-    def append(self: RaftManager, _epoch: int, base_offset: int, records: Any, now: float) -> Any:
-        return original(self, self.client.epoch, base_offset, records, now)
-
-    return patch.object(RaftManager, "append", append)
-
-
 def _takes_the_log_end_for_the_high_watermark() -> Patch:
     def update(self: StoredReplicaLog, _offset: int) -> None:
         self.log.update_high_watermark(self.log.log_end_offset)
 
     return patch.object(StoredReplicaLog, "update_high_watermark", update)
-
-
-def _keeps_its_recovery_point() -> Patch:
-    """Truncate a log below what is to be recovered after a crash."""
-
-    def truncate(self: LogManager, partition: Any, offset: int, now_ms: int) -> bool:
-        log = self.log(partition)
-        return log is not None and log.truncate(offset, now_ms)
-
-    return patch.object(LogManager, "truncate", truncate)
 
 
 def _keeps_its_old_broker_epoch() -> Patch:
@@ -137,12 +116,7 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "does not flush the metadata log": lambda: patch.object(KafkaMetadataLog, "flush", _nothing),
     "hands on what is not committed": _hands_on_what_is_not_committed,
     "appends without sequences": _appends_without_sequences,
-    "does not store its vote": lambda: patch.object(
-        KafkaMetadataLog, "write_quorum_state", _nothing
-    ),
-    "appends in another epoch": _appends_in_another_epoch,
     "takes the log end for the high watermark": _takes_the_log_end_for_the_high_watermark,
-    "keeps its recovery point": _keeps_its_recovery_point,
     "does not truncate": lambda: patch.object(StoredReplicaLog, "truncate_to", _nothing),
     "keeps its old broker epoch": _keeps_its_old_broker_epoch,
     "ignores snapshots": _ignores_snapshots,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,17 @@ from kafkawire.node import ProcessRole, RequestReceived
 from kafkawire.protocol import ErrorCode
 from kafkawire.storage import TopicPartition
 
-from .clients import CREATE_VERSION, PRODUCE_VERSION, create_topic, produce, produced
-from .cluster import Cluster, combined
-from .network import config_of, voters
+from .clients import (
+    CREATE_VERSION,
+    FETCH_VERSION,
+    PRODUCE_VERSION,
+    create_topic,
+    fetch,
+    produce,
+    produced,
+)
+from .cluster import WAIT_SECONDS, Cluster, combined
+from .network import CLIENT, config_of, voters
 
 E = ErrorCode
 
@@ -213,3 +222,23 @@ def test_requests_at_the_wrong_listener_are_errors() -> None:
     for listener in ("PLAINTEXT", "CONTROLLER"):
         with pytest.raises(LocalProtocolError):
             node.handle(RequestReceived(0, listener, 0, HeartbeatRequest()), cluster.now)
+
+
+def test_a_topic_is_deleted_while_a_fetch_waits_for_two_of_its_partitions() -> None:
+    cluster = Cluster(combined(1))
+    cluster.create("t", 2, 1)
+    for index in (0, 1):
+        cluster.leader("t", index)
+    key = cluster.key("t")
+    assert key is not None
+    body = fetch(key.topic_id, 0, 0, wait_ms=20_000)
+    body.topics[0].partitions += fetch(key.topic_id, 1, 0).topics[0].partitions
+    responses: list[Any] = []
+    cluster.request(CLIENT, 1, "PLAINTEXT", FETCH_VERSION, body, responses.append, WAIT_SECONDS)
+    cluster.run(cluster.now + 0.5)
+    assert responses == []
+    cluster.ask(1, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1000))
+    cluster.wait(lambda: bool(responses))
+    found = responses[0].responses[0].partitions
+    assert [each.error_code for each in found] == 2 * [E.UNKNOWN_TOPIC_ID]
+    assert cluster.live() == [1]

@@ -25,6 +25,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "does not flush the metadata log": 29,
     "hands on what is not committed": 5,
     "appends without sequences": 0,
+    "takes the log end for the high watermark": 15,
     "does not truncate": 4,
     "keeps its old broker epoch": 0,
     "ignores snapshots": 3,
