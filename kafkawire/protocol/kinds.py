@@ -19,7 +19,7 @@ from .frame import Frame, decode_request_body
 from .header import decode_request_header
 from .payload import Payload
 from .sticky import CooperativeStickyUserData, StickyUserData
-from .versioned import Reading, decode_at, newest_fit, read_versioned, try_versioned
+from .versioned import Reading, decode_at, exact_fit, newest_fit, read_versioned
 
 REQUEST: Final = "request"
 """The kind of a request inside another: header and body without size."""
@@ -60,10 +60,8 @@ def recognise(kinds: Iterable[str], data: bytes, limits: Limits) -> str | None:
     fitting = []
     for kind in kinds:
         plausible = KINDS[kind].plausible
-        found = None if plausible is None else try_versioned(kind, data, limits)
-        if plausible is None or found is None or found.value.bent is not None:
-            continue
-        if found.version == found.read_as and plausible(found.value):
+        value = None if plausible is None else exact_fit(kind, data, limits)
+        if plausible is not None and value is not None and plausible(value):
             fitting.append(kind)
     return fitting[0] if len(fitting) == 1 else None
 

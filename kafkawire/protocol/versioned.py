@@ -114,6 +114,17 @@ def try_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Re
     return None if found is None else found._replace(version=version)
 
 
+def exact_fit(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
+    """Decode all bytes of a payload at exactly the version in front; None instead of an error."""
+    layouts = _layouts(name)
+    version = _version(data)
+    if len(data) < PREFIX or not layouts.first <= version <= layouts.last:
+        return None
+    only = range(version, version + 1)
+    found = newest_fit(layouts.cls, data, PREFIX, only, limits)
+    return None if found is None or found.value.bent is not None else found.value
+
+
 def newest_fit(
     cls: Any, data: bytes, start: int, versions: range, limits: Limits
 ) -> Reading | None:
