@@ -125,6 +125,16 @@ def test_a_corrupt_response_is_not_taken_for_another(at: int) -> None:
     }
 
 
+@pytest.mark.parametrize("at", range(4, 8))
+def test_a_response_with_another_correlation_id_ends_the_connection(at: int) -> None:
+    links = Links(brokers=1)
+    links.take()
+    links.cluster.faults.append(Fault("LeaderAndIsr", nth=1, action="corrupt", at=at))
+    links.create("a", [[1]])
+    links.advance(0.2)
+    assert topics_of(links.take(), 1) == ["a", "a"], "it was sent again"
+
+
 def test_a_broker_that_does_not_respond_costs_bounded_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
