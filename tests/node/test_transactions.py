@@ -2,56 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import pytest
 
 from kafkawire.broker import Disconnected
-from kafkawire.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
-from kafkawire.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
-from kafkawire.messages.add_partitions_to_txn_request import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
-from kafkawire.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from kafkawire.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
 from kafkawire.messages.describe_producers_response import DescribeProducersResponse
-from kafkawire.messages.describe_transactions_request import DescribeTransactionsRequest
-from kafkawire.messages.describe_transactions_response import (
-    DescribeTransactionsResponse,
-    TransactionState,
-)
-from kafkawire.messages.end_txn_request import EndTxnRequest
-from kafkawire.messages.end_txn_response import EndTxnResponse
-from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from kafkawire.messages.fetch_response import FetchResponse, PartitionData
-from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
-from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
-from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
-from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
-from kafkawire.messages.list_transactions_request import ListTransactionsRequest
-from kafkawire.messages.list_transactions_response import ListTransactionsResponse
-from kafkawire.messages.offset_commit_request import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from kafkawire.messages.offset_commit_response import OffsetCommitResponse
-from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestTopic
-from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.produce_request import (
-    PartitionProduceData,
     ProduceRequest,
-    TopicProduceData,
 )
-from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.messages.transaction_log_value import TransactionLogValue
-from kafkawire.messages.txn_offset_commit_request import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from kafkawire.messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from kafkawire.messages.write_txn_markers_request import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -62,93 +21,23 @@ from kafkawire.node.front.transactions.verification import Then
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.protocol.log_records import decode_log_record
 from kafkawire.protocol.log_types import InternalLog
-from kafkawire.records import BatchBuilder, RecordBatches
+from kafkawire.records import RecordBatches
 
 from ..broker.person import coordinator
-from .front_scene import EPOCH_MS, NodeClient, NodeScene
-
-SETTINGS = {"transaction.state.log.num.partitions": "3"}
-READ_COMMITTED = 1
-TRANSACTION = 1
-TIMEOUT_MS = 60_000
-
-
-class Producer(NamedTuple):
-    """A transactional producer: its connection, id and epoch."""
-
-    client: NodeClient
-    producer_id: int
-    epoch: int
-
-    def begin(self, *partitions: int) -> E:
-        """Add partitions of the topic `t`, as clients before KIP-890 do."""
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id="x",
-            v3_and_below_producer_id=self.producer_id,
-            v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=[*partitions])],
-        )
-        response = self.client.exchange(request, 3, AddPartitionsToTxnResponse)
-        topic = response.results_by_topic_v3_and_below[0]
-        return E(topic.results_by_partition[0].partition_error_code)
-
-    def send(self, value: bytes, partition: int = 0, sequence: int = 0, version: int = 9) -> E:
-        """Produce one record."""
-        request = self.record(value, partition, sequence)
-        response = self.client.exchange(request, version, ProduceResponse)
-        return E(response.responses[0].partition_responses[0].error_code)
-
-    def record(self, value: bytes, partition: int = 0, sequence: int = 0) -> ProduceRequest:
-        """Make a request with one record."""
-        builder = BatchBuilder(
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            base_sequence=sequence,
-            transactional=True,
-        )
-        builder.append(None, value, EPOCH_MS)
-        data = PartitionProduceData(index=partition, records=builder.build())
-        topic = TopicProduceData(name="t", partition_data=[data])
-        return ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[topic])
-
-    def end(self, commit: bool, version: int = 3) -> E:
-        """Commit or abort."""
-        return E(self.ended(commit, version).error_code)
-
-    def ended(self, commit: bool, version: int = 5) -> EndTxnResponse:
-        """Commit or abort; return the response."""
-        request = EndTxnRequest(
-            transactional_id="x",
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            committed=commit,
-        )
-        return self.client.exchange(request, version, EndTxnResponse)
-
-    def commit_offset(self, offset: int, version: int = 3) -> E:
-        """Commit an offset of the group `g` for t-0 in the transaction."""
-        partition = TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=""
-        )
-        request = TxnOffsetCommitRequest(
-            transactional_id="x",
-            group_id="g",
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
-        )
-        response = self.client.exchange(request, version, TxnOffsetCommitResponse)
-        return E(response.topics[0].partitions[0].error_code)
-
-    def add_group(self) -> E:
-        """Add the group `g`."""
-        request = AddOffsetsToTxnRequest(
-            transactional_id="x",
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            group_id="g",
-        )
-        return E(self.client.exchange(request, 3, AddOffsetsToTxnResponse).error_code)
+from .front_scene import NodeScene
+from .transactional import (
+    SETTINGS,
+    TIMEOUT_MS,
+    commit,
+    committed_offset,
+    described,
+    fetched,
+    find,
+    listed,
+    scene_with,
+    started,
+    visible,
+)
 
 
 @pytest.fixture
@@ -159,58 +48,6 @@ def scene() -> NodeScene:
     find(scene)
     scene.advance(1.0)
     return scene
-
-
-def find(scene: NodeScene) -> E:
-    request = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["x"])
-    response = scene.client().exchange(request, 4, FindCoordinatorResponse)
-    return E(response.coordinators[0].error_code)
-
-
-def initialised(scene: NodeScene) -> InitProducerIdResponse:
-    request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=TIMEOUT_MS)
-    return scene.client().exchange(request, 4, InitProducerIdResponse)
-
-
-def started(scene: NodeScene) -> Producer:
-    """Let a producer begin; it tries again as long as a transaction of another one ends."""
-    response = initialised(scene)
-    while response.error_code == E.CONCURRENT_TRANSACTIONS:
-        scene.advance(0.1)
-        response = initialised(scene)
-    assert response.error_code == E.NONE
-    return Producer(scene.client(), response.producer_id, response.producer_epoch)
-
-
-def fetched(scene: NodeScene, partition: int = 0) -> PartitionData:
-    wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
-    request = FetchRequest(
-        max_bytes=1 << 20,
-        isolation_level=READ_COMMITTED,
-        topics=[FetchTopic(topic="t", partitions=[wanted])],
-    )
-    return scene.client().exchange(request, 12, FetchResponse).responses[0].partitions[0]
-
-
-def visible(scene: NodeScene, partition: int = 0) -> list[bytes | None]:
-    """Return what a consumer with read_committed sees: it leaves out aborted transactions."""
-    data = fetched(scene, partition)
-    aborted = {each.producer_id: each.first_offset for each in data.aborted_transactions or []}
-    found: list[bytes | None] = []
-    for batch in RecordBatches(data.records or b""):
-        if batch.control:
-            aborted.pop(batch.producer_id, None)
-        elif aborted.get(batch.producer_id, 1 << 62) > batch.base_offset:
-            found += [each.value for each in batch.records()]
-    return found
-
-
-def committed_offset(scene: NodeScene, stable: bool = True) -> tuple[E, int]:
-    topic = OffsetFetchRequestTopic(name="t", partition_indexes=[0])
-    request = OffsetFetchRequest(group_id="g", topics=[topic], require_stable=stable)
-    response = scene.client().exchange(request, 7, OffsetFetchResponse)
-    found = response.topics[0].partitions[0]
-    return E(found.error_code), found.committed_offset
 
 
 def test_a_transaction_is_visible_when_it_commits(scene: NodeScene) -> None:
@@ -229,10 +66,10 @@ def test_a_transaction_is_visible_when_it_commits(scene: NodeScene) -> None:
 
 def test_an_aborted_transaction_is_left_out(scene: NodeScene) -> None:
     producer = started(scene)
-    for value, commit in ((b"a", False), (b"b", True)):
+    for value, committed in ((b"a", False), (b"b", True)):
         assert producer.begin(0) == E.NONE
         assert producer.send(value, sequence=0 if value == b"a" else 1) == E.NONE
-        assert producer.end(commit) == E.NONE
+        assert producer.end(committed) == E.NONE
         scene.advance(0.1)
     assert visible(scene) == [b"b"]
 
@@ -444,31 +281,3 @@ def test_a_client_may_disconnect_while_its_records_are_verified(
     scene.handle(Disconnected(producer.client.number))
     found[0]({}, scene.now)
     assert fetched(scene).high_watermark == 0
-
-
-def commit(scene: NodeScene, offset: int) -> E:
-    """Commit an offset of the group `g` for t-0 without a transaction."""
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
-    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
-    request = OffsetCommitRequest(group_id="g", topics=[topic])
-    response = scene.client().exchange(request, 8, OffsetCommitResponse)
-    return E(response.topics[0].partitions[0].error_code)
-
-
-def scene_with(settings: dict[str, str]) -> NodeScene:
-    scene = NodeScene(SETTINGS | settings, topics={"t": 2})
-    find(scene)
-    scene.advance(1.0)
-    return scene
-
-
-def described(scene: NodeScene, transactional_id: str) -> list[TransactionState]:
-    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    response = scene.client().exchange(request, 0, DescribeTransactionsResponse)
-    return response.transaction_states
-
-
-def listed(scene: NodeScene, **filters: Any) -> list[str]:
-    request = ListTransactionsRequest(**filters)
-    response = scene.client().exchange(request, 1, ListTransactionsResponse)
-    return [each.transactional_id for each in response.transaction_states]

@@ -11,9 +11,9 @@ from kafkawire.log import InternalLog, RecordRow, read, recognise
 from kafkawire.messages.transaction_log_value import TransactionLogValue
 from kafkawire.protocol import ErrorCode as E
 from tests.interop.implementations import until
-from tests.net.server.test_transactions_beside_kafka import Actor, prepared
+from tests.net.server.transactional import Actor, prepared
 from tests.node.front_scene import NodeScene
-from tests.node.test_transactions import find, started
+from tests.node.transactional import find, started
 
 from .broker import NODE_ID, Broker, free_ports
 from .dump import dump
