@@ -106,6 +106,11 @@ class NodeMachines:
         """Return a replica of this node."""
         return self.node.partitions.get(key)
 
+    @property
+    def is_broker(self) -> bool:
+        """Whether the node is a broker, perhaps beside its controller."""
+        return self.node.parts.broker is not None
+
     def broker_epoch(self) -> int:
         """Return the epoch of the broker's registration; -1 for none."""
         broker = self.node.parts.broker
