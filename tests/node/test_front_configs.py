@@ -128,3 +128,13 @@ def test_replication_is_throttled_as_configured() -> None:
         TopicIdPartition(topic_id, 0),
         TopicIdPartition(topic_id, 1),
     }
+
+
+def test_a_controller_forwards_what_brokers_have_checked() -> None:
+    scene = NodeScene()
+    client = scene.client(listener="CONTROLLER")
+    change = some.AlterableConfig(name="num.io.threads", config_operation=SET, value="5")
+    resource = some.AlterConfigsResource(resource_type=BROKER, resource_name="2", configs=[change])
+    request = some.IncrementalAlterConfigsRequest(resources=[resource])
+    response = client.exchange(request, 1, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == E.BROKER_ID_NOT_REGISTERED, "of the controller"

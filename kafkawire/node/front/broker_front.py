@@ -66,6 +66,7 @@ class BrokerFront:
         self._settings = settings
         self._node_id = node_id
         self._submit = submit = machines.submit
+        self._is_broker = machines.is_broker
         self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
         self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
@@ -105,7 +106,7 @@ class BrokerFront:
 
     def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
         """Return what the handlers of each listener work with."""
-        if listeners is not self._listeners:
+        if listeners is not self._listeners or not self._is_broker:
             made = replace(
                 self.broker,
                 context=listeners.context,

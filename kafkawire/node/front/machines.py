@@ -137,6 +137,11 @@ class NodeMachines:
         log = None if replica is None else replica.log
         return log.log.producers.producers if isinstance(log, StoredReplicaLog) else {}
 
+    @property
+    def is_broker(self) -> bool:
+        """Whether the node is a broker, perhaps beside its controller."""
+        return self.node.parts.broker is not None
+
     def broker_epoch(self) -> int:
         """Return the epoch of the broker's registration; -1 for none."""
         broker = self.node.parts.broker
