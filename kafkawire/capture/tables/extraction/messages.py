@@ -1,7 +1,7 @@
 """Extracts what tables need from messages: header fields, and facts of bodies.
 
 Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
-and equal bodies that name no topics are read once.
+and of bodies that repeat and name no topics, most are read once.
 
     RawFrame --Program--> Block --> BodyFacts --.
         `-----decoded---> Row ------------------+--> ExtractedMessage
