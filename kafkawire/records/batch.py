@@ -289,14 +289,18 @@ class Batch:
         return columns
 
     def add_to(
-        self, columns: Columns, budget: Budget, faults: list[WireError] | None = None
+        self,
+        columns: Columns,
+        budget: Budget,
+        faults: list[WireError] | None = None,
+        buffer: int = 0,
     ) -> None:
-        """Add the records to columns that begin with this batch's data.
+        """Add the records to columns that have this batch's data as a buffer: the first or another.
 
         faults: as in `records`.
         """
         try:
-            fault = self._add_to(columns, budget, faults is not None)
+            fault = self._add_to(columns, budget, faults is not None, buffer)
         except WireError as error:
             fault = error
         if fault is not None:
@@ -304,12 +308,15 @@ class Batch:
                 raise fault
             faults.append(fault)
 
-    def _add_to(self, columns: Columns, budget: Budget, partial: bool) -> WireError | None:
-        """Add the records up to a fault, which is returned or raised."""
+    def _add_to(
+        self, columns: Columns, budget: Budget, partial: bool, buffer: int
+    ) -> WireError | None:
+        """Add the records up to a fault, which is returned or raised. buffer: that of the data."""
         if self.magic != 2:
             messages = self._messages(budget, partial)
             data = messages.data
-            buffer = 0 if data is self.data else columns.add_buffer(data)
+            if data is not self.data:
+                buffer = columns.add_buffer(data)
             for span in messages.spans:
                 columns.add_span(data, span, self.index, buffer)
             return messages.fault
@@ -325,7 +332,7 @@ class Batch:
             self.max_timestamp,
             self.log_append,
             self.index,
-            0 if data is self.data else columns.add_buffer(data),
+            buffer if data is self.data else columns.add_buffer(data),
         )
         return met if fault is None else fault
 

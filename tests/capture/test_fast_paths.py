@@ -15,14 +15,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.frames.decoding import RawFrame
-from kafkawire.capture.frames.framing import Mark, RequestHeads, raw_request
+from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
+from kafkawire.capture.frames.framing import Mark, RequestHeads, Stream, raw_request
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
+from kafkawire.capture.tables.extraction.messages import (
+    CACHED_BODIES,
+    UNCACHED_BODIES,
+    Extractor,
+)
 from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.events import Closed, Gap
 from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.messages.heartbeat_request import HeartbeatRequest
+from kafkawire.primitives import DEFAULT_LIMITS
 from tests.conftest import FIXTURES
 
 from .machine import feed, finish, gap
@@ -173,3 +181,51 @@ def test_most_headers_take_the_fast_path() -> None:
     raw_frame = RequestHeads().read(frame, 1, 2)
     assert raw_frame is not None
     assert values(raw_frame) == values(raw_request(frame, Mark(0, 1, 2)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(FLIPS)
+def test_bytes_taken_of_pieces(rng: random.Random) -> None:
+    """Frames and other bytes are those that were added, however they were cut into pieces."""
+    data = rng.randbytes(rng.randrange(1, 200))
+    stream, added, taken = Stream(True), 0, 0
+    while taken < len(data):
+        for _ in range(rng.randrange(1, 6)):
+            size = rng.choice([1, 2, 3, rng.randrange(1, 40)])
+            piece = data[added : added + size]
+            if piece:
+                stream.add(piece, added, 0)
+            added += len(piece)
+        size = rng.randrange(min(added - taken, 60) + 1)
+        if size >= 4 and rng.random() < 0.7:
+            assert stream.take_frame(size - 4) == data[taken + 4 : taken + size]
+        else:
+            assert stream.take(size) == data[taken : taken + size]
+        taken += size
+        assert (stream.held, stream.position) == (added - taken, taken)
+        if rng.random() < 0.3:
+            assert stream.peek() == data[taken:added]
+
+
+def heartbeat(group: int) -> RawFrame:
+    """Make a heartbeat of a group with that number."""
+    body = HeartbeatRequest(group_id=f"g{group}").encode(0)
+    request = InFlightRequest(12, 0, 1, None, 1, 0)
+    return RawFrame(True, body, 1, 0, request, 0, "")
+
+
+def test_bodies_that_do_not_repeat_are_not_cached() -> None:
+    extractor = Extractor(TopicNames(), DEFAULT_LIMITS, records=False)
+
+    def is_cached(group: int) -> bool:
+        first, second = (extractor.extract(heartbeat(group)).facts for _ in range(2))
+        assert first.groups == second.groups == [f"g{group}"]
+        return first is second
+
+    assert is_cached(0)
+    for group in range(1, CACHED_BODIES + 1):
+        extractor.extract(heartbeat(group))
+    assert not is_cached(1)
+    for _ in range(UNCACHED_BODIES - 2):
+        extractor.extract(heartbeat(2))
+    assert is_cached(3)

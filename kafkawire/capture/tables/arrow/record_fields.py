@@ -92,8 +92,8 @@ _names: Final[dict[int, tuple[str, str]]] = {}
 class Runs:
     """Records, and header values of their batches. decompressed: bytes decompressed so far."""
 
-    def __init__(self, data: bytes) -> None:
-        self.columns: Columns = Columns(data)
+    def __init__(self) -> None:
+        self.columns: Columns = Columns(b"")
         self.decompressed: i64 = 0
         self.field: BytesWriter = BytesWriter()
         self.count: BytesWriter = BytesWriter()
@@ -108,12 +108,12 @@ class Runs:
         self.partition_leader_epoch: BytesWriter = BytesWriter()
         self.base_offset: BytesWriter = BytesWriter()
 
-    def add(self, batch: Batch, field: i64, budget: Budget) -> None:
-        """Add the records of a batch. Raises WireError."""
+    def add(self, batch: Batch, field: i64, budget: Budget, buffer: int) -> None:
+        """Add the records of a batch. buffer: that of its field. Raises WireError."""
         columns = self.columns
         before = len(columns)
         buffers = len(columns.buffers)
-        batch.add_to(columns, budget)
+        batch.add_to(columns, budget, None, buffer)
         count = len(columns) - before
         if count == 0:
             return
@@ -149,36 +149,17 @@ def runs(fields: list[RecordsField]) -> Iterator[Runs]:
 
     Raises WireError for a corrupt batch.
     """
-    data, ends = join_whole_batches(fields)
-    made = Runs(data)
-    at: i64 = -1
-    end: i64 = 0
-    batches = RecordBatches(data)
-    budget = Budget(batches.limits)
-    for batch in batches:
-        while batch.start >= end:
-            at += 1
-            end = ends[at]
-            budget = Budget(batches.limits)
-        made.add(batch, at, budget)
-        if made.decompressed > DECOMPRESSED_BYTES:
-            yield made
-            made = Runs(data)
+    made = Runs()
+    for at, field in enumerate(fields):
+        data = field.data
+        batches = RecordBatches(data)
+        budget = Budget(batches.limits)
+        buffer = made.columns.add_buffer(data)
+        for batch in batches:
+            made.add(batch, at, budget, buffer)
+            if made.decompressed > DECOMPRESSED_BYTES:
+                yield made
+                made = Runs()
+                buffer = made.columns.add_buffer(data)
     if len(made.columns):
         yield made
-
-
-def join_whole_batches(fields: list[RecordsField]) -> tuple[bytes, list[int]]:
-    """Concatenate the complete batches of fields; also return the end of each field."""
-    pieces: list[bytes] = []
-    ends: list[int] = []
-    end = 0
-    for field in fields:
-        data = field.data
-        left = RecordBatches(data).cut_tail
-        if left:
-            data = data[: len(data) - left]
-        pieces.append(data)
-        end += len(data)
-        ends.append(end)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces), ends

@@ -1,7 +1,7 @@
 """Extracts what tables need from messages: header fields, and facts of bodies.
 
 Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
-and equal bodies that name no topics are read once.
+and of bodies that repeat and name no topics, most are read once.
 
     RawFrame --Program--> Block --> BodyFacts --.
         `-----decoded---> Row ------------------+--> ExtractedMessage
@@ -37,6 +37,9 @@ CACHED_BODY_BYTES: Final = 1 << 7
 
 CACHED_BODIES: Final = 1 << 8
 """Cached bodies of the requests or responses of an API at a version, at most."""
+
+UNCACHED_BODIES: Final = 1 << 12
+"""Bodies that are then read without the cache, if fewer than it holds were in it."""
 
 
 @final
@@ -86,7 +89,8 @@ class MessageFormat:
     program: how bodies are read, None if they are decoded. has_records: whether there may be
     records, has_partitions: whether there may be some for the table `partitions`; names: whether
     topic ids may be mapped to names. tagged, simple_if_zero: as in `row_text`. cache: facts by
-    body.
+    body. found: bodies found in it since it was emptied. uncached: bodies still to be read without
+    it.
     """
 
     def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
@@ -103,6 +107,8 @@ class MessageFormat:
         self.simple_if_zero: bool = not is_request and key == apis.api_versions
         self.is_fetch: bool = key == FETCH
         self.cache: dict[bytes, BodyFacts] = {}
+        self.found: i64 = 0
+        self.uncached: i64 = 0
         if side is None or not side.first <= version <= side.last:
             return
         cls = side.load()
@@ -177,19 +183,14 @@ class Extractor:
         format = self.format_of(in_flight, is_request)
         frame = raw.frame
         at: i64 = raw.body
-        facts: BodyFacts | None = None
         # names must be learned from each message
         if format.names or len(frame) - at > CACHED_BODY_BYTES:
             facts = self.frame_facts(format, raw, row)
+        elif format.uncached:
+            format.uncached -= 1
+            facts = self.frame_facts(format, raw, row)
         else:
-            body = frame[at:]
-            facts = format.cache.get(body)
-            if facts is None:
-                facts = self.frame_facts(format, raw, row)
-                if not facts.fields and not raw.error:  # records do not repeat
-                    if len(format.cache) >= CACHED_BODIES:
-                        format.cache.clear()
-                    format.cache[body] = facts
+            facts = self.cached_facts(format, raw, row)
         status = facts.status
         if raw.error and status == OK:
             status = LENIENT
@@ -213,6 +214,23 @@ class Extractor:
             status,
             facts,
         )
+
+    def cached_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
+        """Return the facts of a frame's body from the cache, or extract and add them."""
+        body = raw.frame[raw.body :]
+        facts = format.cache.get(body)
+        if facts is not None:
+            format.found += 1
+            return facts
+        facts = self.frame_facts(format, raw, row)
+        if not facts.fields and not raw.error:  # records do not repeat
+            if len(format.cache) >= CACHED_BODIES:
+                if format.found < CACHED_BODIES:
+                    format.uncached = UNCACHED_BODIES
+                format.found = 0
+                format.cache.clear()
+            format.cache[body] = facts
+        return facts
 
     def wanted_of(self, has_records: bool, has_partitions: bool, is_request: bool) -> int:
         """Return what is needed of a message (see `blocks`)."""
