@@ -187,7 +187,7 @@ def in_order(requests: list[Request], first: bool) -> Iterator[Request]:
 
 
 def kind(request: Request) -> tuple[str, bool, object]:
-    """What a run of requests has in common whose order says nothing."""
+    """What a run of requests has in common whose order is not compared."""
     is_stop = request.api == "StopReplica" and request.partitions
     return request.api, bool(request.partitions), request.partitions[0][-1] if is_stop else None
 
