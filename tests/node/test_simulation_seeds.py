@@ -30,6 +30,10 @@ FOUND_BY: Final[dict[str, int]] = {
     "keeps its old broker epoch": 0,
     "ignores snapshots": 3,
     "handles outputs last first": 0,
+    "does not report a directory that failed": 5,
+    "does not report where replicas are": 5,
+    "keeps the replicas of a directory that failed": 5,
+    "creates logs without a generation": 0,
 }
 """Mutant -> a seed that finds it."""
 
