@@ -74,7 +74,8 @@ def test_kafkawire_log_reads_it(file: Path) -> None:
 
 def test_a_transaction_goes_on_where_it_was(installation: Installation, tmp_path: Path) -> None:
     """It begins at a node of ours, ends at a Kafka on its directory; the next one the other way."""
-    broker = Broker(installation, tmp_path, *free_ports(3))
+    port, sasl_port, controller_port = free_ports(3)
+    broker = Broker(installation, tmp_path, port, sasl_port, controller_port)
     controllers = f"{NODE_ID}@{HOST}:{broker.controller_port}"
     with serving(broker.data, broker.port, controllers, SETTINGS), Wire(broker.port) as wire:
         prepared(wire, "x")
