@@ -18,6 +18,7 @@ from kafkawire.controller import (
 from kafkawire.controller.broker_states import RECORDED, diagram, state_of
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kafkawire.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.unregister_broker_request import UnregisterBrokerRequest
@@ -145,4 +146,6 @@ def test_a_new_controller_ends_a_shutdown_that_another_began() -> None:
 
     heartbeat(2, False)
     [append] = [each for each in heartbeat(ID, True) if isinstance(each, Append)]
-    assert [each.message.fenced for each in append.records] == [1]
+    [record] = [each.message for each in append.records]
+    assert isinstance(record, BrokerRegistrationChangeRecord)
+    assert record.fenced == 1
