@@ -40,7 +40,6 @@ LONG_FUNCTIONS: Final = {
     "kafkawire/broker/cluster.py::__init__": "composition: a line per part",
     "kafkawire/broker/request_handler.py::_request": "one request from bytes to outcome",
     "kafkawire/capture/frames/decoding.py::_response": "hot path, one response",
-    "kafkawire/capture/tables/extraction/messages.py::extract": "a line per column, hot",
     "kafkawire/node/front/broker_front.py::__init__": "composition: a line per part",
     "kafkawire/records/builder.py::__init__": "declares the attributes of a native class",
 }

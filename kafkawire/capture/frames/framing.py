@@ -116,17 +116,19 @@ class Stream:
 
     def _take(self, size: i64, skipped: i64) -> bytes:
         """Consume bytes, and return them without the first ones."""
-        if self._more and len(self._data) - self._at < size:
-            if len(self._data) - self._at >= skipped:
-                return self._join(size, skipped)
-            self.peek()
-        start = self._at
-        taken = self._data[start + skipped : start + size]
+        is_cut = len(self._more) > 0 and len(self._data) - self._at < size
+        if is_cut and size == self.held and len(self._data) - self._at >= skipped:
+            self._at += skipped  # so that the bytes are copied once
+            taken = self.peek()
+        else:
+            if is_cut:
+                self.peek()
+            taken = self._data[self._at + skipped : self._at + size]
         self.held -= size
         self.position += size
         self.need = 1
         if self.held:
-            self._at = start + size
+            self._at += size
             if self._at == len(self._data):
                 self._data = self._more.pop(0)
                 self._at = 0
@@ -134,32 +136,6 @@ class Stream:
             self._data = b""
             self._at = 0
         return taken
-
-    def _join(self, size: i64, skipped: i64) -> bytes:
-        """Do as `_take` for bytes of several pieces, the first of which has the skipped ones."""
-        more = self._more
-        parts = [self._data[self._at + skipped :]]
-        left = size - (len(self._data) - self._at)
-        at: i64 = 0
-        while left > len(more[at]):
-            parts.append(more[at])
-            left -= len(more[at])
-            at += 1
-        last = more[at]
-        at += 1
-        parts.append(last[:left])
-        self.held -= size
-        self.position += size
-        self.need = 1
-        if left < len(last):
-            self._data, self._at = last, left
-        elif self.held:
-            self._data, self._at = more[at], 0
-            at += 1
-        else:
-            self._data, self._at = b"", 0
-        del more[:at]
-        return b"".join(parts)
 
     def skip_held(self) -> None:
         """Consume the held bytes of the frame that is being skipped."""

@@ -89,13 +89,11 @@ class MessageFormat:
     program: how bodies are read, None if they are decoded. has_records: whether there may be
     records, has_partitions: whether there may be some for the table `partitions`; names: whether
     topic ids may be mapped to names. tagged, simple_if_zero: as in `row_text`. cache: facts by
-    body. found: bodies found in it since it was emptied. uncached: bodies still to be read without
-    it.
+    body. found: bodies found in it. uncached: bodies still to be read without it.
     """
 
     def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
-        key, version = in_flight.api_key, in_flight.api_version
-        apis = in_flight.apis
+        key, version, apis = in_flight.api_key, in_flight.api_version, in_flight.apis
         known = apis.api(key)
         side = known.request if is_request else known.response
         self.api_name: str | None = known.name
@@ -181,29 +179,21 @@ class Extractor:
             return self.row(raw.decode(self.limits) if row is None else row)
         is_request = raw.is_request
         format = self.format_of(in_flight, is_request)
-        frame = raw.frame
-        at: i64 = raw.body
         # names must be learned from each message
-        if format.names or len(frame) - at > CACHED_BODY_BYTES:
-            facts = self.frame_facts(format, raw, row)
-        elif format.uncached:
-            format.uncached -= 1
+        if format.names or len(raw.frame) - raw.body > CACHED_BODY_BYTES:
             facts = self.frame_facts(format, raw, row)
         else:
             facts = self.cached_facts(format, raw, row)
         status = facts.status
         if raw.error and status == OK:
             status = LENIENT
-        request_packet: i64 = NONE
-        request_ns: i64 = NONE
-        if not is_request:
-            request_packet = in_flight.packet
-            request_ns = in_flight.time_ns
+        request_packet: i64 = NONE if is_request else in_flight.packet
+        request_ns: i64 = NONE if is_request else in_flight.time_ns
         return ExtractedMessage(
             is_request,
             raw.packet,
             raw.time_ns,
-            len(frame),
+            len(raw.frame),
             in_flight.api_key,
             format.api_name,
             in_flight.api_version,
@@ -217,6 +207,9 @@ class Extractor:
 
     def cached_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
         """Return the facts of a frame's body from the cache, or extract and add them."""
+        if format.uncached:
+            format.uncached -= 1
+            return self.frame_facts(format, raw, row)
         body = raw.frame[raw.body :]
         facts = format.cache.get(body)
         if facts is not None:
