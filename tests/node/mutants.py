@@ -21,7 +21,6 @@ from kafkawire.node.publisher import LogPublisher
 from kafkawire.node.raft_manager import RaftManager
 from kafkawire.node.replica_log import StoredReplicaLog
 from kafkawire.replication import Registered, ReplicaManager
-from kafkawire.storage.directory_logs import DirectoryLogs
 
 Patch = Any
 
@@ -95,16 +94,6 @@ def _handles_outputs_last_first() -> Patch:
     return patch.dict(outputs.OUTPUTS, {controller.Committed: committed})
 
 
-def _creates_logs_without_a_generation() -> Patch:
-    """Let a log that is created while a directory is offline be no newer than a copy there."""
-    original = DirectoryLogs.create
-
-    def create(self: Any, *arguments: Any) -> Any:
-        return original(self, *arguments[:4])
-
-    return patch.object(DirectoryLogs, "create", create)
-
-
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "publishes before its registration": _publishes_before_its_registration,
     "keeps the logs of deleted topics": lambda: patch.object(
@@ -130,5 +119,4 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "keeps the replicas of a directory that failed": lambda: patch.object(
         ReplicaManager, "_fail", _nothing
     ),
-    "creates logs without a generation": _creates_logs_without_a_generation,
 }

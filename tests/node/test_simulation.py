@@ -8,7 +8,7 @@ from .scenario import draw
 from .simulating import check, first_violation, shrunk
 from .simulation import Simulation
 
-SEEDS = (2, 9, 13)
+SEEDS = (2, 13, 17)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

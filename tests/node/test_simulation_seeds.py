@@ -33,7 +33,6 @@ FOUND_BY: Final[dict[str, int]] = {
     "does not report a directory that failed": 5,
     "does not report where replicas are": 5,
     "keeps the replicas of a directory that failed": 5,
-    "creates logs without a generation": 0,
 }
 """Mutant -> a seed that finds it."""
 
