@@ -17,6 +17,7 @@ from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_
 from ...broker.replication.reading import JOINED_BYTES, is_included
 from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
+from ...messages.fetch_request import FetchRequest, FetchTopic
 from ...messages.fetch_response import (
     FetchableTopicResponse,
     FetchResponse,
@@ -212,3 +213,22 @@ class OffsetsPlan:
         for (topic, partition), response in self.known.items():
             body.topics[topic].partitions[partition] = response
         return body
+
+
+def whole(body: FetchRequest, context: FetchContext) -> FetchRequest:
+    """Return a Fetch of all partitions of a session, in their order, without the session."""
+    topics: list[FetchTopic] = []
+    last: tuple[str, bytes] | None = None
+    for topic, topic_id, requested in context.targets:
+        if last != (topic, topic_id):
+            topics.append(FetchTopic(topic=topic, topic_id=topic_id, partitions=[]))
+            last = topic, topic_id
+        topics[-1].partitions.append(requested)
+    return FetchRequest(
+        max_wait_ms=body.max_wait_ms,
+        min_bytes=body.min_bytes,
+        max_bytes=body.max_bytes,
+        isolation_level=body.isolation_level,
+        topics=topics,
+        rack_id=body.rack_id,
+    )

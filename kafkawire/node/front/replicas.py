@@ -20,7 +20,7 @@ from ...broker.request import DELAYED, Outcome, Request
 from ...broker.topics import INTERNAL
 from ...messages.delete_records_request import DeleteRecordsRequest
 from ...messages.delete_records_response import DeleteRecordsTopicResult
-from ...messages.fetch_request import FetchRequest, FetchTopic
+from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ...messages.list_offsets_request import ListOffsetsRequest
 from ...messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
@@ -40,6 +40,7 @@ from .plans import (
     OffsetsPlan,
     PlannedPartition,
     ProducePlan,
+    whole,
 )
 from .quotas.throttling import Throttling
 from .requests import Submit
@@ -227,7 +228,7 @@ class NodeReplicas:
 
     def _whole(self, request: Request, body: FetchRequest, context: FetchContext) -> FetchRequest:
         """Return a Fetch of all partitions of a session, and of no more than a quota allows."""
-        made = _whole(body, context)
+        made = whole(body, context)
         most = self._throttling.most_fetched(request)
         if most is not None:
             made.max_bytes = min(made.max_bytes, most)
@@ -281,22 +282,3 @@ def is_from_follower(body: FetchRequest, version: int) -> bool:
     """Whether a Fetch is from another broker."""
     of_state = version >= REPLICA_STATE_FROM
     return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
-
-
-def _whole(body: FetchRequest, context: FetchContext) -> FetchRequest:
-    """Return a Fetch of all partitions of a session, in their order, without the session."""
-    topics: list[FetchTopic] = []
-    last: tuple[str, bytes] | None = None
-    for topic, topic_id, requested in context.targets:
-        if last != (topic, topic_id):
-            topics.append(FetchTopic(topic=topic, topic_id=topic_id, partitions=[]))
-            last = topic, topic_id
-        topics[-1].partitions.append(requested)
-    return FetchRequest(
-        max_wait_ms=body.max_wait_ms,
-        min_bytes=body.min_bytes,
-        max_bytes=body.max_bytes,
-        isolation_level=body.isolation_level,
-        topics=topics,
-        rack_id=body.rack_id,
-    )
