@@ -15,22 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.exchanges.conversation import Conversation
-from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
+from kafkawire.capture.frames.decoding import RawFrame
 from kafkawire.capture.frames.framing import Mark, RequestHeads, Stream, raw_request
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tables.extraction.messages import (
-    CACHED_BODIES,
-    UNCACHED_BODIES,
-    Extractor,
-)
 from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.events import Closed, Gap
 from kafkawire.capture.tcp.reassembly import Reassembler
-from kafkawire.messages.heartbeat_request import HeartbeatRequest
-from kafkawire.primitives import DEFAULT_LIMITS
 from tests.conftest import FIXTURES
 
 from .machine import feed, finish, gap
@@ -205,27 +197,3 @@ def test_bytes_taken_of_pieces(rng: random.Random) -> None:
         assert (stream.held, stream.position) == (added - taken, taken)
         if rng.random() < 0.3:
             assert stream.peek() == data[taken:added]
-
-
-def heartbeat(group: int) -> RawFrame:
-    """Make a heartbeat of a group with that number."""
-    body = HeartbeatRequest(group_id=f"g{group}").encode(0)
-    request = InFlightRequest(12, 0, 1, None, 1, 0)
-    return RawFrame(True, body, 1, 0, request, 0, "")
-
-
-def test_bodies_that_do_not_repeat_are_not_cached() -> None:
-    extractor = Extractor(TopicNames(), DEFAULT_LIMITS, records=False)
-
-    def is_cached(group: int) -> bool:
-        first, second = (extractor.extract(heartbeat(group)).facts for _ in range(2))
-        assert first.groups == second.groups == [f"g{group}"]
-        return first is second
-
-    assert is_cached(0)
-    for group in range(1, CACHED_BODIES + 1):
-        extractor.extract(heartbeat(group))
-    assert not is_cached(1)
-    for _ in range(UNCACHED_BODIES - 2):
-        extractor.extract(heartbeat(2))
-    assert is_cached(3)

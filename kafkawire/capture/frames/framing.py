@@ -116,19 +116,15 @@ class Stream:
 
     def _take(self, size: i64, skipped: i64) -> bytes:
         """Consume bytes, and return them without the first ones."""
-        is_cut = len(self._more) > 0 and len(self._data) - self._at < size
-        if is_cut and size == self.held and len(self._data) - self._at >= skipped:
-            self._at += skipped  # so that the bytes are copied once
-            taken = self.peek()
-        else:
-            if is_cut:
-                self.peek()
-            taken = self._data[self._at + skipped : self._at + size]
+        if self._more and len(self._data) - self._at < size:
+            self.peek()
+        start = self._at
+        taken = self._data[start + skipped : start + size]
         self.held -= size
         self.position += size
         self.need = 1
         if self.held:
-            self._at += size
+            self._at = start + size
             if self._at == len(self._data):
                 self._data = self._more.pop(0)
                 self._at = 0

@@ -1,7 +1,7 @@
 """Extracts what tables need from messages: header fields, and facts of bodies.
 
 Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
-and of bodies that repeat and name no topics, most are read once.
+and equal bodies that name no topics are read once.
 
     RawFrame --Program--> Block --> BodyFacts --.
         `-----decoded---> Row ------------------+--> ExtractedMessage
@@ -37,9 +37,6 @@ CACHED_BODY_BYTES: Final = 1 << 7
 
 CACHED_BODIES: Final = 1 << 8
 """Cached bodies of the requests or responses of an API at a version, at most."""
-
-UNCACHED_BODIES: Final = 1 << 12
-"""Bodies that are then read without the cache, if fewer than it holds were in it."""
 
 
 @final
@@ -89,7 +86,7 @@ class MessageFormat:
     program: how bodies are read, None if they are decoded. has_records: whether there may be
     records, has_partitions: whether there may be some for the table `partitions`; names: whether
     topic ids may be mapped to names. tagged, simple_if_zero: as in `row_text`. cache: facts by
-    body. found: bodies found in it. uncached: bodies still to be read without it.
+    body.
     """
 
     def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
@@ -105,8 +102,6 @@ class MessageFormat:
         self.simple_if_zero: bool = not is_request and key == apis.api_versions
         self.is_fetch: bool = key == FETCH
         self.cache: dict[bytes, BodyFacts] = {}
-        self.found: i64 = 0
-        self.uncached: i64 = 0
         if side is None or not side.first <= version <= side.last:
             return
         cls = side.load()
@@ -207,22 +202,14 @@ class Extractor:
 
     def cached_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
         """Return the facts of a frame's body from the cache, or extract and add them."""
-        if format.uncached:
-            format.uncached -= 1
-            return self.frame_facts(format, raw, row)
         body = raw.frame[raw.body :]
         facts = format.cache.get(body)
-        if facts is not None:
-            format.found += 1
-            return facts
-        facts = self.frame_facts(format, raw, row)
-        if not facts.fields and not raw.error:  # records do not repeat
-            if len(format.cache) >= CACHED_BODIES:
-                if format.found < CACHED_BODIES:
-                    format.uncached = UNCACHED_BODIES
-                format.found = 0
-                format.cache.clear()
-            format.cache[body] = facts
+        if facts is None:
+            facts = self.frame_facts(format, raw, row)
+            if not facts.fields and not raw.error:  # records do not repeat
+                if len(format.cache) >= CACHED_BODIES:
+                    format.cache.clear()
+                format.cache[body] = facts
         return facts
 
     def wanted_of(self, has_records: bool, has_partitions: bool, is_request: bool) -> int:
