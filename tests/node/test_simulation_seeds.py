@@ -22,7 +22,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "publishes before its registration": 390,
     "keeps the logs of deleted topics": 0,
     "keeps what was deleted while it was down": 21,
-    "does not flush the metadata log": 29,
+    "does not flush the metadata log": 123,
     "hands on what is not committed": 5,
     "appends without sequences": 0,
     "takes the log end for the high watermark": 15,
@@ -30,9 +30,9 @@ FOUND_BY: Final[dict[str, int]] = {
     "keeps its old broker epoch": 0,
     "ignores snapshots": 3,
     "handles outputs last first": 0,
-    "does not report a directory that failed": 5,
-    "does not report where replicas are": 5,
-    "keeps the replicas of a directory that failed": 5,
+    "does not report a directory that failed": 35,
+    "does not report where replicas are": 323,
+    "keeps the replicas of a directory that failed": 35,
 }
 """Mutant -> a seed that finds it."""
 
