@@ -192,8 +192,10 @@ def test_a_comparison_is_of_two_commits(
 @pytest.mark.parametrize("way", [["-m", "benchmarks.profile"], ["benchmarks/profile.py"]])
 def test_a_profile_names_functions_with_their_shares(way: list[str]) -> None:
     part = 0.2
-    asked = [sys.executable, *way, "encode", "--part", str(part)]
-    ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200)
+    requested = [sys.executable, *way, "encode", "--part", str(part)]
+    ran = subprocess.run(
+        requested, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200
+    )
     by_c, _, by_python = ran.stdout.partition("function calls")
     libraries = re.findall(r"^ +\d+\.\d\d%  (\S+) *$", by_c, re.MULTILINE)
     functions = re.findall(r"^ +\d+\.\d\d%  \S+ +\[[.k]\] \S+", by_c, re.MULTILINE)

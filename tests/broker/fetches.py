@@ -6,7 +6,7 @@ from kafkawire import ErrorCode
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse, PartitionData
 
-from .scene import Client
+from .harness import Client
 
 LARGE = 1 << 30
 
@@ -26,7 +26,7 @@ def fetch_of(
     last_fetched_epoch: int = -1,
 ) -> FetchRequest:
     """Build a Fetch of one partition, without a session."""
-    found = client.scene.cluster.topics.get(topic)
+    found = client.harness.cluster.topics.get(topic)
     requested = FetchPartition(
         partition=partition,
         fetch_offset=offset,

@@ -25,7 +25,7 @@ from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupReq
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.protocol import encode_versioned
 
-from .scene import Client, Scene
+from .harness import Client, Harness
 
 E = ErrorCode
 SESSION_S = 1000.0
@@ -35,18 +35,18 @@ Committed = tuple[int, int, str | None]
 Offsets = dict[tuple[str, int], Committed]
 
 
-def coordinator(scene: Scene, group: str) -> Client:
+def coordinator(harness: Harness, group: str) -> Client:
     """Connect to the broker that coordinates a group."""
     requested = FindCoordinatorRequest(coordinator_keys=[group])
-    alive = min(scene.cluster.topics.alive)
-    response = scene.client(alive).exchange(requested, 4, FindCoordinatorResponse)
-    return scene.client(response.coordinators[0].node_id)
+    alive = min(harness.cluster.topics.alive)
+    response = harness.client(alive).exchange(requested, 4, FindCoordinatorResponse)
+    return harness.client(response.coordinators[0].node_id)
 
 
-def committed(scene: Scene, group: str) -> Offsets:
+def committed(harness: Harness, group: str) -> Offsets:
     """All that a group has committed."""
     requested = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=None)])
-    [found] = coordinator(scene, group).exchange(requested, 8, OffsetFetchResponse).groups
+    [found] = coordinator(harness, group).exchange(requested, 8, OffsetFetchResponse).groups
     assert found.error_code == E.NONE
     return {
         (topic.name, each.partition_index): (
@@ -102,14 +102,15 @@ def commit(
     return {each.error_code for topic in response.topics for each in topic.partitions}
 
 
-def come(scene: Scene, group: str, static: Sequence[bool]) -> Members:
+def come(harness: Harness, group: str, static: Sequence[bool]) -> Members:
     """Let members join an empty group; each is assigned its own id."""
     came = [
-        (coordinator(scene, group), f"i{at}" if named else None) for at, named in enumerate(static)
+        (coordinator(harness, group), f"i{at}" if named else None)
+        for at, named in enumerate(static)
     ]
     for client, instance in came:
         _join(client, group, instance)
-    scene.advance(scene.cluster.settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
+    harness.advance(harness.cluster.settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
     responses = [client.receive(JoinGroupResponse) for client, _ in came]
     assert len({response.generation_id for response in responses}) == 1
     ids = [(response.member_id, each[1]) for response, each in zip(responses, came, strict=True)]
@@ -153,9 +154,9 @@ def _join(client: Client, group: str, instance: str | None) -> None:
         client.send(request, 9)
 
 
-def leave(scene: Scene, group: str, members: Members) -> None:
+def leave(harness: Harness, group: str, members: Members) -> None:
     """Let all members leave."""
     identities = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members.ids]
     request = LeaveGroupRequest(group_id=group, members=identities)
-    response = coordinator(scene, group).exchange(request, 5, LeaveGroupResponse)
+    response = coordinator(harness, group).exchange(request, 5, LeaveGroupResponse)
     assert {each.error_code for each in response.members} == {E.NONE}

@@ -24,7 +24,7 @@ from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 
 from .fetches import fetch_of, only
-from .scene import Client, Scene, metadata
+from .harness import Client, Harness, metadata
 from .test_hostile import undisturbed
 from .test_log import batch, produce
 from .test_sasl import PASSWORD, USER, handshake, plain, token
@@ -44,8 +44,8 @@ def announce(client: Client, size: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_an_unauthenticated_client_may_buffer_little(version: int) -> None:
-    scene = Scene(topics={"t": 1}, settings=SECURED, passwords={USER: PASSWORD})
-    early, during, done = scene.client(), scene.client(), scene.client()
+    harness = Harness(topics={"t": 1}, settings=SECURED, passwords={USER: PASSWORD})
+    early, during, done = harness.client(), harness.client(), harness.client()
     announce(early, 524_288)
     assert early.closed is None
     for client in (during, done):
@@ -61,7 +61,7 @@ def test_an_unauthenticated_client_may_buffer_little(version: int) -> None:
 
 def test_the_same_bound_holds_while_a_client_authenticates_again() -> None:
     settings = {**SECURED, "sasl.server.max.receive.size": "1000"}
-    client = Scene(settings=settings, passwords={USER: PASSWORD}).client()
+    client = Harness(settings=settings, passwords={USER: PASSWORD}).client()
     handshake(client, "PLAIN")
     token(client, plain())
     handshake(client, "PLAIN")
@@ -72,51 +72,51 @@ def test_the_same_bound_holds_while_a_client_authenticates_again() -> None:
 
 def test_connections_of_one_address_and_of_all_are_bounded() -> None:
     settings = {"max.connections": "4", "max.connections.per.ip": "2"}
-    scene = Scene(topics={"t": 1}, settings=settings)
-    first, second, third = (scene.client(host="10.0.0.1") for _ in range(3))
+    harness = Harness(topics={"t": 1}, settings=settings)
+    first, second, third = (harness.client(host="10.0.0.1") for _ in range(3))
     assert first.closed is second.closed is None
     assert third.closed == "too many connections from 10.0.0.1: max.connections.per.ip is 2"
-    others = [scene.client(host=f"10.0.0.{number}") for number in range(2, 5)]
+    others = [harness.client(host=f"10.0.0.{number}") for number in range(2, 5)]
     assert [each.closed for each in others] == [
         None,
         None,
         "too many connections: max.connections is 4",
     ]
-    scene.handle(Disconnected(first.number))
-    assert scene.client(host="10.0.0.1").closed is None
+    harness.handle(Disconnected(first.number))
+    assert harness.client(host="10.0.0.1").closed is None
     undisturbed(second)
 
 
 def test_all_connections_together_may_buffer_so_much_and_the_largest_closes() -> None:
-    scene = Scene(topics={"t": 1}, settings={"queued.max.request.bytes": "100000"})
-    hostile = [scene.client() for _ in range(30)]
-    other = scene.client()
+    harness = Harness(topics={"t": 1}, settings={"queued.max.request.bytes": "100000"})
+    hostile = [harness.client() for _ in range(30)]
+    other = harness.client()
     for at, client in enumerate(hostile):
         announce(client, 50_000)
         client.send_bytes(bytes(10_000 + at))
         undisturbed(other)
-        assert scene.cluster.connections.buffered <= 100_000
-        assert scene.cluster.connections.buffered == sum(
-            len(each.buffer) for each in scene.cluster.connections.values()
+        assert harness.cluster.connections.buffered <= 100_000
+        assert harness.cluster.connections.buffered == sum(
+            len(each.buffer) for each in harness.cluster.connections.values()
         )
     closed = [each for each in hostile if each.closed is not None]
     assert len(closed) == 21
     assert all("queued.max.request.bytes" in (each.closed or "") for each in closed)
     for client in hostile:
         client.disconnect()
-    assert scene.cluster.connections.buffered == 0
+    assert harness.cluster.connections.buffered == 0
 
 
 def test_a_request_that_comes_drop_by_drop_is_not_waited_for_for_ever() -> None:
-    scene = Scene(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
-    slow, other = scene.client(), scene.client()
+    harness = Harness(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
+    slow, other = harness.client(), harness.client()
     announce(slow, 1000)
     for _ in range(9):
-        scene.advance(0.1)
+        harness.advance(0.1)
         slow.send_bytes(b"\0")
         undisturbed(other)
     assert slow.closed is None
-    scene.advance(0.2)
+    harness.advance(0.2)
     assert slow.closed == "request not complete within connections.max.idle.ms"
     assert other.closed is None
     undisturbed(other)
@@ -148,17 +148,17 @@ def assigned(name: str, count: int) -> CreatableTopic:
 
 @pytest.mark.parametrize("validate_only", [True, False])
 def test_one_request_creates_only_so_many_partitions(validate_only: bool) -> None:
-    scene = Scene(bounds=Bounds(partitions_per_request=10))
-    client = scene.client()
+    harness = Harness(bounds=Bounds(partitions_per_request=10))
+    client = harness.client()
     both = numbered("a", 5), assigned("b", 6)
     assert creation(client, *both, validate_only=validate_only) == [E.POLICY_VIOLATION] * 2
     assert creation(client, assigned("c", 11), validate_only=True) == [E.POLICY_VIOLATION]
-    assert [topic.name for topic in scene.cluster.topics] == []
+    assert [topic.name for topic in harness.cluster.topics] == []
     assert creation(client, numbered("a", 5), assigned("b", 5)) == [E.NONE] * 2
 
 
 def test_kafkas_own_bound_is_the_default() -> None:
-    client = Scene().client()
+    client = Harness().client()
     thousand = [numbered(f"t{at}", 10_000) for at in range(1000)]
     assert set(creation(client, *thousand, validate_only=True)) == {E.POLICY_VIOLATION}
     assert creation(client, numbered("t", 10_000), validate_only=True) == [E.NONE]
@@ -167,7 +167,7 @@ def test_kafkas_own_bound_is_the_default() -> None:
 @pytest.mark.parametrize("by_assignment", [True, False])
 @pytest.mark.parametrize("validate_only", [True, False])
 def test_one_request_adds_only_so_many_partitions(by_assignment: bool, validate_only: bool) -> None:
-    scene = Scene(topics={"a": 1, "b": 1}, bounds=Bounds(partitions_per_request=10))
+    harness = Harness(topics={"a": 1, "b": 1}, bounds=Bounds(partitions_per_request=10))
 
     def grown(count: int) -> set[tuple[int, str | None]]:
         assignments = [CreatePartitionsAssignment(broker_ids=[1]) for _ in range(1, count)]
@@ -178,7 +178,7 @@ def test_one_request_adds_only_so_many_partitions(by_assignment: bool, validate_
             for name in "ab"
         ]
         request = CreatePartitionsRequest(topics=topics, validate_only=validate_only)
-        response = scene.client().exchange(request, 3, CreatePartitionsResponse)
+        response = harness.client().exchange(request, 3, CreatePartitionsResponse)
         return {(each.error_code, each.error_message) for each in response.results}
 
     assert grown(7) == {(E.POLICY_VIOLATION, EXCESS)}
@@ -186,20 +186,20 @@ def test_one_request_adds_only_so_many_partitions(by_assignment: bool, validate_
 
 
 def test_a_cluster_has_only_so_many_partitions() -> None:
-    scene = Scene(topics={"a": 8}, bounds=Bounds(partitions=12))
-    client = scene.client()
+    harness = Harness(topics={"a": 8}, bounds=Bounds(partitions=12))
+    client = harness.client()
     assert creation(client, numbered("b", 5)) == [E.POLICY_VIOLATION]
     assert creation(client, numbered("b", 4)) == [E.NONE]
     assert metadata(client, "c").topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-    topic = scene.cluster.topics.get("a")
+    topic = harness.cluster.topics.get("a")
     assert topic is not None
-    scene.cluster.controller.delete_topics([topic], 0.0)
+    harness.cluster.controller.delete_topics([topic], 0.0)
     assert metadata(client, "c").topics[0].error_code == E.NONE
 
 
 def test_a_metadata_creates_only_so_many_topics_and_the_next_goes_on() -> None:
-    scene = Scene(bounds=Bounds(partitions_per_metadata=10))
-    client = scene.client()
+    harness = Harness(bounds=Bounds(partitions_per_metadata=10))
+    client = harness.client()
     names = [f"t{at}" for at in range(25)]
     for made in (10, 20, 25, 25):
         codes = [each.error_code for each in metadata(client, *names).topics]
@@ -227,24 +227,24 @@ def whole(client: Client, *partitions: int, session_id: int = 0, epoch: int = 0)
 
 
 def test_a_fetch_session_has_only_so_many_partitions() -> None:
-    scene = Scene(topics={"t": 8}, bounds=Bounds(session_partitions=4))
-    client = scene.client()
+    harness = Harness(topics={"t": 8}, bounds=Bounds(session_partitions=4))
+    client = harness.client()
     assert whole(client, *range(5)).session_id == 0, "it does without one"
     session = whole(client, *range(3)).session_id
     assert session
     assert whole(client, 3, session_id=session, epoch=1).error_code == E.NONE
     grown = whole(client, 4, session_id=session, epoch=2)
     assert grown.error_code == E.FETCH_SESSION_ID_NOT_FOUND
-    assert len(scene.cluster.replicas[1].sessions) == 0
+    assert len(harness.cluster.replicas[1].sessions) == 0
 
 
 def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
-    scene = Scene(topics={"t": 8}, settings={"fetch.max.bytes": "1500"})
-    client = scene.client()
+    harness = Harness(topics={"t": 8}, settings={"fetch.max.bytes": "1500"})
+    client = harness.client()
     for index in range(8):
-        produced = scene.cluster.topics.partition("t", index)
+        produced = harness.cluster.topics.partition("t", index)
         assert produced is not None
-        scene.cluster.appender.produce(produced, batch(b"x" * 1000), 9, 1, 0.0)
+        harness.cluster.appender.produce(produced, batch(b"x" * 1000), 9, 1, 0.0)
     found = whole(client, *range(8), epoch=-1).responses[0].partitions
     assert [bool(each.records) for each in found] == [True] + [False] * 7
 
@@ -253,8 +253,8 @@ def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
 
 
 def test_a_partition_remembers_only_so_many_producers() -> None:
-    scene = Scene(topics={"t": 1}, bounds=Bounds(producers=3))
-    client = scene.client()
+    harness = Harness(topics={"t": 1}, bounds=Bounds(producers=3))
+    client = harness.client()
 
     def written(producer: int, sequence: int) -> int:
         data = batch(b"a", producer_id=producer, producer_epoch=0, base_sequence=sequence)
@@ -264,7 +264,7 @@ def test_a_partition_remembers_only_so_many_producers() -> None:
         assert written(producer, 0) == E.NONE
     assert written(1, 1) == E.NONE  # now 2 is the one that wrote longest ago
     assert written(4, 0) == E.NONE
-    partition = scene.cluster.topics.partition("t", 0)
+    partition = harness.cluster.topics.partition("t", 0)
     assert partition is not None
     assert len(partition.producers) == 3
     assert written(1, 5) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -272,7 +272,7 @@ def test_a_partition_remembers_only_so_many_producers() -> None:
 
 
 def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
-    client = Scene(bounds=Bounds(transactional_ids=2)).client()
+    client = Harness(bounds=Bounds(transactional_ids=2)).client()
 
     def initialised(name: str) -> tuple[int, int]:
         request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
@@ -290,19 +290,19 @@ def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
 
 
 def test_a_client_that_never_reads_is_closed() -> None:
-    scene = Scene(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
-    produce(scene.client(), batch(b"x" * 900_000))
-    greedy, other = scene.client(), scene.client()
-    scene.not_draining.add(greedy.number)
+    harness = Harness(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
+    produce(harness.client(), batch(b"x" * 900_000))
+    greedy, other = harness.client(), harness.client()
+    harness.not_draining.add(greedy.number)
     for _ in range(10):
         greedy.send(fetch_of(greedy), 12)
     assert len(greedy.received) < 2_000_000
     for _ in range(3):
-        scene.advance(0.5)
+        harness.advance(0.5)
         undisturbed(other)
     assert greedy.closed == "responses not read within connections.max.idle.ms"
-    scene.not_draining.clear()
-    scene.handle(Drained(greedy.number))
+    harness.not_draining.clear()
+    harness.handle(Drained(greedy.number))
     assert (
         only(other.exchange(fetch_of(other, max_bytes=1), 12, FetchResponse)).error_code == E.NONE
     )

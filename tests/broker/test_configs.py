@@ -24,7 +24,7 @@ from kafkawire.messages.describe_configs_request import (
 from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
-from .scene import Client, Scene
+from .harness import Client, Harness
 
 E = ErrorCode
 TOPIC, BROKER = 2, 4
@@ -62,13 +62,13 @@ def set_one(client: Client, kind: int, name: str, key: str, value: str | None, h
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(topics={"t": 1}, settings={"num.io.threads": "4"}, release="4.3")
+def harness() -> Harness:
+    return Harness(topics={"t": 1}, settings={"num.io.threads": "4"}, release="4.3")
 
 
 @pytest.fixture
-def client(scene: Scene) -> Client:
-    return scene.client()
+def client(harness: Harness) -> Client:
+    return harness.client()
 
 
 @pytest.mark.parametrize("version", [2, 4, 5, 7])
@@ -99,8 +99,8 @@ def test_a_broker_says_who_it_is_and_where_it_listens(client: Client) -> None:
 
 
 def test_passwords_are_sensitive_and_never_shown() -> None:
-    scene = Scene(settings={"ssl.key.password": "secret"}, release="4.3")
-    found = describe(scene.client(), BROKER, "1")
+    harness = Harness(settings={"ssl.key.password": "secret"}, release="4.3")
+    found = describe(harness.client(), BROKER, "1")
     password = found["ssl.key.password"]
     assert password.is_sensitive
     assert password.value is None
@@ -116,7 +116,7 @@ COUNTS = {"2.2": 188, "2.8": 218, "3.9": 314, "4.0": 289, "4.3": 340}
 @pytest.mark.parametrize("release", COUNTS)
 def test_a_broker_has_the_keys_of_its_release(release: str) -> None:
     """The number of public keys in its `ConfigDef`."""
-    found = describe(Scene(release=release).client(), BROKER, "1", 1)
+    found = describe(Harness(release=release).client(), BROKER, "1", 1)
     assert len(found) == COUNTS[release]
     assert ("zookeeper.connect" in found) == (release < "4.0")
     assert ("node.id" in found) == (release >= "3.0"), "internal in 2.8"
@@ -131,7 +131,7 @@ def test_every_release_has_keys_and_every_key_a_release() -> None:
     assert broker_configs("trunk") == broker_configs("4.3") == broker_configs("all")
 
 
-def test_alter_configs_replaces_all_that_was_set(scene: Scene, client: Client) -> None:
+def test_alter_configs_replaces_all_that_was_set(harness: Harness, client: Client) -> None:
     assert replace(client, TOPIC, "t", ("retention.ms", "5"), ("segment.bytes", "2048")) == E.NONE
     assert replace(client, TOPIC, "t", ("retention.ms", "6")) == E.NONE
     found = describe(client, TOPIC, "t")
@@ -139,12 +139,14 @@ def test_alter_configs_replaces_all_that_was_set(scene: Scene, client: Client) -
     assert found["segment.bytes"].config_source == DEFAULT
     assert replace(client, TOPIC, "t", validate=True) == E.NONE
     assert describe(client, TOPIC, "t")["retention.ms"].value == "6"
-    assert describe(scene.restored().client(), TOPIC, "t")["retention.ms"].value == "6"
+    assert describe(harness.restored().client(), TOPIC, "t")["retention.ms"].value == "6"
     assert replace(client, TOPIC, "t") == E.NONE
     assert describe(client, TOPIC, "t")["retention.ms"].config_source == DEFAULT
 
 
-def test_alter_configs_of_a_broker_keeps_what_its_file_says(scene: Scene, client: Client) -> None:
+def test_alter_configs_of_a_broker_keeps_what_its_file_says(
+    harness: Harness, client: Client
+) -> None:
     assert replace(client, BROKER, "1", ("num.io.threads", "5")) == E.NONE
     altered = describe(client, BROKER, "1")["num.io.threads"]
     assert [(each.value, each.source) for each in altered.synonyms] == [
@@ -154,7 +156,7 @@ def test_alter_configs_of_a_broker_keeps_what_its_file_says(scene: Scene, client
     ]
     assert replace(client, BROKER, "", ("background.threads", "7")) == E.NONE
     assert describe(client, BROKER, "").keys() == {"background.threads"}
-    again = describe(scene.restored().client(), BROKER, "1")
+    again = describe(harness.restored().client(), BROKER, "1")
     assert again["background.threads"].config_source == ALL_BROKERS
     assert again["num.io.threads"].config_source == DYNAMIC
     assert replace(client, BROKER, "1") == E.NONE
@@ -214,10 +216,10 @@ def test_updates_are_what_kafka_documents() -> None:
 
 @pytest.mark.parametrize("release", [*table(), "all"])
 def test_features_are_those_of_the_release(release: str) -> None:
-    client = Scene(release=release).client()
+    client = Harness(release=release).client()
     newest = FEATURES["4.3"] if release in ("trunk", "all") else FEATURES.get(release, ())
     for version in range(5):
-        if version not in client.scene.cluster.context.offered[18]:  # type: ignore[index]
+        if version not in client.harness.cluster.context.offered[18]:  # type: ignore[index]
             continue
         software = "a" if version >= 3 else ""
         request = ApiVersionsRequest(

@@ -6,14 +6,14 @@ import pytest
 
 from kafkawire import ErrorCode
 
-from .scene import Scene, metadata
+from .harness import Harness, metadata
 
 E = ErrorCode
 
 
 def test_metadata_creates_a_topic_as_configured() -> None:
-    scene = Scene(3, settings={"num.partitions": "4", "default.replication.factor": "2"})
-    [topic] = metadata(scene.client(), "new").topics
+    harness = Harness(3, settings={"num.partitions": "4", "default.replication.factor": "2"})
+    [topic] = metadata(harness.client(), "new").topics
     assert topic.error_code == E.NONE
     assert [len(each.replica_nodes) for each in topic.partitions] == [2] * 4
     assert {each.leader_id for each in topic.partitions} == {1, 2, 3}
@@ -23,15 +23,15 @@ def test_metadata_creates_a_topic_as_configured() -> None:
     ("configured", "requested"), [("false", True), ("true", False), ("false", False)]
 )
 def test_it_does_not_where_broker_or_client_say_no(configured: str, requested: bool) -> None:
-    scene = Scene(settings={"auto.create.topics.enable": configured})
+    harness = Harness(settings={"auto.create.topics.enable": configured})
     for _ in range(2):
-        response = metadata(scene.client(), "new", allow_auto_topic_creation=requested)
+        response = metadata(harness.client(), "new", allow_auto_topic_creation=requested)
         assert response.topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-    assert "new" not in scene.cluster.topics
+    assert "new" not in harness.cluster.topics
 
 
 @pytest.mark.parametrize("name", ["", ".", "a b", "x" * 250])
 def test_an_invalid_name_is_rejected(name: str) -> None:
-    scene = Scene()
-    [topic] = metadata(scene.client(), name).topics
+    harness = Harness()
+    [topic] = metadata(harness.client(), name).topics
     assert topic.error_code == E.INVALID_TOPIC_EXCEPTION

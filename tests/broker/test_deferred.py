@@ -15,10 +15,10 @@ from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.records import BatchBuilder
 
-from .person import (
+from .consumer import (
     AT_ONCE,
     GROUP,
-    Person,
+    Consumer,
     commit,
     commit_error,
     commit_request,
@@ -26,7 +26,7 @@ from .person import (
     coordinator,
     stable,
 )
-from .scene import Client, Scene
+from .harness import Client, Harness
 
 E = ErrorCode
 FETCHED = OffsetFetchRequest(
@@ -37,9 +37,9 @@ FETCHED = OffsetFetchRequest(
 class LaggingLog:
     """A `CoordinatorLog` whose high watermark moves when a test says so."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.groups = scene.cluster.groups
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.groups = harness.cluster.groups
         self.log = self.groups._log
         self.lags = False
         self.high_watermark = 0
@@ -66,25 +66,25 @@ class LaggingLog:
     def commit(self, records: int) -> None:
         """Commit the next records."""
         self.high_watermark += records
-        self.groups.committed(self.index, self.high_watermark, self.scene.now)
-        self.scene.advance(0.0)
+        self.groups.committed(self.index, self.high_watermark, self.harness.now)
+        self.harness.advance(0.0)
 
 
 @pytest.fixture
-def scene() -> Scene:
-    scene = Scene(topics={"t": 1}, settings=AT_ONCE, brokers=2)
-    coordinator(scene.client())
-    return scene
+def harness() -> Harness:
+    harness = Harness(topics={"t": 1}, settings=AT_ONCE, brokers=2)
+    coordinator(harness.client())
+    return harness
 
 
 @pytest.fixture
-def log(scene: Scene) -> LaggingLog:
-    return LaggingLog(scene)
+def log(harness: Harness) -> LaggingLog:
+    return LaggingLog(harness)
 
 
-def client_of(scene: Scene) -> Client:
+def client_of(harness: Harness) -> Client:
     """Connect to the coordinator."""
-    return scene.client(coordinator(scene.client()))
+    return harness.client(coordinator(harness.client()))
 
 
 def commits(client: Client, offset: int) -> None:
@@ -95,8 +95,8 @@ def error(client: Client) -> ErrorCode:
     return commit_error(client.receive(OffsetCommitResponse))
 
 
-def test_a_commit_is_acknowledged_when_it_is_committed(scene: Scene, log: LaggingLog) -> None:
-    one, two = client_of(scene), client_of(scene)
+def test_a_commit_is_acknowledged_when_it_is_committed(harness: Harness, log: LaggingLog) -> None:
+    one, two = client_of(harness), client_of(harness)
     log.stop()
     commits(one, 1)
     commits(two, 2)
@@ -110,8 +110,8 @@ def test_a_commit_is_acknowledged_when_it_is_committed(scene: Scene, log: Laggin
     assert len(log.groups.deferred) == 0
 
 
-def test_nobody_reads_what_is_not_committed(scene: Scene, log: LaggingLog) -> None:
-    one, two = client_of(scene), client_of(scene)
+def test_nobody_reads_what_is_not_committed(harness: Harness, log: LaggingLog) -> None:
+    one, two = client_of(harness), client_of(harness)
     assert commit(one, "t", 1) == E.NONE
     log.stop()
     commits(one, 2)
@@ -123,9 +123,9 @@ def test_nobody_reads_what_is_not_committed(scene: Scene, log: LaggingLog) -> No
     assert committed(two) == 2, "nothing is pending any more"
 
 
-def test_assignments_are_sent_when_they_are_committed(scene: Scene, log: LaggingLog) -> None:
-    node = coordinator(scene.client())
-    one, two = Person(scene, node_id=node), Person(scene, node_id=node)
+def test_assignments_are_sent_when_they_are_committed(harness: Harness, log: LaggingLog) -> None:
+    node = coordinator(harness.client())
+    one, two = Consumer(harness, node_id=node), Consumer(harness, node_id=node)
     one.joins()
     two.joins()
     one.is_in()
@@ -138,7 +138,7 @@ def test_assignments_are_sent_when_they_are_committed(scene: Scene, log: Lagging
     leader.syncs(**{each.member_id: b"mine" for each in (one, two)})
     assert leader.client.is_waiting()
     assert other.client.is_waiting()
-    beats = client_of(scene)
+    beats = client_of(harness)
     heartbeat = HeartbeatRequest(
         group_id=GROUP, generation_id=one.generation_id, member_id=one.member_id
     )
@@ -149,32 +149,34 @@ def test_assignments_are_sent_when_they_are_committed(scene: Scene, log: Lagging
     assert beats.receive(HeartbeatResponse).error_code == E.NONE
 
 
-def test_a_coordinator_that_is_unloaded_acknowledges_nothing(scene: Scene, log: LaggingLog) -> None:
-    one = Person(scene, node_id=coordinator(scene.client()))
+def test_a_coordinator_that_is_unloaded_acknowledges_nothing(
+    harness: Harness, log: LaggingLog
+) -> None:
+    one = Consumer(harness, node_id=coordinator(harness.client()))
     stable(one)
     log.stop()
     one.client.send(commit_request("t", 7, one.generation_id, one.member_id), 8)
     assert one.client.is_waiting()
     other = 3 - one.client.node_id
-    scene.move_leader("__consumer_offsets", log.index, other)
+    harness.move_leader("__consumer_offsets", log.index, other)
     assert error(one.client) == E.NOT_COORDINATOR
     assert len(log.groups.deferred) == 0
     log.lags = False
-    reader = scene.client(other)
+    reader = harness.client(other)
     reader.send(FETCHED, 6)
     assert reader.is_waiting(), "the new coordinator does not know either what is committed"
-    log.groups.committed(log.index, log.committed(log.index), scene.now)
-    scene.advance(0.0)
+    log.groups.committed(log.index, log.committed(log.index), harness.now)
+    harness.advance(0.0)
     assert reader.receive(OffsetFetchResponse).topics[0].partitions[0].committed_offset == 7
 
 
-def test_a_response_waits_only_so_long(scene: Scene, log: LaggingLog) -> None:
-    one = client_of(scene)
+def test_a_response_waits_only_so_long(harness: Harness, log: LaggingLog) -> None:
+    one = client_of(harness)
     log.stop()
     commits(one, 1)
-    scene.advance(4.9)
+    harness.advance(4.9)
     assert one.is_waiting()
-    scene.advance(0.2)
+    harness.advance(0.2)
     assert error(one) == E.COORDINATOR_NOT_AVAILABLE
     commits(one, 2)
     log.commit(2)
@@ -182,24 +184,24 @@ def test_a_response_waits_only_so_long(scene: Scene, log: LaggingLog) -> None:
     assert committed(one) == 2
 
 
-def test_a_client_that_disconnects_is_not_waited_for(scene: Scene, log: LaggingLog) -> None:
-    one = client_of(scene)
+def test_a_client_that_disconnects_is_not_waited_for(harness: Harness, log: LaggingLog) -> None:
+    one = client_of(harness)
     log.stop()
     commits(one, 1)
     one.disconnect()
     log.commit(1)
     assert len(log.groups.deferred) == 0
-    assert not scene.cluster.channel.pending
+    assert not harness.cluster.channel.pending
 
 
 def test_a_failed_sync_is_not_deferred_beyond_its_coordinator(
-    scene: Scene, log: LaggingLog
+    harness: Harness, log: LaggingLog
 ) -> None:
-    one = Person(scene, node_id=coordinator(scene.client()))
+    one = Consumer(harness, node_id=coordinator(harness.client()))
     one.joins()
     one.is_in()
     log.stop()
     one.syncs(**{one.member_id: b"mine"})
     assert one.client.is_waiting()
-    scene.move_leader("__consumer_offsets", log.index, 3 - one.client.node_id)
+    harness.move_leader("__consumer_offsets", log.index, 3 - one.client.node_id)
     assert one.client.receive(SyncGroupResponse).error_code == E.NOT_COORDINATOR

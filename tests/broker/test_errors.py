@@ -16,7 +16,7 @@ from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.primitives.structure import ZERO_UUID
 
 from .conftest import errors_of
-from .scene import Client, Scene, metadata
+from .harness import Client, Harness, metadata
 
 E = ErrorCode
 
@@ -29,9 +29,9 @@ def topics_of(client: Client, version: int, *topics: MetadataRequestTopic) -> li
 @pytest.mark.parametrize("version", [10, 11])
 def test_ids_and_null_names_are_rejected_before_metadata_12(version: int) -> None:
     """As Kafka 4.3 does: each topic with INVALID_REQUEST, a null name as the empty one."""
-    scene = Scene(topics={"t": 1})
-    client = scene.client()
-    topic = scene.cluster.topics.get("t")
+    harness = Harness(topics={"t": 1})
+    client = harness.client()
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
     by_id = MetadataRequestTopic(name=None, topic_id=topic.topic_id)
     both = MetadataRequestTopic(name="t", topic_id=topic.topic_id)
@@ -50,9 +50,9 @@ def test_ids_and_null_names_are_rejected_before_metadata_12(version: int) -> Non
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_where_an_id_is_given_names_are_ignored(version: int) -> None:
-    scene = Scene(topics={"t": 1, "u": 1})
-    client = scene.client()
-    topic = scene.cluster.topics.get("t")
+    harness = Harness(topics={"t": 1, "u": 1})
+    client = harness.client()
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
     found = (E.NONE, "t", topic.topic_id)
     by_id = MetadataRequestTopic(name=None, topic_id=topic.topic_id)
@@ -90,12 +90,12 @@ def test_a_handler_at_fault_gets_an_error_response(
     monkeypatch: pytest.MonkeyPatch, expected_errors: pytest.LogCaptureFixture, handle: Any
 ) -> None:
     with_handler(monkeypatch, ApiKey.METADATA, handle, refusing)
-    scene = Scene()
-    client = scene.client()
+    harness = Harness()
+    client = harness.client()
     for _ in range(2):  # and the connection stays open
         response = client.exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
         assert [each.error_code for each in response.topics] == [E.UNKNOWN_SERVER_ERROR]
-    assert not scene.cluster.channel.pending
+    assert not harness.cluster.channel.pending
     [first, _] = errors_of(expected_errors)
     assert "METADATA v9" in first
     assert ("ZeroDivisionError" if handle is failing else NullNotAllowed.__name__) in first
@@ -110,15 +110,15 @@ def test_where_the_error_response_fails_too_the_connection_closes(
     error_response: Any,
 ) -> None:
     with_handler(monkeypatch, ApiKey.METADATA, handle, error_response)
-    scene = Scene()
-    client, other = scene.client(), scene.client()
+    harness = Harness()
+    client, other = harness.client(), harness.client()
     client.send(MetadataRequest(topics=[]), 9)
     assert client.frame() is None
     assert client.closed is not None
     assert client.closed.startswith("unexpected error in the broker: ")
     assert errors_of(expected_errors)
     client.disconnect()
-    assert not scene.cluster.channel.pending
+    assert not harness.cluster.channel.pending
     monkeypatch.undo()
     assert metadata(other).cluster_id == "kafkawire"
 
@@ -127,7 +127,7 @@ def test_a_produce_without_acks_at_fault_closes_the_connection(
     monkeypatch: pytest.MonkeyPatch, expected_errors: pytest.LogCaptureFixture
 ) -> None:
     with_handler(monkeypatch, ApiKey.PRODUCE, failing, refusing)
-    client = Scene().client()
+    client = Harness().client()
     client.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), 9)
     assert client.frame() is None
     assert client.closed == "unexpected error in the broker: ZeroDivisionError: a mistake"

@@ -20,7 +20,7 @@ from kafkawire.records import MessageSetBuilder
 
 from ..real.requests import Known, filled
 from ..real.responses import errors, structures
-from .scene import Client, Scene
+from .harness import Client, Harness
 
 E = ErrorCode
 TOPIC = "surface"
@@ -45,14 +45,14 @@ EXPECTED = {
 """What a request may meet that is filled as for any broker, and finds no group of its own."""
 
 
-def known(scene: Scene) -> Known:
-    topic = scene.cluster.topics.get(TOPIC)
+def known(harness: Harness) -> Known:
+    topic = harness.cluster.topics.get(TOPIC)
     assert topic is not None
     return Known(TOPIC, topic_id=topic.topic_id, leader_epoch=0)
 
 
-def request_of(name: str, version: int, scene: Scene) -> Message:
-    request = filled(name, version, known(scene))
+def request_of(name: str, version: int, harness: Harness) -> Message:
+    request = filled(name, version, known(harness))
     if isinstance(request, ProduceRequest) and version < 3:
         builder = MessageSetBuilder(0 if version < 2 else 1)
         builder.append(b"key", b"value", 1_700_000_000_000)
@@ -60,15 +60,15 @@ def request_of(name: str, version: int, scene: Scene) -> Message:
     return request
 
 
-def lived_in(scene: Scene) -> Client:
+def lived_in(harness: Harness) -> Client:
     """Give the cluster records, a group with a static member, and committed offsets."""
-    client = scene.client()
-    client.send(request_of("FindCoordinatorRequest", 0, scene), 0)
+    client = harness.client()
+    client.send(request_of("FindCoordinatorRequest", 0, harness), 0)
     for name, version in (("Produce", 12), ("OffsetCommit", 9)):
-        client.send(request_of(f"{name}Request", version, scene), version)
-    join = filled("JoinGroupRequest", 9, known(scene))
+        client.send(request_of(f"{name}Request", version, harness), version)
+    join = filled("JoinGroupRequest", 9, known(harness))
     assert isinstance(join, JoinGroupRequest)
-    join.group_id = known(scene).group_of("")
+    join.group_id = known(harness).group_of("")
     client.send(join, 9)
     responses = [client.response() for _ in range(4)]
     joined = responses[-1]
@@ -91,28 +91,28 @@ def lived_in(scene: Scene) -> Client:
 
 
 @pytest.fixture
-def scene() -> Scene:
-    scene = Scene(topics={TOPIC: 1}, settings={"group.initial.rebalance.delay.ms": "0"})
-    lived_in(scene)
-    return scene
+def harness() -> Harness:
+    harness = Harness(topics={TOPIC: 1}, settings={"group.initial.rebalance.delay.ms": "0"})
+    lived_in(harness)
+    return harness
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_every_version_gets_its_response(scene: Scene, name: str, version: int) -> None:
-    client = scene.client()
-    client.send(request_of(name, version, scene), version)
-    scene.advance(1.0)
+def test_every_version_gets_its_response(harness: Harness, name: str, version: int) -> None:
+    client = harness.client()
+    client.send(request_of(name, version, harness), version)
+    harness.advance(1.0)
     response = client.response()
     assert response is not None, client.closed
     assert errors(response) <= EXPECTED.get(name, set()), response
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_every_version_can_say_an_error(scene: Scene, name: str, version: int) -> None:
+def test_every_version_can_say_an_error(harness: Harness, name: str, version: int) -> None:
     key = REGISTRY.get(name).api_key
-    scene.cluster.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
-    client = scene.client()
-    client.send(request_of(name, version, scene), version)
+    harness.cluster.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
+    client = harness.client()
+    client.send(request_of(name, version, harness), version)
     response = client.response()
     assert response is not None, client.closed
     has_error_field = any(
@@ -133,16 +133,16 @@ def not_served() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize(("name", "version"), list(not_served()))
 def test_an_api_that_is_not_served_gets_an_error_and_the_connection_stays_open(
-    scene: Scene, name: str, version: int
+    harness: Harness, name: str, version: int
 ) -> None:
-    client = scene.client()
-    client.send(filled(name, version, known(scene)), version)
+    client = harness.client()
+    client.send(filled(name, version, known(harness)), version)
     response = client.response()
     assert response is not None, client.closed
     assert errors_in(response) == (
         {E.UNSUPPORTED_VERSION} if has_error_field(response, version) else set()
     ), response
-    assert_still_there(client, scene)
+    assert_still_there(client, harness)
 
 
 def errors_in(response: Message) -> set[int]:
@@ -160,24 +160,24 @@ def has_error_field(response: Message, version: int) -> bool:
     return not (isinstance(response, DescribeLogDirsResponse) and version < 3)
 
 
-def assert_still_there(client: Client, scene: Scene) -> None:
+def assert_still_there(client: Client, harness: Harness) -> None:
     assert client.closed is None
-    client.send(filled("ApiVersionsRequest", 3, known(scene)), 3)
+    client.send(filled("ApiVersionsRequest", 3, known(harness)), 3)
     assert client.receive(ApiVersionsResponse).error_code == E.NONE
 
 
-def test_an_unknown_api_key_gets_an_error_and_the_connection_stays_open(scene: Scene) -> None:
-    client = scene.client()
+def test_an_unknown_api_key_gets_an_error_and_the_connection_stays_open(harness: Harness) -> None:
+    client = harness.client()
     client.send_bytes(bytes.fromhex("0000000e 03e7 0000 0000002a 0004 74657374".replace(" ", "")))
     assert client.frame() == bytes.fromhex("00000006 0000002a 0023".replace(" ", ""))
-    assert_still_there(client, scene)
+    assert_still_there(client, harness)
 
 
 @pytest.mark.parametrize("version", [-1, 6, 100, 32767])
 def test_an_unknown_version_of_api_versions_gets_error_35_in_version_0(
-    scene: Scene, version: int
+    harness: Harness, version: int
 ) -> None:
-    client = scene.client()
+    client = harness.client()
     header = bytes.fromhex("0012") + version.to_bytes(2, "big", signed=True)
     body = header + bytes.fromhex("00000007 0004 74657374 00 0261 0261 00".replace(" ", ""))
     client.send_bytes(len(body).to_bytes(4, "big") + body)
@@ -189,15 +189,15 @@ def test_an_unknown_version_of_api_versions_gets_error_35_in_version_0(
     assert frame.body.error_code == E.UNSUPPORTED_VERSION
     [ours] = frame.body.api_keys
     assert (ours.api_key, ours.min_version, ours.max_version) == (18, 0, 5)
-    assert_still_there(client, scene)
+    assert_still_there(client, harness)
 
 
 @pytest.mark.parametrize(("release", "version"), [("4.3", 2), ("4.3", 14), ("2.2", 8)])
 def test_a_version_that_the_release_does_not_take_closes_with_a_reason(
     release: str, version: int
 ) -> None:
-    scene = Scene(topics={TOPIC: 1}, release=release)
-    client = scene.client()
+    harness = Harness(topics={TOPIC: 1}, release=release)
+    client = harness.client()
     client.send_bytes(
         b"\0\0\0\x0f" + bytes([0, 0, 0, version]) + bytes.fromhex("00000001 0004 74657374 00")
     )

@@ -9,17 +9,17 @@ from kafkawire.broker import Fault
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 
-from .scene import Client, Scene, metadata
+from .harness import Client, Harness, metadata
 from .test_log import batch, offset_at, produce, produce_request
 
 E = ErrorCode
 
 
-def with_fault(**fault: object) -> tuple[Scene, Client, Fault]:
-    scene = Scene(topics={"t": 1})
+def with_fault(**fault: object) -> tuple[Harness, Client, Fault]:
+    harness = Harness(topics={"t": 1})
     made = Fault(**fault)  # type: ignore[arg-type]
-    scene.cluster.faults.append(made)
-    return scene, scene.client(), made
+    harness.cluster.faults.append(made)
+    return harness, harness.client(), made
 
 
 def send_metadata(client: Client) -> None:
@@ -41,43 +41,43 @@ def test_only_the_nth_request_fails() -> None:
 
 
 def test_a_delay_holds_back_this_response_and_later_ones() -> None:
-    scene, client, _ = with_fault(match="Metadata", nth=1, action="delay", delay=2.0)
+    harness, client, _ = with_fault(match="Metadata", nth=1, action="delay", delay=2.0)
     send_metadata(client)
     send_metadata(client)
-    scene.advance(1.9)
+    harness.advance(1.9)
     assert client.frame() is None
-    scene.advance(0.2)
+    harness.advance(0.2)
     for _ in range(2):
         client.receive(MetadataResponse)
 
 
 def test_a_delayed_response_is_dropped_with_its_connection() -> None:
-    scene, client, _ = with_fault(action="delay", delay=2.0)
+    harness, client, _ = with_fault(action="delay", delay=2.0)
     send_metadata(client)
     client.disconnect()
-    scene.advance(3)
-    assert not scene.cluster.channel.pending
+    harness.advance(3)
+    assert not harness.cluster.channel.pending
 
 
 def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None:
-    scene, client, _ = with_fault(match="Produce", nth=1, action="drop")
+    harness, client, _ = with_fault(match="Produce", nth=1, action="drop")
     client.send_bytes(b"")
     with pytest.raises(AssertionError):
         produce(client, batch(b"a"))
     send_metadata(client)
-    scene.advance(60)
+    harness.advance(60)
     assert client.frame() is None
     assert client.closed is None
-    assert offset_at(scene.client(), -1).offset == 1
+    assert offset_at(harness.client(), -1).offset == 1
 
 
 @pytest.mark.parametrize(("carried_out", "stored"), [(False, 0), (True, 1)])
 def test_a_disconnect_comes_before_or_after_the_work(carried_out: bool, stored: int) -> None:
-    scene, client, _ = with_fault(match="Produce", action="disconnect", carried_out=carried_out)
+    harness, client, _ = with_fault(match="Produce", action="disconnect", carried_out=carried_out)
     with pytest.raises(AssertionError):
         produce(client, batch(b"a"))
     assert client.closed == "a fault: disconnect"
-    assert offset_at(scene.client(), -1).offset == stored
+    assert offset_at(harness.client(), -1).offset == stored
 
 
 def test_a_truncated_response_closes_the_connection() -> None:
@@ -88,10 +88,10 @@ def test_a_truncated_response_closes_the_connection() -> None:
 
 
 def test_a_corrupt_response_differs_in_one_byte() -> None:
-    scene, client, fault = with_fault(match="Metadata", nth=1, action="corrupt")
+    harness, client, fault = with_fault(match="Metadata", nth=1, action="corrupt")
     send_metadata(client)
     damaged = client.frame()
-    clean = scene.client()
+    clean = harness.client()
     send_metadata(clean)
     whole = clean.frame()
     assert damaged is not None
@@ -103,9 +103,9 @@ def test_a_corrupt_response_differs_in_one_byte() -> None:
 
 def test_chance_is_the_seeds() -> None:
     def hits(seed: int) -> list[bool]:
-        scene = Scene(topics={"t": 1}, seed=seed)
-        scene.cluster.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
-        client = scene.client()
+        harness = Harness(topics={"t": 1}, seed=seed)
+        harness.cluster.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
+        client = harness.client()
         return [metadata(client, "t").topics[0].error_code != 0 for _ in range(200)]
 
     assert hits(5) == hits(5) != hits(6)
@@ -113,11 +113,11 @@ def test_chance_is_the_seeds() -> None:
 
 
 def test_a_match_may_be_a_function() -> None:
-    scene = Scene(topics={"t": 1})
-    scene.cluster.faults.append(
+    harness = Harness(topics={"t": 1})
+    harness.cluster.faults.append(
         Fault(lambda request: request.client_id == "other", error=E.INVALID_REQUEST)
     )
-    client = scene.client()
+    client = harness.client()
     assert metadata(client, "t").topics[0].error_code == E.NONE
     from kafkawire.messages.metadata_request import MetadataRequestTopic
 
@@ -132,9 +132,9 @@ def test_an_unknown_api_is_rejected(match: str) -> None:
 
 
 def test_an_error_without_a_response_closes() -> None:
-    scene, client, fault = with_fault(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
+    harness, client, fault = with_fault(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
     client.send(produce_request(batch(b"a"), acks=0), 9)
     assert fault.hit == 1
     assert client.frame() is None
     assert client.closed == "a fault: NOT_LEADER_OR_FOLLOWER, acks=0"
-    assert offset_at(scene.client(), -1).offset == 0
+    assert offset_at(harness.client(), -1).offset == 0

@@ -13,7 +13,7 @@ from kafkawire.messages.fetch_request import (
 from kafkawire.messages.fetch_response import FetchResponse
 
 from .fetches import LARGE, fetch_of, fetched, only
-from .scene import Scene
+from .harness import Harness
 from .test_log import batch, produce
 
 E = ErrorCode
@@ -21,33 +21,33 @@ LATEST = 12
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(topics={"t": 1, "u": 2})
+def harness() -> Harness:
+    return Harness(topics={"t": 1, "u": 2})
 
 
 # -- waiting
 
 
-def test_a_fetch_waits_for_records(scene: Scene) -> None:
-    reader, writer = scene.client(), scene.client()
+def test_a_fetch_waits_for_records(harness: Harness) -> None:
+    reader, writer = harness.client(), harness.client()
     reader.send(fetch_of(reader, max_wait_ms=500, min_bytes=1), LATEST)
-    scene.advance(0.4)
+    harness.advance(0.4)
     assert reader.is_waiting()
     produce(writer, batch(b"a"))
     assert only(reader.receive(FetchResponse)).records == fetched(writer) != b""
 
 
-def test_a_fetch_waits_no_longer_than_it_says(scene: Scene) -> None:
-    reader = scene.client()
+def test_a_fetch_waits_no_longer_than_it_says(harness: Harness) -> None:
+    reader = harness.client()
     reader.send(fetch_of(reader, max_wait_ms=500, min_bytes=1), LATEST)
-    scene.advance(0.499)
+    harness.advance(0.499)
     assert reader.is_waiting()
-    scene.advance(0.002)
+    harness.advance(0.002)
     assert only(reader.receive(FetchResponse)).records == b""
 
 
-def test_min_bytes_are_counted(scene: Scene) -> None:
-    reader, writer = scene.client(), scene.client()
+def test_min_bytes_are_counted(harness: Harness) -> None:
+    reader, writer = harness.client(), harness.client()
     one = batch(b"a" * 100)
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=3 * len(one)), LATEST)
     for _ in range(2):
@@ -57,8 +57,8 @@ def test_min_bytes_are_counted(scene: Scene) -> None:
     assert len(only(reader.receive(FetchResponse)).records or b"") == 3 * len(one)
 
 
-def test_errors_are_not_waited_with(scene: Scene) -> None:
-    reader = scene.client()
+def test_errors_are_not_waited_with(harness: Harness) -> None:
+    reader = harness.client()
     for request, error in (
         (fetch_of(reader, offset=1, max_wait_ms=9999, min_bytes=1), E.OFFSET_OUT_OF_RANGE),
         (fetch_of(reader, "absent", max_wait_ms=9999, min_bytes=1), E.UNKNOWN_TOPIC_OR_PARTITION),
@@ -72,18 +72,18 @@ def test_errors_are_not_waited_with(scene: Scene) -> None:
     assert only(reader.exchange(request, 13, FetchResponse)).error_code == E.UNKNOWN_TOPIC_ID
 
 
-def test_a_client_that_goes_away_is_not_waited_for(scene: Scene) -> None:
-    reader = scene.client()
+def test_a_client_that_goes_away_is_not_waited_for(harness: Harness) -> None:
+    reader = harness.client()
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=1), LATEST)
-    assert len(scene.cluster.replicas[1].fetch_purgatory) == 1
+    assert len(harness.cluster.replicas[1].fetch_purgatory) == 1
     reader.disconnect()
-    assert len(scene.cluster.replicas[1].fetch_purgatory) == 0
-    assert not scene.cluster.channel.pending
-    scene.advance(6)
+    assert len(harness.cluster.replicas[1].fetch_purgatory) == 0
+    assert not harness.cluster.channel.pending
+    harness.advance(6)
 
 
-def test_requests_behind_a_delayed_one_wait_for_it(scene: Scene) -> None:
-    reader, writer = scene.client(), scene.client()
+def test_requests_behind_a_delayed_one_wait_for_it(harness: Harness) -> None:
+    reader, writer = harness.client(), harness.client()
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=1), LATEST)
     reader.send(fetch_of(reader, max_wait_ms=0), LATEST)
     assert reader.frame() is None
@@ -96,8 +96,8 @@ def test_requests_behind_a_delayed_one_wait_for_it(scene: Scene) -> None:
 # -- limits
 
 
-def test_limits_are_soft_from_version_3_on(scene: Scene) -> None:
-    client = scene.client()
+def test_limits_are_soft_from_version_3_on(harness: Harness) -> None:
+    client = harness.client()
     sent = batch(b"a" * 1000)
     for _ in range(3):
         produce(client, sent)
@@ -112,8 +112,8 @@ def test_limits_are_soft_from_version_3_on(scene: Scene) -> None:
     assert sizes(2, partition_max_bytes=100) == 100, "cut, as it was"
 
 
-def test_max_bytes_covers_all_partitions(scene: Scene) -> None:
-    client = scene.client()
+def test_max_bytes_covers_all_partitions(harness: Harness) -> None:
+    client = harness.client()
     sent = batch(b"a" * 1000)
     produce(client, sent)
     produce(client, sent, topic="u")
@@ -126,11 +126,11 @@ def test_max_bytes_covers_all_partitions(scene: Scene) -> None:
     assert [len(t.partitions[0].records or b"") for t in response.responses] == [len(sent), 0]
 
 
-def test_large_records_are_not_joined_with_their_frame(scene: Scene) -> None:
-    reader, writer = scene.client(), scene.client()
+def test_large_records_are_not_joined_with_their_frame(harness: Harness) -> None:
+    reader, writer = harness.client(), harness.client()
     produce(writer, batch(b"a" * 100_000))
     reader.send(fetch_of(reader), LATEST)
-    (reply,) = [each for each in scene.effects[-2:] if isinstance(each, Reply)]
+    (reply,) = [each for each in harness.effects[-2:] if isinstance(each, Reply)]
     records = only(reader.receive(FetchResponse)).records
     assert records is not None
     assert records in reply.buffers

@@ -15,7 +15,7 @@ from kafkawire.messages.fetch_request import (
 from kafkawire.messages.fetch_response import FetchResponse
 
 from .fetches import LARGE, only
-from .scene import Client, Scene
+from .harness import Client, Harness
 from .test_log import batch, produce
 
 E = ErrorCode
@@ -23,8 +23,8 @@ LATEST = 12
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(topics={"t": 1, "u": 2})
+def harness() -> Harness:
+    return Harness(topics={"t": 1, "u": 2})
 
 
 def incremental(
@@ -57,8 +57,8 @@ def opened(client: Client) -> int:
     return response.session_id
 
 
-def test_a_session_returns_only_changed_partitions(scene: Scene) -> None:
-    client, writer = scene.client(), scene.client()
+def test_a_session_returns_only_changed_partitions(harness: Harness) -> None:
+    client, writer = harness.client(), harness.client()
     session = opened(client)
     assert partitions_of(client.exchange(incremental(session, 1), LATEST, FetchResponse)) == []
     produce(writer, batch(b"a"), topic="u")
@@ -73,16 +73,16 @@ def test_a_session_returns_only_changed_partitions(scene: Scene) -> None:
     assert partitions_of(client.exchange(moved, LATEST, FetchResponse)) == []
 
 
-def test_a_session_forgets_topics(scene: Scene) -> None:
-    client, writer = scene.client(), scene.client()
+def test_a_session_forgets_topics(harness: Harness) -> None:
+    client, writer = harness.client(), harness.client()
     session = opened(client)
     client.exchange(incremental(session, 1, forget=("u", 0)), LATEST, FetchResponse)
     produce(writer, batch(b"a"), topic="u")
     assert partitions_of(client.exchange(incremental(session, 2), LATEST, FetchResponse)) == []
 
 
-def test_a_session_reads_partitions_round_robin(scene: Scene) -> None:
-    client, writer = scene.client(), scene.client()
+def test_a_session_reads_partitions_round_robin(harness: Harness) -> None:
+    client, writer = harness.client(), harness.client()
     session = opened(client)
     for topic in ("t", "u"):
         produce(writer, batch(b"a" * 100), topic=topic)
@@ -101,8 +101,8 @@ def test_a_session_reads_partitions_round_robin(scene: Scene) -> None:
     assert first == [("t", 0), ("u", 0)] * 2
 
 
-def test_a_session_reports_more_data_even_without_room_for_it(scene: Scene) -> None:
-    client, writer = scene.client(), scene.client()
+def test_a_session_reports_more_data_even_without_room_for_it(harness: Harness) -> None:
+    client, writer = harness.client(), harness.client()
     session = opened(client)
     for topic in ("t", "u"):
         produce(writer, batch(b"a"), topic=topic)
@@ -113,8 +113,8 @@ def test_a_session_reports_more_data_even_without_room_for_it(scene: Scene) -> N
     assert (partitions_of(response), found) == ([("t", 0), ("u", 0)], [(True, 1), (False, 1)])
 
 
-def test_a_session_returns_a_partition_when_its_error_is_over(scene: Scene) -> None:
-    client = scene.client()
+def test_a_session_returns_a_partition_when_its_error_is_over(harness: Harness) -> None:
+    client = harness.client()
     session = opened(client)
     for epoch in (1, 2):
         response = client.exchange(
@@ -141,22 +141,22 @@ def test_the_epochs_of_a_session_begin_again_behind_the_last() -> None:
     [(1, 5, E.FETCH_SESSION_ID_NOT_FOUND), (0, 2, E.INVALID_FETCH_SESSION_EPOCH)],
 )
 def test_an_unexpected_session_epoch_is_an_error(
-    scene: Scene, session: int, epoch: int, error: ErrorCode
+    harness: Harness, session: int, epoch: int, error: ErrorCode
 ) -> None:
-    client = scene.client()
+    client = harness.client()
     known = opened(client)
     response = client.exchange(incremental(known + session, epoch), LATEST, FetchResponse)
     assert (response.error_code, response.session_id, response.responses) == (error, 0, [])
 
 
-def test_a_session_does_not_change_between_names_and_ids(scene: Scene) -> None:
-    client = scene.client()
+def test_a_session_does_not_change_between_names_and_ids(harness: Harness) -> None:
+    client = harness.client()
     response = client.exchange(incremental(opened(client), 1), 13, FetchResponse)
     assert response.error_code == E.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def test_a_session_ends_when_it_is_closed(scene: Scene) -> None:
-    client = scene.client()
+def test_a_session_ends_when_it_is_closed(harness: Harness) -> None:
+    client = harness.client()
     session = opened(client)
     request = incremental(session, -1, fetch_topic("t"))
     assert client.exchange(request, LATEST, FetchResponse).session_id == 0
@@ -166,14 +166,14 @@ def test_a_session_ends_when_it_is_closed(scene: Scene) -> None:
 
 def test_there_are_only_so_many_sessions() -> None:
     settings = {"max.incremental.fetch.session.cache.slots": "2"}
-    scene = Scene(topics={"t": 1, "u": 2}, settings=settings)
-    client = scene.client()
+    harness = Harness(topics={"t": 1, "u": 2}, settings=settings)
+    client = harness.client()
     first, own = opened(client), opened(client)
     request = incremental(0, 0, fetch_topic("t"))
     assert client.exchange(request, LATEST, FetchResponse).session_id == 0, "no slot is free"
     anew = incremental(own, 0, fetch_topic("t"))
     assert client.exchange(anew, LATEST, FetchResponse).session_id != 0, "in place of its own"
-    scene.advance(121)
+    harness.advance(121)
     assert client.exchange(request, LATEST, FetchResponse).session_id != 0, "the idle one made room"
     response = client.exchange(incremental(first, 1), LATEST, FetchResponse)
     assert response.error_code == E.FETCH_SESSION_ID_NOT_FOUND

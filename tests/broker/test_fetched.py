@@ -16,7 +16,7 @@ from kafkawire.messages.fetch_response import (
 from kafkawire.messages.produce_response import ProduceResponse
 
 from .fetches import fetch_of, fetched
-from .scene import Client, Scene
+from .harness import Client, Harness
 from .test_log import batch, produce_request
 
 VALUE = bytes(range(256)) * 200
@@ -63,25 +63,25 @@ def test_the_parts_are_the_frame_of_the_response_with_its_records(version: int) 
     assert b"".join(given.frame(version, 77)) == b"".join(frame)
 
 
-def filled(count: int, value: bytes = VALUE) -> tuple[Scene, Client]:
+def filled(count: int, value: bytes = VALUE) -> tuple[Harness, Client]:
     """A topic with that many batches."""
-    scene = Scene()
-    scene.create_topic("t")
-    client = scene.client()
+    harness = Harness()
+    harness.create_topic("t")
+    client = harness.client()
     for _ in range(count):
         client.exchange(produce_request(batch(value)), 9, ProduceResponse)
-    scene.effects.clear()
-    return scene, client
+    harness.effects.clear()
+    return harness, client
 
 
 @pytest.mark.parametrize("version", [4, 9, 10, 12, 17])
 def test_a_fetch_sends_the_stored_batches_themselves(version: int) -> None:
-    scene, client = filled(5)
-    log = scene.cluster.topics.get("t").partitions[0].log  # type: ignore[union-attr]
+    harness, client = filled(5)
+    log = harness.cluster.topics.get("t").partitions[0].log  # type: ignore[union-attr]
     records = fetched(client, version=version)
     assert records == b"".join(stored.data for stored in log)
-    [report] = [each for each in scene.effects if isinstance(each, Report)]
-    [reply] = [each for each in scene.effects if isinstance(each, Reply)]
+    [report] = [each for each in harness.effects if isinstance(each, Report)]
+    [reply] = [each for each in harness.effects if isinstance(each, Reply)]
     if version >= 10:
         sent = {id(part) for part in reply.buffers}
         assert all(id(stored.data) in sent for stored in log)
@@ -91,21 +91,21 @@ def test_a_fetch_sends_the_stored_batches_themselves(version: int) -> None:
 
 
 def test_small_batches_are_joined() -> None:
-    scene, client = filled(5, b"small")
+    harness, client = filled(5, b"small")
     fetched(client)
-    [reply] = [each for each in scene.effects if isinstance(each, Reply)]
+    [reply] = [each for each in harness.effects if isinstance(each, Reply)]
     assert len(reply.buffers) == 1
 
 
 def test_faults_affect_responses_in_parts() -> None:
-    scene, client = filled(3)
+    harness, client = filled(3)
     whole = fetched(client)
-    scene.cluster.faults = [Fault("Fetch", nth=1, action=Action.DELAY, delay=5.0)]
+    harness.cluster.faults = [Fault("Fetch", nth=1, action=Action.DELAY, delay=5.0)]
     client.send(fetch_of(client), 12)
     assert client.response() is None
-    scene.advance(5.0)
+    harness.advance(5.0)
     late = client.receive(FetchResponse)
     assert late.responses[0].partitions[0].records == whole
-    scene.cluster.faults = [Fault("Fetch", action=Action.TRUNCATE, keep=60_000)]
+    harness.cluster.faults = [Fault("Fetch", action=Action.TRUNCATE, keep=60_000)]
     client.send(fetch_of(client), 12)
     assert len(client.received) == 60_000

@@ -18,8 +18,8 @@ from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.produce_request import ProduceRequest
 
 from ..fuzzing import mutate, replayable, seeds
+from .harness import Client, Harness
 from .requests import chosen, variations, varied
-from .scene import Client, Scene
 from .test_every_version import CASES, TOPIC, lived_in, not_served, request_of
 
 ALL_CASES: Final = [*CASES, *not_served()]
@@ -28,18 +28,18 @@ PASSWORDS: Final = {"alice": "alice-secret"}
 REQUESTS: Final = 60
 
 
-def fresh(seed: int, with_sasl: bool) -> Scene:
+def fresh(seed: int, with_sasl: bool) -> Harness:
     more = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"} if with_sasl else {}
-    scene = Scene(topics={TOPIC: 1}, settings=SETTINGS | more, passwords=PASSWORDS, seed=seed)
+    harness = Harness(topics={TOPIC: 1}, settings=SETTINGS | more, passwords=PASSWORDS, seed=seed)
     if not with_sasl:
-        lived_in(scene)
-    return scene
+        lived_in(harness)
+    return harness
 
 
-def alive(scene: Scene) -> bool:
+def alive(harness: Harness) -> bool:
     """Whether a client that connects now is served."""
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    return scene.client().exchange(request, 3, ApiVersionsResponse).error_code == 0
+    return harness.client().exchange(request, 3, ApiVersionsResponse).error_code == 0
 
 
 def send(
@@ -64,7 +64,7 @@ def check_end(client: Client) -> None:
     if client.closed is not None:
         assert client.closed
         client.disconnect()
-    frame, pending = client.frame(), client.scene.cluster.channel.pending.values()
+    frame, pending = client.frame(), client.harness.cluster.channel.pending.values()
     delayed = [each for each in pending if each.connection == client.number]
     if client.closed is None:
         assert (frame is not None) + len(delayed) == 1, (frame, delayed)
@@ -79,36 +79,36 @@ def check_end(client: Client) -> None:
 def test_every_request_comes_to_an_end(seed: int, with_sasl: bool) -> None:
     with replayable(seed):
         rng = random.Random(seed)
-        scene = fresh(seed, with_sasl)
+        harness = fresh(seed, with_sasl)
         for _ in range(REQUESTS):
             name, version = chosen(ALL_CASES, rng)
-            request = varied(request_of(name, version, scene), version, rng)
-            client = scene.client()
+            request = varied(request_of(name, version, harness), version, rng)
+            client = harness.client()
             must_end = send(client, request, version, rng)
-            scene.advance(0.1)
+            harness.advance(0.1)
             if must_end:
                 check_end(client)
-            if scene.cluster.topics.get(TOPIC) is None:
-                scene.create_topic(TOPIC)
-        scene.advance(400.0)
-        assert alive(scene)
+            if harness.cluster.topics.get(TOPIC) is None:
+                harness.create_topic(TOPIC)
+        harness.advance(400.0)
+        assert alive(harness)
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", sorted({name for name, _ in ALL_CASES}))
 def test_null_empty_and_extreme_values_one_at_a_time(name: str) -> None:
     """Every field of every version; nulls wherever the schema allows them."""
-    scene = fresh(1, with_sasl=False)
+    harness = fresh(1, with_sasl=False)
     rng = random.Random(1)
     for version in [each for known, each in ALL_CASES if known == name]:
-        for change in variations(request_of(name, version, scene), version):
-            request = request_of(name, version, scene)
+        for change in variations(request_of(name, version, harness), version):
+            request = request_of(name, version, harness)
             change(request)
-            client = scene.client()
+            client = harness.client()
             if send(client, request, version, rng, damage=0.0):
-                scene.advance(0.1)
+                harness.advance(0.1)
                 check_end(client)
             client.disconnect()
-            if scene.cluster.topics.get(TOPIC) is None:
-                scene.create_topic(TOPIC)
-    assert alive(scene)
+            if harness.cluster.topics.get(TOPIC) is None:
+                harness.create_topic(TOPIC)
+    assert alive(harness)

@@ -16,7 +16,7 @@ from kafkawire.broker.bounds import BACKLOG, UNSENT
 from kafkawire.messages.metadata_request import MetadataRequest
 
 from ..fuzzing import EXTREMES, mutate, replayable, seeds
-from .scene import Client, Scene
+from .harness import Client, Harness
 from .test_hostile import FRAMES, undisturbed
 
 STEPS = 150
@@ -34,15 +34,15 @@ SETTINGS = {
 class Hostile:
     """Connections that do what `rng` says."""
 
-    def __init__(self, scene: Scene, rng: random.Random) -> None:
-        self.scene = scene
+    def __init__(self, harness: Harness, rng: random.Random) -> None:
+        self.harness = harness
         self.rng = rng
         self.open: list[Client] = []
 
     def step(self) -> None:
         self.open = [each for each in self.open if each.closed is None]
         if not self.open or self.rng.random() < 0.1:
-            self.open.append(self.scene.client())
+            self.open.append(self.harness.client())
             return
         client = self.rng.choice(self.open)
         self.rng.choice(
@@ -50,7 +50,7 @@ class Hostile:
         )(client)
 
     def send(self, client: Client, data: bytes) -> None:
-        connection = self.scene.cluster.connections.find(client.number)
+        connection = self.harness.cluster.connections.find(client.number)
         while data and connection is not None and not connection.paused:  # as a shell does
             client.send_bytes(data[:CHUNK])
             data = data[CHUNK:]
@@ -74,20 +74,20 @@ class Hostile:
         self.send(client, self.rng.choice(FRAMES) * self.rng.randrange(1, 300))
 
     def deafen(self, client: Client) -> None:
-        if client.number in self.scene.not_draining:
-            self.scene.not_draining.discard(client.number)
-            self.scene.handle(Drained(client.number))
+        if client.number in self.harness.not_draining:
+            self.harness.not_draining.discard(client.number)
+            self.harness.handle(Drained(client.number))
         else:
-            self.scene.not_draining.add(client.number)
+            self.harness.not_draining.add(client.number)
 
     def leave(self, client: Client) -> None:
         self.open.remove(client)
         client.disconnect()
 
 
-def bounded(scene: Scene) -> None:
+def bounded(harness: Harness) -> None:
     """Check that buffers are within the limits of the settings."""
-    connections = scene.cluster.connections
+    connections = harness.cluster.connections
     held = [len(each.buffer) for each in connections.values()]
     assert connections.buffered == sum(held) <= BUFFERED
     assert max(held, default=0) <= max(LARGEST_REQUEST, BACKLOG) + CHUNK + 4
@@ -97,15 +97,15 @@ def bounded(scene: Scene) -> None:
     assert sum(not each.closing for each in connections.values()) <= 40
 
 
-def served_at_once(scene: Scene, client: Client, number: int) -> None:
+def served_at_once(harness: Harness, client: Client, number: int) -> None:
     """Whether a request gets its response in the call that delivers it."""
     frame = kafkawire.encode_frame(MetadataRequest(topics=[]), 9, number, client_id="good")
-    effects = scene.cluster.handle(Received(client.number, frame), scene.now)
+    effects = harness.cluster.handle(Received(client.number, frame), harness.now)
     mine = [
         each for each in effects if isinstance(each, Reply) and each.connection == client.number
     ]
     assert [each.data[4:8] for each in mine] == [number.to_bytes(4, "big")]
-    scene._take(effects)
+    harness._take(effects)
     client.received.clear()
 
 
@@ -113,23 +113,23 @@ def served_at_once(scene: Scene, client: Client, number: int) -> None:
 @pytest.mark.parametrize("seed", seeds(8))
 def test_connections_that_do_anything(seed: int) -> None:
     rng = random.Random(seed)
-    scene = Scene(topics={"t": 1}, settings=SETTINGS)
-    good, hostile = scene.client(), Hostile(scene, rng)
+    harness = Harness(topics={"t": 1}, settings=SETTINGS)
+    good, hostile = harness.client(), Hostile(harness, rng)
     with replayable(seed):
         for number in range(STEPS):
             hostile.step()
-            for client in scene.clients.values():  # the shell disconnects whom the machine closes
-                if client.closed is not None and client.number in scene.cluster.connections:
-                    scene.handle(Disconnected(client.number))
-            bounded(scene)
-            served_at_once(scene, good, number)
+            for client in harness.clients.values():  # the shell disconnects whom the machine closes
+                if client.closed is not None and client.number in harness.cluster.connections:
+                    harness.handle(Disconnected(client.number))
+            bounded(harness)
+            served_at_once(harness, good, number)
             if number % 10 == 0:
                 undisturbed(good)
-                scene.advance(rng.choice((0.0, 0.4, 1.0)))
+                harness.advance(rng.choice((0.0, 0.4, 1.0)))
         for client in hostile.open:
             client.disconnect()
-        bounded(scene)
-        assert [*scene.cluster.connections] == [good.number]
-        assert not scene.cluster.channel.pending
-        assert scene.cluster.connections.buffered == 0
+        bounded(harness)
+        assert [*harness.cluster.connections] == [good.number]
+        assert not harness.cluster.channel.pending
+        assert harness.cluster.connections.buffered == 0
         undisturbed(good)

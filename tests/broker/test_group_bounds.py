@@ -17,7 +17,7 @@ from kafkawire.messages.offset_commit_response import OffsetCommitResponse
 from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 
-from .scene import Client, Scene
+from .harness import Client, Harness
 from .test_hostile import undisturbed
 
 E = ErrorCode
@@ -51,44 +51,44 @@ def commit(client: Client, group: str, *partitions: int) -> list[int]:
     return [each.error_code for topic in response.topics for each in topic.partitions]
 
 
-def grouped(bounds: Bounds) -> tuple[Scene, Client]:
+def grouped(bounds: Bounds) -> tuple[Harness, Client]:
     """A cluster with `__consumer_offsets`."""
     settings = {"group.initial.rebalance.delay.ms": "0"}
-    scene = Scene(topics={"t": 8}, settings=settings, bounds=bounds)
-    client = scene.client()
+    harness = Harness(topics={"t": 8}, settings=settings, bounds=bounds)
+    client = harness.client()
     client.exchange(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
-    return scene, client
+    return harness, client
 
 
 def test_there_are_only_so_many_groups() -> None:
-    scene, client = grouped(Bounds(groups=2))
+    harness, client = grouped(Bounds(groups=2))
     assert commit(client, "a", 0) == [E.NONE]
     assert join(client, "b").error_code == E.MEMBER_ID_REQUIRED
     assert commit(client, "c", 0, 1) == [E.POLICY_VIOLATION] * 2
     assert join(client, "c").error_code == E.POLICY_VIOLATION
     assert commit(client, "a", 1) == [E.NONE]
-    scene.advance(11)  # nobody came back with the id
-    scene.advance(600)
-    assert commit(scene.client(), "c", 0) == [E.NONE]
+    harness.advance(11)  # nobody came back with the id
+    harness.advance(600)
+    assert commit(harness.client(), "c", 0) == [E.NONE]
 
 
 def test_a_join_that_fails_leaves_no_group() -> None:
-    scene, client = grouped(Bounds(groups=2))
+    harness, client = grouped(Bounds(groups=2))
     request = JoinGroupRequest(group_id="x", session_timeout_ms=10_000, protocol_type="consumer")
     for number in range(5):
         request.group_id = f"x{number}"
         response = client.exchange(request, 9, JoinGroupResponse)
         assert response.error_code == E.INCONSISTENT_GROUP_PROTOCOL
     assert commit(client, "a", 0) == commit(client, "b", 0) == [E.NONE]
-    undisturbed(scene.client())
+    undisturbed(harness.client())
 
 
 def test_there_are_only_so_many_members_pending_ones_included() -> None:
-    scene, client = grouped(Bounds(members=3))
+    harness, client = grouped(Bounds(members=3))
     for group in "abc":
         assert join(client, group).error_code == E.MEMBER_ID_REQUIRED
     assert join(client, "a").error_code == E.GROUP_MAX_SIZE_REACHED
-    scene.advance(11)
+    harness.advance(11)
     assert join(client, "a").error_code == E.MEMBER_ID_REQUIRED
 
 
@@ -128,29 +128,29 @@ def test_a_client_id_is_not_repeated_at_length_in_member_ids() -> None:
 
 
 def test_there_are_only_so_many_committed_offsets() -> None:
-    scene, client = grouped(Bounds(committed_offsets=5))
+    harness, client = grouped(Bounds(committed_offsets=5))
     assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3
     assert commit(client, "b", 0, 1, 2) == [E.POLICY_VIOLATION] * 3
     assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3, "no more of them than before"
-    topic = scene.cluster.topics.get("t")
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
-    scene.cluster.controller.delete_topics([topic], 0.0)
-    scene.create_topic("t", 8)
+    harness.cluster.controller.delete_topics([topic], 0.0)
+    harness.create_topic("t", 8)
     assert commit(client, "b", 0, 1, 2, 3, 4) == [E.NONE] * 5
 
 
 def test_what_groups_hold_is_counted_alike_by_the_next_coordinator() -> None:
-    scene = Scene(2, topics={"t": 8}, bounds=Bounds(committed_offsets=5))
-    client = scene.client()
+    harness = Harness(2, topics={"t": 8}, bounds=Bounds(committed_offsets=5))
+    client = harness.client()
     found = client.exchange(
         FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse
     )
     first = found.coordinators[0].node_id
-    assert commit(scene.client(first), "g", 0, 1, 2) == [E.NONE] * 3
-    usage = scene.cluster.groups.usage
+    assert commit(harness.client(first), "g", 0, 1, 2) == [E.NONE] * 3
+    usage = harness.cluster.groups.usage
     assert usage.offsets == 3
-    index = scene.cluster.groups.partition_of("g")
-    scene.move_leader("__consumer_offsets", index, 3 - first)
+    index = harness.cluster.groups.partition_of("g")
+    harness.move_leader("__consumer_offsets", index, 3 - first)
     assert usage.offsets == 3
-    assert commit(scene.client(3 - first), "g", 3, 4, 5) == [E.POLICY_VIOLATION] * 3
-    assert commit(scene.client(3 - first), "g", 3, 4) == [E.NONE] * 2
+    assert commit(harness.client(3 - first), "g", 3, 4, 5) == [E.POLICY_VIOLATION] * 3
+    assert commit(harness.client(3 - first), "g", 3, 4) == [E.NONE] * 2

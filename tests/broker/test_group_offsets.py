@@ -14,31 +14,31 @@ from kafkawire.messages.offset_commit_request import (
 from kafkawire.messages.offset_commit_response import OffsetCommitResponse
 from kafkawire.protocol import encode_versioned
 
-from .person import (
+from .consumer import (
     AT_ONCE,
     GROUP,
     SESSION,
-    Person,
+    Consumer,
     commit,
     committed,
     coordinator,
     described,
     stable,
 )
-from .scene import Scene
+from .harness import Harness
 
 E = ErrorCode
 
 
 @pytest.fixture
-def scene() -> Scene:
-    scene = Scene(topics={"t": 1}, settings=AT_ONCE)
-    coordinator(scene.client())
-    return scene
+def harness() -> Harness:
+    harness = Harness(topics={"t": 1}, settings=AT_ONCE)
+    coordinator(harness.client())
+    return harness
 
 
-def test_who_may_commit(scene: Scene) -> None:
-    one = Person(scene)
+def test_who_may_commit(harness: Harness) -> None:
+    one = Consumer(harness)
     assert commit(one.client, "t", 1) == E.NONE, "a group that is only its offsets"
     assert commit(one.client, "t", 2, 7, "nobody") == E.UNKNOWN_MEMBER_ID
     stable(one)
@@ -53,19 +53,19 @@ def test_who_may_commit(scene: Scene) -> None:
     assert committed(one.client) == 4
 
 
-def test_committing_keeps_a_member_alive(scene: Scene) -> None:
-    one = Person(scene)
+def test_committing_keeps_a_member_alive(harness: Harness) -> None:
+    one = Consumer(harness)
     stable(one)
     for offset in range(5):
-        scene.advance(SESSION - 1)
+        harness.advance(SESSION - 1)
         assert one.commits(offset) == E.NONE
 
 
 def test_offsets_and_groups_expire() -> None:
     settings = {**AT_ONCE, "offsets.retention.minutes": "30"}
-    scene = Scene(topics={"t": 1}, settings=settings)
-    coordinator(scene.client())
-    one = Person(scene)
+    harness = Harness(topics={"t": 1}, settings=settings)
+    coordinator(harness.client())
+    one = Consumer(harness)
     wants_another = encode_versioned(ConsumerProtocolSubscription(topics=["u"]), 0)
     one.joins([("range", wants_another)])
     one.is_in()
@@ -73,26 +73,26 @@ def test_offsets_and_groups_expire() -> None:
     assert one.assigned() == b""
     assert one.commits(7) == E.NONE
     for _ in range(200):
-        scene.advance(SESSION - 1)
+        harness.advance(SESSION - 1)
         assert one.beats() == E.NONE
     # as long as a member wants the topic its offsets stay; this one wants another
     assert committed(one.client) == -1
     assert one.commits(8) == E.NONE
     assert one.disconnect() == E.NONE
-    scene.advance(29 * 60)
-    scene.client()
-    client = scene.client()
+    harness.advance(29 * 60)
+    harness.client()
+    client = harness.client()
     assert committed(client) == 8
-    scene.advance(11 * 60)
-    client = scene.client()
+    harness.advance(11 * 60)
+    client = harness.client()
     assert committed(client) == -1
     assert described(client).group_state == "Dead"
 
 
 def test_an_offset_may_say_when_it_expires() -> None:
-    scene = Scene(topics={"t": 1}, settings=AT_ONCE)
-    coordinator(scene.client())
-    client = scene.client()
+    harness = Harness(topics={"t": 1}, settings=AT_ONCE)
+    coordinator(harness.client())
+    client = harness.client()
     request = OffsetCommitRequest(
         group_id=GROUP,
         generation_id_or_member_epoch=-1,
@@ -106,7 +106,7 @@ def test_an_offset_may_say_when_it_expires() -> None:
     )
     assert client.exchange(request, 4, OffsetCommitResponse).topics[0].partitions[0].error_code == 0
     assert committed(client) == 3
-    scene.advance(599)
+    harness.advance(599)
     assert committed(client) == 3, "it is looked for every ten minutes"
-    scene.advance(2)
-    assert committed(scene.client()) == -1
+    harness.advance(2)
+    assert committed(harness.client()) == -1

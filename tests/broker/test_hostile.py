@@ -20,7 +20,7 @@ from tests.fuzzing import examples
 
 from ..real.requests import Known, filled
 from .fetches import fetch_of, fetched
-from .scene import Client, Scene, metadata
+from .harness import Client, Harness, metadata
 from .test_log import batch, produce
 
 KNOWN = Known("t")
@@ -46,33 +46,33 @@ def undisturbed(other: Client) -> None:
 @settings(max_examples=examples(50))
 @given(st.binary(max_size=200))
 def test_random_bytes(data: bytes) -> None:
-    scene = Scene(topics={"t": 1})
-    other, hostile = scene.client(), scene.client()
+    harness = Harness(topics={"t": 1})
+    other, hostile = harness.client(), harness.client()
     hostile.send_bytes(data)
     hostile.send_bytes(len(data).to_bytes(4, "big") + data)
     undisturbed(other)
 
 
 def test_every_frame_cut_anywhere_and_damaged_anywhere() -> None:
-    scene = Scene(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
-    other = scene.client()
+    harness = Harness(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
+    other = harness.client()
     chance = random.Random(7)
     for frame in FRAMES:
         body = frame[4:]
         for end in sorted({chance.randrange(len(body)) for _ in range(12)}):
-            scene.client().send_bytes(end.to_bytes(4, "big") + body[:end])
+            harness.client().send_bytes(end.to_bytes(4, "big") + body[:end])
         for _ in range(12):
             at = chance.randrange(8, len(body))
             spoilt = body[:at] + bytes([chance.randrange(256)]) + body[at + 1 :]
-            scene.client().send_bytes(frame[:4] + spoilt)
-    scene.advance(700)
-    undisturbed(scene.client())
+            harness.client().send_bytes(frame[:4] + spoilt)
+    harness.advance(700)
+    undisturbed(harness.client())
     assert other.closed == "no request within connections.max.idle.ms"
 
 
 def test_a_frame_byte_by_byte_is_a_frame() -> None:
-    scene = Scene(topics={"t": 1})
-    client = scene.client()
+    harness = Harness(topics={"t": 1})
+    client = harness.client()
     frame = kafkawire.encode_frame(MetadataRequest(topics=None), 9, 3, client_id="slow")
     client.in_flight.append((3, 9, 3))
     for at in range(len(frame)):
@@ -83,40 +83,40 @@ def test_a_frame_byte_by_byte_is_a_frame() -> None:
 
 def test_giant_and_negative_sizes_close_at_once() -> None:
     for size, reason in ((0x7FFFFFFF, "socket.request.max.bytes"), (-1, "invalid frame size -1")):
-        scene = Scene()
-        client = scene.client()
+        harness = Harness()
+        client = harness.client()
         client.send_bytes(size.to_bytes(4, "big", signed=True))
         assert client.closed is not None
         assert reason in client.closed
         client.send_bytes(b"x" * 1000)
-        assert not scene.cluster.connections[client.number].buffer
-        assert scene.cluster.connections.buffered == 0
+        assert not harness.cluster.connections[client.number].buffer
+        assert harness.cluster.connections.buffered == 0
 
 
 def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
     """It costs what may be unsent and one response, and of its requests what is allowed to wait."""
-    scene = Scene(topics={"t": 1})
+    harness = Harness(topics={"t": 1})
     for _ in range(20):
-        produce(scene.client(), batch(b"x" * 900_000))
-    greedy = scene.client()
-    scene.not_draining.add(greedy.number)  # it reads nothing, so nobody says `Drained`
+        produce(harness.client(), batch(b"x" * 900_000))
+    greedy = harness.client()
+    harness.not_draining.add(greedy.number)  # it reads nothing, so nobody says `Drained`
     limit = 900_000
     sent = 0
-    while scene.cluster.may_read(greedy.number):
+    while harness.cluster.may_read(greedy.number):
         greedy.send(fetch_of(greedy, max_bytes=limit, partition_max_bytes=limit), 12)
         sent += 1
         assert sent < 100_000, "its requests are read on and on"
-    held = scene.cluster.connections[greedy.number]
+    held = harness.cluster.connections[greedy.number]
     assert sent > 100
     assert len(greedy.received) <= UNSENT + 2 * limit
     assert len(held.buffer) <= BACKLOG + 200
-    undisturbed(scene.client())
-    scene.not_draining.clear()
-    scene.handle(Drained(greedy.number))
+    undisturbed(harness.client())
+    harness.not_draining.clear()
+    harness.handle(Drained(greedy.number))
     for _ in range(sent):  # and once it reads, it has them all, in order
         greedy.receive(FetchResponse)
-        scene.handle(Drained(greedy.number))
-    assert scene.cluster.may_read(greedy.number)
+        harness.handle(Drained(greedy.number))
+    assert harness.cluster.may_read(greedy.number)
 
 
 @pytest.mark.fuzz
@@ -124,8 +124,8 @@ def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
 @given(st.lists(st.integers(0, len(FRAMES) - 1), min_size=1, max_size=25))
 def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: list[int]) -> None:
     """SyncGroup before JoinGroup, epochs of sessions that there are not, tokens of nobody."""
-    scene = Scene(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
-    other, hostile = scene.client(), scene.client()
+    harness = Harness(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
+    other, hostile = harness.client(), harness.client()
     expected = range(len(order))  # no frame here is a Produce with acks=0
     for number, which in enumerate(order):
         frame = FRAMES[which]
@@ -137,7 +137,7 @@ def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: l
     if len(got) < len(expected) and hostile.closed is None:
         [delayed] = [
             request
-            for request in scene.cluster.channel.pending.values()
+            for request in harness.cluster.channel.pending.values()
             if request.connection == hostile.number
         ]
         assert delayed.correlation_id == expected[len(got)]
@@ -145,24 +145,24 @@ def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: l
 
 
 def test_requests_do_not_pile_up_behind_one_that_waits() -> None:
-    scene = Scene(topics={"t": 1})
-    client = scene.client()
+    harness = Harness(topics={"t": 1})
+    client = harness.client()
     client.send(fetch_of(client, max_wait_ms=30_000, min_bytes=1), 12)
-    assert scene.cluster.may_read(client.number)
-    while scene.cluster.may_read(client.number):
+    assert harness.cluster.may_read(client.number)
+    while harness.cluster.may_read(client.number):
         client.send(MetadataRequest(topics=None), 9)
-    assert len(scene.cluster.connections[client.number].buffer) < (1 << 17)
-    produce(scene.client(), batch(b"a"))
-    assert scene.cluster.may_read(client.number)
-    assert fetched(scene.client()) != b""
+    assert len(harness.cluster.connections[client.number].buffer) < (1 << 17)
+    produce(harness.client(), batch(b"a"))
+    assert harness.cluster.may_read(client.number)
+    assert fetched(harness.client()) != b""
 
 
 def test_idle_connections_are_closed() -> None:
-    scene = Scene(settings={"connections.max.idle.ms": "1000"})
-    client = scene.client()
-    scene.advance(0.9)
+    harness = Harness(settings={"connections.max.idle.ms": "1000"})
+    client = harness.client()
+    harness.advance(0.9)
     client.send_bytes(b"\0")
-    scene.advance(0.9)
+    harness.advance(0.9)
     assert client.closed is None
-    scene.advance(0.2)
+    harness.advance(0.2)
     assert client.closed == "request not complete within connections.max.idle.ms"

@@ -12,17 +12,17 @@ from kafkawire.messages.offset_for_leader_epoch_request import (
 from kafkawire.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 
 from .fetches import fetch_of, fetched, only
-from .scene import Client, Scene, metadata
+from .harness import Client, Harness, metadata
 from .test_log import batch, offset_at, produce
 
 E = ErrorCode
 LATEST = 12
 
 
-def led(brokers: int = 3) -> Scene:
-    scene = Scene(brokers)
-    scene.create_topic("t", 1, brokers)
-    return scene
+def led(brokers: int = 3) -> Harness:
+    harness = Harness(brokers)
+    harness.create_topic("t", 1, brokers)
+    return harness
 
 
 def end_of(client: Client, epoch: int, current: int = -1) -> tuple[int, int, int]:
@@ -37,18 +37,18 @@ def end_of(client: Client, epoch: int, current: int = -1) -> tuple[int, int, int
 
 
 def test_leaders_are_spread() -> None:
-    scene = Scene(3, topics={"t": 6})
-    response = metadata(scene.client(), "t").topics[0]
+    harness = Harness(3, topics={"t": 6})
+    response = metadata(harness.client(), "t").topics[0]
     assert sorted(p.leader_id for p in response.partitions) == [1, 1, 2, 2, 3, 3]
 
 
 def test_another_leader_has_another_epoch_and_the_old_one_says_so() -> None:
-    scene = led()
-    first = scene.leader_of("t")
-    client = scene.client(first)
+    harness = led()
+    first = harness.leader_of("t")
+    client = harness.client(first)
     produce(client, batch(b"a"))
     second = first % 3 + 1
-    scene.move_leader("t", 0, second)
+    harness.move_leader("t", 0, second)
     response = produce(client, batch(b"b"), 10)
     assert response.error_code == E.NOT_LEADER_OR_FOLLOWER
     assert (response.current_leader.leader_id, response.current_leader.leader_epoch) == (second, 1)
@@ -57,7 +57,7 @@ def test_another_leader_has_another_epoch_and_the_old_one_says_so() -> None:
     assert only(data).error_code == E.NOT_LEADER_OR_FOLLOWER
     assert only(data).current_leader.leader_id == second
     assert [each.node_id for each in data.node_endpoints] == [second]
-    moved = scene.client(second)
+    moved = harness.client(second)
     assert produce(moved, batch(b"b")).base_offset == 1
     for epoch, error in ((0, E.FENCED_LEADER_EPOCH), (1, E.NONE), (2, E.UNKNOWN_LEADER_EPOCH)):
         request = fetch_of(moved, current_leader_epoch=epoch)
@@ -66,23 +66,23 @@ def test_another_leader_has_another_epoch_and_the_old_one_says_so() -> None:
 
 
 def test_a_fetch_delayed_at_an_old_leader_completes_with_an_error() -> None:
-    scene = led()
-    first = scene.leader_of("t")
-    reader = scene.client(first)
+    harness = led()
+    first = harness.leader_of("t")
+    reader = harness.client(first)
     reader.send(fetch_of(reader, max_wait_ms=60_000, min_bytes=1), LATEST)
-    scene.move_leader("t", 0, first % 3 + 1)
+    harness.move_leader("t", 0, first % 3 + 1)
     assert only(reader.receive(FetchResponse)).error_code == E.NOT_LEADER_OR_FOLLOWER
 
 
 def test_what_an_unclean_leader_lost_is_seen_by_its_epoch() -> None:
-    scene = led()
-    first = scene.leader_of("t")
-    client = scene.client(first)
+    harness = led()
+    first = harness.leader_of("t")
+    client = harness.client(first)
     for _ in range(4):
         produce(client, batch(b"a"))
     second = first % 3 + 1
-    scene.move_leader("t", 0, second, truncate_to=2)
-    moved = scene.client(second)
+    harness.move_leader("t", 0, second, truncate_to=2)
+    moved = harness.client(second)
     assert end_of(moved, 0) == (E.NONE, 0, 2)
     data = only(
         moved.exchange(fetch_of(moved, offset=4, last_fetched_epoch=0), LATEST, FetchResponse)
@@ -93,37 +93,37 @@ def test_what_an_unclean_leader_lost_is_seen_by_its_epoch() -> None:
 
 
 def test_a_broker_that_stops_gives_its_partitions_away_and_they_outlive_it() -> None:
-    scene = led(2)
-    first = scene.leader_of("t")
+    harness = led(2)
+    first = harness.leader_of("t")
     other = 3 - first
-    client = scene.client(first)
+    client = harness.client(first)
     produce(client, batch(b"a"))
-    scene.stop_broker(first)
+    harness.stop_broker(first)
     assert client.closed == "the broker stopped"
-    there = scene.client(other)
+    there = harness.client(other)
     response = metadata(there, "t")
     assert [each.node_id for each in response.brokers] == [other]
     partition = response.topics[0].partitions[0]
     assert (partition.leader_id, partition.isr_nodes) == (other, [other])
     assert partition.offline_replicas == [first]
     assert offset_at(there, -1).offset == 1
-    scene.stop_broker(other)
-    scene.start_broker(first)
-    back = scene.client(first)
+    harness.stop_broker(other)
+    harness.start_broker(first)
+    back = harness.client(first)
     assert metadata(back, "t").topics[0].partitions[0].leader_id == first
-    assert scene.client(other).closed == "the broker is down"
+    assert harness.client(other).closed == "the broker is down"
 
 
 def test_a_partition_on_one_broker_is_not_led_while_that_is_down() -> None:
-    scene = Scene(2)
-    scene.create_topic("t", 1, 1)
-    first = scene.leader_of("t")
-    scene.stop_broker(first)
-    other = scene.client(3 - first)
+    harness = Harness(2)
+    harness.create_topic("t", 1, 1)
+    first = harness.leader_of("t")
+    harness.stop_broker(first)
+    other = harness.client(3 - first)
     partition = metadata(other, "t").topics[0].partitions[0]
     assert (partition.error_code, partition.leader_id) == (E.LEADER_NOT_AVAILABLE, -1)
     assert produce(other, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
-    scene.start_broker(first)
-    assert scene.leader_of("t") == first
-    assert produce(scene.client(first), batch(b"a")).error_code == E.NONE
-    assert fetched(scene.client(first)) != b""
+    harness.start_broker(first)
+    assert harness.leader_of("t") == first
+    assert produce(harness.client(first), batch(b"a")).error_code == E.NONE
+    assert fetched(harness.client(first)) != b""

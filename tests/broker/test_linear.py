@@ -46,10 +46,10 @@ from kafkawire.messages.offset_delete_request import (
 from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 
+from .consumer import AT_ONCE
 from .fetches import LARGE
+from .harness import Client, Harness
 from .members import SUBSCRIBED
-from .person import AT_ONCE
-from .scene import Client, Scene
 from .test_group_bounds import commit, grouped, join
 from .test_log import batch, produce, produce_request
 from .work import steps
@@ -62,7 +62,7 @@ BOUND = 13
 def cost(client: Client, request: Message, version: int) -> int:
     """Count the steps that a request takes."""
     frame = kafkawire.encode_frame(request, version, 1, client_id="c")
-    return steps(lambda: client.scene.cluster.handle(Received(client.number, frame), 0.0))
+    return steps(lambda: client.harness.cluster.handle(Received(client.number, frame), 0.0))
 
 
 def grows_linearly(work: Callable[[int], int], n: int = 20) -> None:
@@ -84,9 +84,9 @@ def constant(work: Callable[[int], int], n: int = 20) -> None:
 
 def test_deleting_topics_looks_at_committed_offsets_once() -> None:
     def work(n: int) -> int:
-        scene = Scene(topics={f"t{at}": 1 for at in range(n)})
-        coordinator = scene.cluster.groups
-        scene.cluster.controller.ensure_offsets_topic(0.0)
+        harness = Harness(topics={f"t{at}": 1 for at in range(n)})
+        coordinator = harness.cluster.groups
+        harness.cluster.controller.ensure_offsets_topic(0.0)
         found = coordinator.of(0)
         assert not isinstance(found, ErrorCode)
         names = [f"t{at}" for at in range(n)]
@@ -94,7 +94,7 @@ def test_deleting_topics_looks_at_committed_offsets_once() -> None:
             given = {(name, 0): Committed(1, -1, "", 0) for name in names}
             records = [offset_record(f"g{group}", *each) for each in given.items()]
             found.commit(f"g{group}", given, 0.0, records)
-        return cost(scene.client(), DeleteTopicsRequest(topic_names=names), 5)
+        return cost(harness.client(), DeleteTopicsRequest(topic_names=names), 5)
 
     # n topics have n * n / 10 offsets, each of which is deleted and each looked at once
     work(50)
@@ -105,9 +105,9 @@ def test_deleting_topics_looks_at_committed_offsets_once() -> None:
 # -- fetching
 
 
-def delayed_fetch(scene: Scene, count: int, *, distinct: bool) -> Client:
+def delayed_fetch(harness: Harness, count: int, *, distinct: bool) -> Client:
     """Let a client wait for so many partitions of topic t."""
-    client = scene.client()
+    client = harness.client()
     requested = [
         FetchPartition(partition=at if distinct else 0, fetch_offset=0, partition_max_bytes=LARGE)
         for at in range(count)
@@ -127,17 +127,17 @@ def delayed_fetch(scene: Scene, count: int, *, distinct: bool) -> Client:
 @pytest.mark.parametrize("distinct", [True, False])
 def test_an_append_does_not_look_at_all_partitions_of_a_delayed_fetch(distinct: bool) -> None:
     def work(n: int) -> int:
-        scene = Scene(topics={"t": n})
-        delayed_fetch(scene, n, distinct=distinct)
-        return cost(scene.client(), produce_request(batch(b"a")), 9)
+        harness = Harness(topics={"t": n})
+        delayed_fetch(harness, n, distinct=distinct)
+        return cost(harness.client(), produce_request(batch(b"a")), 9)
 
     constant(work)
 
 
 def test_an_append_does_not_look_at_all_records_since_a_fetch_was_delayed() -> None:
-    scene = Scene(topics={"t": 1})
-    delayed_fetch(scene, 1, distinct=True)
-    writer = scene.client()
+    harness = Harness(topics={"t": 1})
+    delayed_fetch(harness, 1, distinct=True)
+    writer = harness.client()
 
     def work(n: int) -> int:
         for _ in range(n):
@@ -145,14 +145,14 @@ def test_an_append_does_not_look_at_all_records_since_a_fetch_was_delayed() -> N
         return cost(writer, produce_request(batch(b"a")), 9)
 
     constant(work)
-    partition = scene.cluster.topics.partition("t", 0)
+    partition = harness.cluster.topics.partition("t", 0)
     assert partition is not None
     assert partition.log.bytes_from(0) == sum([len(each.data) for each in partition.log])
 
 
 def test_a_partition_that_is_named_twice_is_fetched_once() -> None:
-    scene = Scene(topics={"t": 1})
-    client = scene.client()
+    harness = Harness(topics={"t": 1})
+    client = harness.client()
     produce(client, batch(b"a"))
     requested = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=LARGE)] * 3
     request = FetchRequest(
@@ -164,8 +164,8 @@ def test_a_partition_that_is_named_twice_is_fetched_once() -> None:
 
 @pytest.mark.parametrize("timestamp", [1, -3, 2**60])
 def test_a_lookup_by_time_does_not_look_at_every_batch(timestamp: int) -> None:
-    scene = Scene(topics={"t": 1})
-    client = scene.client()
+    harness = Harness(topics={"t": 1})
+    client = harness.client()
 
     def work(n: int) -> int:
         for _ in range(n):
@@ -179,7 +179,7 @@ def test_a_lookup_by_time_does_not_look_at_every_batch(timestamp: int) -> None:
 
 
 def test_a_partition_is_looked_up_once_in_a_request() -> None:
-    client = Scene(topics={"t": 2}).client()
+    client = Harness(topics={"t": 2}).client()
     requested = [ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1, 0)]
     request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=requested)])
     [topic] = client.exchange(request, 8, ListOffsetsResponse).topics
@@ -194,14 +194,14 @@ def test_members_that_join_do_not_each_look_at_all_others() -> None:
     """A rebalance of n members costs n joins and one response for each, the leader's apart."""
 
     def work(n: int) -> int:
-        scene = Scene(settings=AT_ONCE | {"group.initial.rebalance.delay.ms": "3000"})
-        scene.cluster.controller.ensure_offsets_topic(0.0)
-        clients = [scene.client() for _ in range(n)]
+        harness = Harness(settings=AT_ONCE | {"group.initial.rebalance.delay.ms": "3000"})
+        harness.cluster.controller.ensure_offsets_topic(0.0)
+        clients = [harness.client() for _ in range(n)]
         total = 0
         for client in clients:
             member = join(client, "g").member_id
             total += steps(lambda: _rejoin(client, member))  # noqa: B023
-        return total + steps(lambda: scene.advance(11))
+        return total + steps(lambda: harness.advance(11))
 
     grows_linearly(work)
 
@@ -219,16 +219,16 @@ def _rejoin(client: Client, member_id: str) -> None:
 
 
 def test_offsets_are_deleted_in_one_batch() -> None:
-    scene, client = grouped(Bounds())
+    harness, client = grouped(Bounds())
     commit(client, "g", *range(8))
-    coordinator = scene.cluster.groups.of(scene.cluster.groups.partition_of("g"))
+    coordinator = harness.cluster.groups.of(harness.cluster.groups.partition_of("g"))
     assert not isinstance(coordinator, ErrorCode)
     coordinator.groups["g"].protocol_type = "consumer"  # it had members once
     requested = [OffsetDeleteRequestPartition(partition_index=at % 8) for at in range(100)]
     topics = [OffsetDeleteRequestTopic(name="t", partitions=requested)]
-    before = len(scene.persisted)
+    before = len(harness.persisted)
     client.send(OffsetDeleteRequest(group_id="g", topics=topics), 0)
-    assert len(scene.persisted) == before + 1
+    assert len(harness.persisted) == before + 1
     assert not coordinator.offsets["g"]
 
 
@@ -236,7 +236,7 @@ def test_offsets_are_deleted_in_one_batch() -> None:
 
 
 def test_a_resource_that_is_named_often_is_described_once() -> None:
-    client = Scene(topics={"t": 1}).client()
+    client = Harness(topics={"t": 1}).client()
     resources = [DescribeConfigsResource(resource_type=2, resource_name="t")] * 500
     request = DescribeConfigsRequest(resources=resources)
     assert len(client.exchange(request, 4, DescribeConfigsResponse).results) == 1
@@ -266,9 +266,9 @@ def altered(client: Client, operation: int, value: str) -> Any:
 
 
 def test_a_list_does_not_grow_for_ever_and_has_each_value_once() -> None:
-    scene = Scene(topics={"t": 1})
-    client = scene.client()
-    topic = scene.cluster.topics.get("t")
+    harness = Harness(topics={"t": 1})
+    client = harness.client()
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
     assert altered(client, APPEND, "a,b,a").error_code == E.NONE
     assert altered(client, APPEND, "b,c").error_code == E.NONE
@@ -286,24 +286,24 @@ def test_a_list_does_not_grow_for_ever_and_has_each_value_once() -> None:
 
 
 def test_nothing_is_remembered_of_deleted_topics() -> None:
-    scene = Scene()
-    client = scene.client()
+    harness = Harness()
+    client = harness.client()
     for at in range(20):
-        scene.create_topic(f"t{at}")
+        harness.create_topic(f"t{at}")
         produce(client, batch(b"a"), topic=f"t{at}")
-        topic = scene.cluster.topics.get(f"t{at}")
+        topic = harness.cluster.topics.get(f"t{at}")
         assert topic is not None
-        scene.cluster.controller.delete_topics([topic], 0.0)
-    assert scene.cluster.topics.partition_count == 0
-    assert not scene.cluster.appender._rules
+        harness.cluster.controller.delete_topics([topic], 0.0)
+    assert harness.cluster.topics.partition_count == 0
+    assert not harness.cluster.appender._rules
 
 
 def test_the_work_of_large_requests_is_linear() -> None:
     """Metadata for unknown topics, one after the other: what others wait for grows with it."""
 
     def work(n: int) -> int:
-        scene = Scene(settings={"auto.create.topics.enable": "false"})
+        harness = Harness(settings={"auto.create.topics.enable": "false"})
         requested = [MetadataRequestTopic(name=f"t{at}") for at in range(n)]
-        return cost(scene.client(), MetadataRequest(topics=requested), 9)
+        return cost(harness.client(), MetadataRequest(topics=requested), 9)
 
     grows_linearly(work)

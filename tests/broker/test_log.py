@@ -39,7 +39,7 @@ from kafkawire.records import (
 )
 
 from .fetches import fetched
-from .scene import EPOCH_MS, Client, Scene
+from .harness import EPOCH_MS, Client, Harness
 
 E = ErrorCode
 
@@ -74,12 +74,12 @@ def offset_at(client: Client, timestamp: int, version: int = 11) -> ListOffsetsP
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(topics={"t": 1})
+def harness() -> Harness:
+    return Harness(topics={"t": 1})
 
 
-def test_offsets_are_assigned_in_order(scene: Scene) -> None:
-    client = scene.client()
+def test_offsets_are_assigned_in_order(harness: Harness) -> None:
+    client = harness.client()
     assert produce(client, batch(b"a", b"b")).base_offset == 0
     assert produce(client, batch(b"c")).base_offset == 2
     records = list(RecordBatches(fetched(client)).records())
@@ -92,8 +92,8 @@ def test_offsets_are_assigned_in_order(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_what_is_stored_is_what_was_produced(scene: Scene, codec: Compression) -> None:
-    client = scene.client()
+def test_what_is_stored_is_what_was_produced(harness: Harness, codec: Compression) -> None:
+    client = harness.client()
     sent = batch(b"x" * 500, b"y" * 500, compression=codec)
     assert produce(client, sent).error_code == E.NONE
     [stored] = RecordBatches(fetched(client))
@@ -139,17 +139,17 @@ def old(magic: int, *values: bytes, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_rejected_records_are_not_stored(scene: Scene, what: str) -> None:
+def test_rejected_records_are_not_stored(harness: Harness, what: str) -> None:
     make, error = REFUSED[what]
-    client = scene.client()
+    client = harness.client()
     response = produce(client, make())
     assert (response.error_code, response.base_offset) == (error, -1)
     assert response.error_message
     assert fetched(client) == b""
 
 
-def test_zstd_takes_version_7(scene: Scene) -> None:
-    client = scene.client()
+def test_zstd_takes_version_7(harness: Harness) -> None:
+    client = harness.client()
     sent = batch(b"a", compression=Compression.ZSTD)
     assert produce(client, sent, 6).error_code == E.UNSUPPORTED_COMPRESSION_TYPE
     assert produce(client, sent, 7).error_code == E.NONE
@@ -157,9 +157,9 @@ def test_zstd_takes_version_7(scene: Scene) -> None:
         assert fetched(client, version=version, error=E.UNSUPPORTED_COMPRESSION_TYPE) == b""
 
 
-def test_errors_name_the_records_that_are_wrong(scene: Scene) -> None:
-    scene.create_topic("c", cleanup_policy="compact")
-    client = scene.client()
+def test_errors_name_the_records_that_are_wrong(harness: Harness) -> None:
+    harness.create_topic("c", cleanup_policy="compact")
+    client = harness.client()
     builder = BatchBuilder()
     for key in (b"k", None, b"k", None):
         builder.append(key, b"v", EPOCH_MS)
@@ -168,10 +168,10 @@ def test_errors_name_the_records_that_are_wrong(scene: Scene) -> None:
     assert [each.batch_index for each in response.record_errors] == [1, 3]
 
 
-def test_log_append_time_is_the_brokers(scene: Scene) -> None:
-    scene.create_topic("l", message_timestamp_type="LogAppendTime")
-    client = scene.client()
-    scene.advance(5.0)
+def test_log_append_time_is_the_brokers(harness: Harness) -> None:
+    harness.create_topic("l", message_timestamp_type="LogAppendTime")
+    client = harness.client()
+    harness.advance(5.0)
     sent = batch(b"a", b"b", at=EPOCH_MS - 1000)
     assert produce(client, sent, topic="l").log_append_time_ms == EPOCH_MS + 5000
     [stored] = RecordBatches(fetched(client, "l"))
@@ -180,9 +180,9 @@ def test_log_append_time_is_the_brokers(scene: Scene) -> None:
     assert {record.timestamp for record in stored.records()} == {EPOCH_MS + 5000}
 
 
-def test_a_topic_may_want_its_own_codec(scene: Scene) -> None:
-    scene.create_topic("z", compression_type="zstd")
-    client = scene.client()
+def test_a_topic_may_want_its_own_codec(harness: Harness) -> None:
+    harness.create_topic("z", compression_type="zstd")
+    client = harness.client()
     produce(client, batch(b"a" * 1000, compression=Compression.GZIP), topic="z")
     [stored] = RecordBatches(fetched(client, "z"))
     assert stored.compression is Compression.ZSTD
@@ -192,9 +192,9 @@ def test_a_topic_may_want_its_own_codec(scene: Scene) -> None:
 @pytest.mark.parametrize("produced", [0, 2, 9])
 @pytest.mark.parametrize("read", range(13))
 def test_every_format_is_read_by_every_version(
-    scene: Scene, produced: int, read: int, codec: Compression
+    harness: Harness, produced: int, read: int, codec: Compression
 ) -> None:
-    client = scene.client()
+    client = harness.client()
     if produced == 9:
         sent = batch(b"a", b"b", b"c", compression=codec)
     else:
@@ -218,8 +218,8 @@ def sequenced(sequence: int, count: int = 1, producer: int = 7, epoch: int = 0) 
     return batch(*values, producer_id=producer, producer_epoch=epoch, base_sequence=sequence)
 
 
-def test_a_batch_that_comes_again_is_stored_once(scene: Scene) -> None:
-    client = scene.client()
+def test_a_batch_that_comes_again_is_stored_once(harness: Harness) -> None:
+    client = harness.client()
     offsets = [produce(client, sequenced(at)).base_offset for at in range(6)]
     assert offsets == [0, 1, 2, 3, 4, 5]
     for at in range(1, 6):
@@ -229,23 +229,23 @@ def test_a_batch_that_comes_again_is_stored_once(scene: Scene) -> None:
     assert offset_at(client, -1).offset == 6
 
 
-def test_a_gap_in_the_sequence_is_rejected(scene: Scene) -> None:
-    client = scene.client()
+def test_a_gap_in_the_sequence_is_rejected(harness: Harness) -> None:
+    client = harness.client()
     assert produce(client, sequenced(0, 3)).error_code == E.NONE
     assert produce(client, sequenced(4)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert produce(client, sequenced(3)).error_code == E.NONE
 
 
-def test_sequences_wrap(scene: Scene) -> None:
-    client = scene.client()
+def test_sequences_wrap(harness: Harness) -> None:
+    client = harness.client()
     last = 2**31 - 1
     assert produce(client, sequenced(last - 1, 2)).error_code == E.NONE
     assert produce(client, sequenced(0)).error_code == E.NONE
     assert produce(client, sequenced(last - 1, 2)).base_offset == 0
 
 
-def test_epochs_fence(scene: Scene) -> None:
-    client = scene.client()
+def test_epochs_fence(harness: Harness) -> None:
+    client = harness.client()
     assert produce(client, sequenced(0, epoch=1)).error_code == E.NONE
     assert produce(client, sequenced(1, epoch=0)).error_code == E.INVALID_PRODUCER_EPOCH
     assert produce(client, sequenced(1, epoch=2)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -255,13 +255,13 @@ def test_epochs_fence(scene: Scene) -> None:
 
 
 def test_a_batch_that_an_unclean_leader_lost_is_stored_when_it_comes_again() -> None:
-    scene = Scene(2)
-    scene.create_topic("t", 1, 2)
-    first = scene.leader_of("t")
-    client = scene.client(first)
+    harness = Harness(2)
+    harness.create_topic("t", 1, 2)
+    first = harness.leader_of("t")
+    client = harness.client(first)
     assert [produce(client, sequenced(at)).base_offset for at in range(3)] == [0, 1, 2]
-    scene.move_leader("t", 0, 3 - first, truncate_to=1)
-    moved = scene.client(3 - first)
+    harness.move_leader("t", 0, 3 - first, truncate_to=1)
+    moved = harness.client(3 - first)
     assert offset_at(moved, -1).offset == 1
     assert produce(moved, sequenced(2)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert [produce(moved, sequenced(at)).base_offset for at in (1, 2)] == [1, 2]
@@ -271,8 +271,8 @@ def test_a_batch_that_an_unclean_leader_lost_is_stored_when_it_comes_again() -> 
 # -- lookups
 
 
-def test_offsets_by_time(scene: Scene) -> None:
-    client = scene.client()
+def test_offsets_by_time(harness: Harness) -> None:
+    client = harness.client()
     for at in (10, 30, 20):
         produce(client, batch(b"v", at=EPOCH_MS + at))
     found = {
@@ -291,16 +291,16 @@ def test_offsets_by_time(scene: Scene) -> None:
     assert special == {-1: 3, -2: 0, -3: 1, -4: 0, -5: -1, -6: -1}
 
 
-def test_special_times_have_their_versions(scene: Scene) -> None:
-    client = scene.client()
+def test_special_times_have_their_versions(harness: Harness) -> None:
+    client = harness.client()
     produce(client, batch(b"v"))
     for timestamp, since in ((-3, 7), (-4, 8), (-5, 9), (-6, 11)):
         assert offset_at(client, timestamp, since - 1).error_code == E.UNSUPPORTED_VERSION
         assert offset_at(client, timestamp, since).error_code == E.NONE
 
 
-def test_old_style_offsets(scene: Scene) -> None:
-    client = scene.client()
+def test_old_style_offsets(harness: Harness) -> None:
+    client = harness.client()
     for _ in range(3):
         produce(client, batch(b"v"))
     for timestamp, most, expected in ((-1, 10, [3, 0]), (-1, 1, [3]), (-2, 10, [0])):
@@ -321,8 +321,8 @@ def delete(client: Client, offset: int) -> tuple[int, int]:
     return response.error_code, response.low_watermark
 
 
-def test_records_are_deleted_up_to_an_offset(scene: Scene) -> None:
-    client = scene.client()
+def test_records_are_deleted_up_to_an_offset(harness: Harness) -> None:
+    client = harness.client()
     produce(client, batch(b"a", b"b", b"c"))
     produce(client, batch(b"d"))
     assert delete(client, 5) == (E.OFFSET_OUT_OF_RANGE, -1)
@@ -335,19 +335,19 @@ def test_records_are_deleted_up_to_an_offset(scene: Scene) -> None:
     assert produce(client, batch(b"e")).base_offset == 4
 
 
-def test_a_log_keeps_to_its_retention_bytes(scene: Scene) -> None:
-    scene.create_topic("r", retention_bytes="3000")
-    client = scene.client()
+def test_a_log_keeps_to_its_retention_bytes(harness: Harness) -> None:
+    harness.create_topic("r", retention_bytes="3000")
+    client = harness.client()
     for _ in range(50):
         assert produce(client, batch(b"x" * 500), topic="r").error_code == E.NONE
-    partition = scene.cluster.topics.partition("r", 0)
+    partition = harness.cluster.topics.partition("r", 0)
     assert partition is not None
     assert 1 <= partition.log.size <= 3000
     assert partition.log.log_start_offset > 40
 
 
-def test_acks_0_has_no_response_and_an_error_closes(scene: Scene) -> None:
-    client = scene.client()
+def test_acks_0_has_no_response_and_an_error_closes(harness: Harness) -> None:
+    client = harness.client()
     data = PartitionProduceData(index=0, records=batch(b"a"))
     request = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[data])])
     client.send(request, 9)
@@ -360,37 +360,37 @@ def test_acks_0_has_no_response_and_an_error_closes(scene: Scene) -> None:
     assert "UNKNOWN_TOPIC_OR_PARTITION" in client.closed
 
 
-def test_acks_are_0_1_or_all(scene: Scene) -> None:
-    assert produce(scene.client(), batch(b"a"), acks=2).error_code == E.INVALID_REQUIRED_ACKS
+def test_acks_are_0_1_or_all(harness: Harness) -> None:
+    assert produce(harness.client(), batch(b"a"), acks=2).error_code == E.INVALID_REQUIRED_ACKS
 
 
 def test_too_few_in_sync_replicas_reject_acks_all() -> None:
-    scene = Scene(2)
-    scene.create_topic("t", 1, 2, min_insync_replicas="2")
-    client = scene.client(scene.leader_of("t"))
+    harness = Harness(2)
+    harness.create_topic("t", 1, 2, min_insync_replicas="2")
+    client = harness.client(harness.leader_of("t"))
     assert produce(client, batch(b"a")).error_code == E.NONE
-    scene.stop_broker(3 - scene.leader_of("t"))
+    harness.stop_broker(3 - harness.leader_of("t"))
     assert produce(client, batch(b"a")).error_code == E.NOT_ENOUGH_REPLICAS
     assert produce(client, batch(b"a"), acks=1).error_code == E.NONE
 
 
 def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
-    scene: Scene,
+    harness: Harness,
 ) -> None:
     """What was read of a configuration does not outlive it."""
-    client = scene.client()
+    client = harness.client()
     large = batch(b"x" * 500)
-    topic = scene.cluster.topics.get("t")
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.controller.alter_topic_configs(topic, {"max.message.bytes": "100"}, 0.0)
+    harness.cluster.controller.alter_topic_configs(topic, {"max.message.bytes": "100"}, 0.0)
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
-    scene.cluster.controller.alter_topic_configs(topic, {}, 0.0)
+    harness.cluster.controller.alter_topic_configs(topic, {}, 0.0)
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.controller.alter_broker_configs({"message.max.bytes": "100"}, 0.0)
+    harness.cluster.controller.alter_broker_configs({"message.max.bytes": "100"}, 0.0)
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
-    scene.cluster.controller.alter_broker_configs({"message.max.bytes": None}, 0.0)
+    harness.cluster.controller.alter_broker_configs({"message.max.bytes": None}, 0.0)
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.controller.delete_topics([topic], 0.0)
-    scene.create_topic("t", 1, max_message_bytes="100")
+    harness.cluster.controller.delete_topics([topic], 0.0)
+    harness.create_topic("t", 1, max_message_bytes="100")
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE

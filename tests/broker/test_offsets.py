@@ -21,8 +21,8 @@ from kafkawire.messages.offset_fetch_request import (
 )
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 
+from .harness import Client, Harness
 from .members import coordinator
-from .scene import Client, Scene
 
 E = ErrorCode
 GROUP = "g"
@@ -33,12 +33,12 @@ NOBODYS = bytes(range(16))
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(topics={"t": 2, "other": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
+def harness() -> Harness:
+    return Harness(topics={"t": 2, "other": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
 
 
-def id_of(scene: Scene, name: str) -> bytes:
-    topic = scene.cluster.topics.get(name)
+def id_of(harness: Harness, name: str) -> bytes:
+    topic = harness.cluster.topics.get(name)
     assert topic is not None
     return topic.topic_id
 
@@ -101,8 +101,8 @@ def fetched(client: Client, version: int, topics: list[tuple[str, bytes]] | None
 
 
 @pytest.mark.parametrize("version", EACH_COMMIT)
-def test_what_one_version_commits_each_version_fetches(scene: Scene, version: int) -> None:
-    client, topic_id = coordinator(scene, GROUP), id_of(scene, "t")
+def test_what_one_version_commits_each_version_fetches(harness: Harness, version: int) -> None:
+    client, topic_id = coordinator(harness, GROUP), id_of(harness, "t")
     errors = commits(client, version, 7, topic_id=topic_id)
     assert errors == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
     for each in EACH_FETCH:
@@ -112,27 +112,27 @@ def test_what_one_version_commits_each_version_fetches(scene: Scene, version: in
             assert fetched(client, each, None) == [(name, 0, 7, E.NONE)], each
 
 
-def test_an_id_that_no_topic_has(scene: Scene) -> None:
-    client = coordinator(scene, GROUP)
+def test_an_id_that_no_topic_has(harness: Harness) -> None:
+    client = coordinator(harness, GROUP)
     assert commits(client, BY_ID_FROM, 7, topic_id=NOBODYS) == [E.UNKNOWN_TOPIC_ID] * 2
-    both = [("t", NOBODYS), ("other", id_of(scene, "other"))]
+    both = [("t", NOBODYS), ("other", id_of(harness, "other"))]
     assert fetched(client, BY_ID_FROM, both) == [
         (NOBODYS, 0, -1, E.UNKNOWN_TOPIC_ID),
-        (id_of(scene, "other"), 0, -1, E.NONE),
+        (id_of(harness, "other"), 0, -1, E.NONE),
     ]
 
 
-def test_a_topic_that_is_made_again_has_no_offsets_of_the_one_before(scene: Scene) -> None:
-    client = coordinator(scene, GROUP)
+def test_a_topic_that_is_made_again_has_no_offsets_of_the_one_before(harness: Harness) -> None:
+    client = coordinator(harness, GROUP)
     assert commits(client, 9, 7)[0] == E.NONE
-    before = id_of(scene, "t")
+    before = id_of(harness, "t")
     delete = DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1000)
     assert client.exchange(delete, 6, DeleteTopicsResponse).responses[0].error_code == E.NONE
     assert fetched(client, 9, None) == []
-    scene.create_topic("t")
-    client = coordinator(scene, GROUP)
-    assert id_of(scene, "t") != before
+    harness.create_topic("t")
+    client = coordinator(harness, GROUP)
+    assert id_of(harness, "t") != before
     assert fetched(client, 9, [("t", b"")]) == [("t", 0, -1, E.NONE)]
     assert commits(client, BY_ID_FROM, 8, topic_id=before)[0] == E.UNKNOWN_TOPIC_ID
-    again = coordinator(scene.restored(), GROUP)
+    again = coordinator(harness.restored(), GROUP)
     assert fetched(again, 9, None) == [], "nor when all is read again"

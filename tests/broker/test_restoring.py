@@ -36,8 +36,8 @@ from tests.fuzzing import examples
 
 from ..real.dump import dump
 from ..real.java import Installation
+from .harness import EPOCH_MS, Harness
 from .members import Committed, Members, Offsets, come, commit, committed, coordinator, leave
-from .scene import EPOCH_MS, Scene
 from .test_log import batch, produce
 
 E = ErrorCode
@@ -51,11 +51,11 @@ SETTINGS = {
 }
 
 
-def described(scene: Scene, group: str) -> tuple[Any, ...]:
+def described(harness: Harness, group: str) -> tuple[Any, ...]:
     """What a group is; one that is only its name is like none."""
     requested = DescribeGroupsRequest(groups=[group])
-    [found] = coordinator(scene, group).exchange(requested, 5, DescribeGroupsResponse).groups
-    if not found.protocol_type and not found.members and not committed(scene, group):
+    [found] = coordinator(harness, group).exchange(requested, 5, DescribeGroupsResponse).groups
+    if not found.protocol_type and not found.members and not committed(harness, group):
         return ()
     members = sorted(
         (m.member_id, m.group_instance_id, m.client_id, m.member_metadata, m.member_assignment)
@@ -64,8 +64,8 @@ def described(scene: Scene, group: str) -> tuple[Any, ...]:
     return found.group_state, found.protocol_type, found.protocol_data, members
 
 
-def everything(scene: Scene) -> dict[str, tuple[Offsets, tuple[Any, ...]]]:
-    return {group: (committed(scene, group), described(scene, group)) for group in GROUPS}
+def everything(harness: Harness) -> dict[str, tuple[Offsets, tuple[Any, ...]]]:
+    return {group: (committed(harness, group), described(harness, group)) for group in GROUPS}
 
 
 def compacted(persisted: Iterable[Persisted]) -> list[Persisted]:
@@ -102,18 +102,18 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scene = Scene(2, settings=SETTINGS)
+        self.harness = Harness(2, settings=SETTINGS)
         for name, count in (("t", 2), ("u", 1)):
-            self.scene.create_topic(name, count, 2)
+            self.harness.create_topic(name, count, 2)
         self.model: dict[str, dict[tuple[str, int], tuple[Committed, float | None]]] = {
             group: {} for group in GROUPS
         }
         self.members = {group: Members() for group in GROUPS}
-        coordinator(self.scene, "g")
+        coordinator(self.harness, "g")
 
     @property
     def wall_ms(self) -> float:
-        return EPOCH_MS + self.scene.now * 1000
+        return EPOCH_MS + self.harness.now * 1000
 
     # -- what happens
 
@@ -142,7 +142,7 @@ class OffsetsMachine(RuleBasedStateMachine):
         expires = retention_ms >= 0 and 2 <= version <= 4
         epoch = leader_epoch if version >= 6 else -1
         given: Offsets = {each: (offset + each[1], epoch, metadata) for each in where}
-        client = coordinator(self.scene, group)
+        client = coordinator(self.harness, group)
         assert commit(client, group, given, members, version, retention_ms) == {E.NONE}
         until = self.wall_ms + retention_ms if expires else None
         self.model[group] |= {each: (value, until) for each, value in given.items()}
@@ -152,72 +152,72 @@ class OffsetsMachine(RuleBasedStateMachine):
         one = OffsetDeleteRequestPartition(partition_index=where[1])
         topic = OffsetDeleteRequestTopic(name=where[0], partitions=[one])
         request = OffsetDeleteRequest(group_id=group, topics=[topic])
-        response = coordinator(self.scene, group).exchange(request, 0, OffsetDeleteResponse)
+        response = coordinator(self.harness, group).exchange(request, 0, OffsetDeleteResponse)
         if not response.error_code and not response.topics[0].partitions[0].error_code:
             self.model[group].pop(where, None)
 
     @rule(group=st.sampled_from(GROUPS))
     def deletes_a_group(self, group: str) -> None:
         request = DeleteGroupsRequest(groups_names=[group])
-        response = coordinator(self.scene, group).exchange(request, 2, DeleteGroupsResponse)
+        response = coordinator(self.harness, group).exchange(request, 2, DeleteGroupsResponse)
         if not response.results[0].error_code:
             self.model[group].clear()
 
     @rule(group=st.sampled_from(GROUPS), static=st.lists(st.booleans(), min_size=1, max_size=3))
     def members_come(self, group: str, static: list[bool]) -> None:
         if not self.members[group].ids:
-            self.members[group] = come(self.scene, group, static)
+            self.members[group] = come(self.harness, group, static)
             self.whoever_was_silent_is_out()
 
     @rule(group=st.sampled_from(GROUPS))
     def members_leave(self, group: str) -> None:
         if self.members[group].ids:
-            leave(self.scene, group, self.members[group])
+            leave(self.harness, group, self.members[group])
             self.members[group] = Members()
 
     @rule(seconds=st.sampled_from([1.0, 61.0, 605.0]))
     def time_passes(self, seconds: float) -> None:
-        self.scene.advance(seconds)
+        self.harness.advance(seconds)
         self.whoever_was_silent_is_out()
 
     def whoever_was_silent_is_out(self) -> None:
         """And the rest of its group goes as well, so that groups are stable or empty."""
         for group, members in self.members.items():  # whoever was silent is out, or says so
-            found = described(self.scene, group)
+            found = described(self.harness, group)
             left = {each[0] for each in found[3]} if found else set()
             rest = [each for each in members.ids if each[0] in left]
             if len(rest) < len(members.ids):
                 if rest:
-                    leave(self.scene, group, Members(rest))
+                    leave(self.harness, group, Members(rest))
                 self.members[group] = Members()
 
     @rule(partition=st.integers(0, 2), node=st.integers(1, 2))
     def coordinator_moves(self, partition: int, node: int) -> None:
-        if node in self.scene.cluster.topics.alive:
-            self.scene.move_leader(OFFSETS_TOPIC, partition, node)
+        if node in self.harness.cluster.topics.alive:
+            self.harness.move_leader(OFFSETS_TOPIC, partition, node)
 
-    @precondition(lambda self: len(self.scene.cluster.topics.alive) == 2)
+    @precondition(lambda self: len(self.harness.cluster.topics.alive) == 2)
     @rule(node=st.integers(1, 2))
     def broker_stops(self, node: int) -> None:
-        self.scene.stop_broker(node)
+        self.harness.stop_broker(node)
 
-    @precondition(lambda self: len(self.scene.cluster.topics.alive) == 1)
+    @precondition(lambda self: len(self.harness.cluster.topics.alive) == 1)
     @rule()
     def broker_starts(self) -> None:
-        [alive] = self.scene.cluster.topics.alive
-        self.scene.start_broker(3 - alive)
+        [alive] = self.harness.cluster.topics.alive
+        self.harness.start_broker(3 - alive)
 
     @rule()
     def cluster_is_built_again(self) -> None:
         """Continue in the restored cluster; it appends to what was persisted."""
-        self.scene = self.scene.restored()
+        self.harness = self.harness.restored()
 
     # -- the laws
 
     @invariant()
     def what_was_committed_is_there(self) -> None:
         for group, offsets in self.model.items():
-            found = committed(self.scene, group)
+            found = committed(self.harness, group)
             for where, (value, until) in list(offsets.items()):
                 if until is not None and until <= self.wall_ms and where not in found:
                     del offsets[where]  # expired, and looked for
@@ -227,15 +227,15 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_cluster_built_again_says_the_same(self) -> None:
-        reported = everything(self.scene)
+        reported = everything(self.harness)
         assert {found[0] for _, found in reported.values() if found} <= {"Stable", "Empty"}
-        assert everything(self.scene.restored()) == reported
-        assert everything(self.scene.restored(compacted(self.scene.persisted))) == reported
+        assert everything(self.harness.restored()) == reported
+        assert everything(self.harness.restored(compacted(self.harness.persisted))) == reported
 
     @invariant()
     def and_forgets_the_same(self) -> None:
         """Offsets expire when they would have: the log says since when nobody has used them."""
-        again = self.scene.restored()
+        again = self.harness.restored()
         again.advance(2 * RETENTION_S)
         assert all(committed(again, group) == {} for group in GROUPS)
         for partition in again.cluster.topics.get(OFFSETS_TOPIC).partitions:  # type: ignore[union-attr]
@@ -246,57 +246,59 @@ OffsetsMachine.TestCase.settings = settings(max_examples=examples(8), stateful_s
 TestOffsets = pytest.mark.fuzz(OffsetsMachine.TestCase)
 
 
-def committed_and_left() -> Scene:
-    """A scene of two brokers; broker 1 coordinates `g`, a member of which committed 7 and left."""
-    scene = Scene(2, settings={**SETTINGS, "offsets.topic.num.partitions": "1"}, load_seconds=2.0)
-    scene.create_topic("t", 2, 2)
-    coordinator(scene, "g")
-    scene.move_leader(OFFSETS_TOPIC, 0, 1)
-    scene.advance(2.0)
-    members = come(scene, "g", [False, True])
-    assert commit(coordinator(scene, "g"), "g", {("t", 0): (7, -1, "")}, members) == {E.NONE}
-    leave(scene, "g", members)
-    return scene
+def committed_and_left() -> Harness:
+    """Two brokers; broker 1 coordinates `g`, a member of which committed 7 and left."""
+    harness = Harness(
+        2, settings={**SETTINGS, "offsets.topic.num.partitions": "1"}, load_seconds=2.0
+    )
+    harness.create_topic("t", 2, 2)
+    coordinator(harness, "g")
+    harness.move_leader(OFFSETS_TOPIC, 0, 1)
+    harness.advance(2.0)
+    members = come(harness, "g", [False, True])
+    assert commit(coordinator(harness, "g"), "g", {("t", 0): (7, -1, "")}, members) == {E.NONE}
+    leave(harness, "g", members)
+    return harness
 
 
 def test_a_coordinator_that_still_reads_says_so() -> None:
-    scene = committed_and_left()
-    old = coordinator(scene, "g")
-    scene.move_leader(OFFSETS_TOPIC, 0, 2)
-    new = coordinator(scene, "g")
+    harness = committed_and_left()
+    old = coordinator(harness, "g")
+    harness.move_leader(OFFSETS_TOPIC, 0, 2)
+    new = coordinator(harness, "g")
     assert (old.node_id, new.node_id) == (1, 2)
     for _ in range(2):
         assert commit(old, "g", {("t", 0): (8, -1, "")}) == {E.NOT_COORDINATOR}
         assert commit(new, "g", {("t", 0): (8, -1, "")}) == {E.COORDINATOR_LOAD_IN_PROGRESS}
         listed = new.exchange(ListGroupsRequest(), 4, ListGroupsResponse)
         assert (listed.error_code, listed.groups) == (E.COORDINATOR_LOAD_IN_PROGRESS, [])
-        scene.advance(0.9)
-    scene.advance(0.3)
-    assert committed(scene, "g") == {("t", 0): (7, -1, "")}
+        harness.advance(0.9)
+    harness.advance(0.3)
+    assert committed(harness, "g") == {("t", 0): (7, -1, "")}
     listed = new.exchange(ListGroupsRequest(), 4, ListGroupsResponse)
     assert [each.group_id for each in listed.groups] == ["g"]
     assert commit(new, "g", {("t", 0): (8, -1, "")}) == {E.NONE}
     assert commit(old, "g", {("t", 0): (9, -1, "")}) == {E.NOT_COORDINATOR}
-    assert committed(scene, "g") == {("t", 0): (8, -1, "")}
+    assert committed(harness, "g") == {("t", 0): (8, -1, "")}
 
 
 def test_a_move_while_it_reads_begins_anew() -> None:
-    scene = committed_and_left()
-    scene.move_leader(OFFSETS_TOPIC, 0, 2)
-    scene.advance(1.9)
-    scene.move_leader(OFFSETS_TOPIC, 0, 1)
-    scene.advance(1.9)
-    client = coordinator(scene, "g")
+    harness = committed_and_left()
+    harness.move_leader(OFFSETS_TOPIC, 0, 2)
+    harness.advance(1.9)
+    harness.move_leader(OFFSETS_TOPIC, 0, 1)
+    harness.advance(1.9)
+    client = coordinator(harness, "g")
     assert commit(client, "g", {("t", 0): (8, -1, "")}) == {E.COORDINATOR_LOAD_IN_PROGRESS}
-    scene.advance(0.2)
-    assert committed(scene, "g") == {("t", 0): (7, -1, "")}
+    harness.advance(0.2)
+    assert committed(harness, "g") == {("t", 0): (7, -1, "")}
 
 
 def test_offsets_expire_when_they_would_have() -> None:
-    scene = committed_and_left()
-    scene.advance(RETENTION_S - 1000.0)
-    again = scene.restored()
-    for each in (scene, again):
+    harness = committed_and_left()
+    harness.advance(RETENTION_S - 1000.0)
+    again = harness.restored()
+    for each in (harness, again):
         assert committed(each, "g") == {("t", 0): (7, -1, "")}
         each.advance(1000.0 + 600.0 + 5.0)
         assert committed(each, "g") == {}
@@ -305,12 +307,12 @@ def test_offsets_expire_when_they_would_have() -> None:
 def test_kafkas_own_tool_reads_what_is_persisted(
     installation: Installation, tmp_path: Path
 ) -> None:
-    scene = committed_and_left()
-    commit(coordinator(scene, "g"), "g", {("t", 1): (5, -1, "m")}, version=4, retention_ms=1000)
-    scene.advance(1300.0)  # the second is expired: a tombstone
+    harness = committed_and_left()
+    commit(coordinator(harness, "g"), "g", {("t", 1): (5, -1, "m")}, version=4, retention_ms=1000)
+    harness.advance(1300.0)  # the second is expired: a tombstone
     batches = [
         each.batch
-        for each in scene.persisted
+        for each in harness.persisted
         if isinstance(each, Persist) and each.topic == OFFSETS_TOPIC
     ]
     path = tmp_path / "00000000000000000000.log"
@@ -331,26 +333,26 @@ def test_kafkas_own_tool_reads_what_is_persisted(
 
 def test_the_rest_of_a_cluster_is_built_again() -> None:
     """Topics that came, grew, were configured, trimmed, moved and went; ids, settings, leaders."""
-    scene = Scene(3, settings={"log.retention.bytes": "200"})
-    scene.create_topic("deleted", 2, 2)
-    deleted = scene.cluster.topics.get("deleted")
+    harness = Harness(3, settings={"log.retention.bytes": "200"})
+    harness.create_topic("deleted", 2, 2)
+    deleted = harness.cluster.topics.get("deleted")
     assert deleted is not None
-    scene.cluster.controller.delete_topics([deleted], 0.0)
-    scene.create_topic("t", 1, 2, cleanup_policy="compact", retention_ms="5")
-    topic = scene.cluster.topics.get("t")
+    harness.cluster.controller.delete_topics([deleted], 0.0)
+    harness.create_topic("t", 1, 2, cleanup_policy="compact", retention_ms="5")
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
-    scene.cluster.controller.create_partitions(topic, [[3, 1]], 0.0)
-    scene.cluster.controller.alter_topic_configs(topic, {"retention.ms": "6"}, 0.0)
-    scene.cluster.controller.alter_broker_configs({"num.partitions": "7"}, 0.0)
-    first = [scene.cluster.controller.producer_ids.new(0.0) for _ in range(1001)][-1]
-    scene.advance(0.0)
+    harness.cluster.controller.create_partitions(topic, [[3, 1]], 0.0)
+    harness.cluster.controller.alter_topic_configs(topic, {"retention.ms": "6"}, 0.0)
+    harness.cluster.controller.alter_broker_configs({"num.partitions": "7"}, 0.0)
+    first = [harness.cluster.controller.producer_ids.new(0.0) for _ in range(1001)][-1]
+    harness.advance(0.0)
     for _ in range(9):
-        produce(scene.client(scene.leader_of("t")), batch(b"x" * 50))
-    scene.stop_broker(scene.leader_of("t", 1))
-    again = scene.restored()
+        produce(harness.client(harness.leader_of("t")), batch(b"x" * 50))
+    harness.stop_broker(harness.leader_of("t", 1))
+    again = harness.restored()
     found = again.cluster.topics
     assert [each.name for each in found] == ["t"]
-    was, now = scene.cluster.topics.partition("t", 0), found.partition("t", 0)
+    was, now = harness.cluster.topics.partition("t", 0), found.partition("t", 0)
     assert was is not None
     assert now is not None
     assert (was.log, was.producers) == (now.log, now.producers)
@@ -365,22 +367,22 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
 
 
 def test_a_cluster_of_other_brokers_has_leaders() -> None:
-    scene = Scene(3)
-    scene.create_topic("t", 3, 2)
-    smaller = Scene(2)
-    smaller._take(smaller.cluster.restore(scene.persisted, 0.0))
+    harness = Harness(3)
+    harness.create_topic("t", 3, 2)
+    smaller = Harness(2)
+    smaller._take(smaller.cluster.restore(harness.persisted, 0.0))
     led = [each for each in smaller.cluster.topics.partitions() if each.leader_id in (1, 2)]
     assert len(led) == 3
     assert any(each.leader_epoch for each in led), "what broker 3 led"
     # and what changed by that is persisted after the rest
-    whole = smaller.restored([*scene.persisted, *smaller.persisted])
+    whole = smaller.restored([*harness.persisted, *smaller.persisted])
     assert list(whole.cluster.topics.partitions()) == list(smaller.cluster.topics.partitions())
 
 
 def test_inconsistent_effects_are_rejected() -> None:
-    scene = Scene(topics={"t": 1})
-    produce(scene.client(), batch(b"a"))
-    *metadata, data = scene.persisted
+    harness = Harness(topics={"t": 1})
+    produce(harness.client(), batch(b"a"))
+    *metadata, data = harness.persisted
     assert isinstance(data, Persist)
     for effects, reason in (
         ([data], "never created"),
@@ -389,4 +391,4 @@ def test_inconsistent_effects_are_rejected() -> None:
         ([Trim("u", 0, 0, 0)], "never created"),
     ):
         with pytest.raises(ValueError, match=reason):
-            Scene().cluster.restore(effects, 0.0)
+            Harness().cluster.restore(effects, 0.0)

@@ -17,7 +17,7 @@ from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateRespon
 from kafkawire.messages.sasl_handshake_request import SaslHandshakeRequest
 from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
 
-from .scene import Client, Scene, metadata
+from .harness import Client, Harness, metadata
 
 E = ErrorCode
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -28,7 +28,7 @@ USER, PASSWORD = "al=i,ce", "secret-\N{SNOWMAN}"
 @pytest.fixture
 def client() -> Client:
     settings = {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
-    return Scene(topics={"t": 1}, settings=settings, passwords={USER: PASSWORD}).client()
+    return Harness(topics={"t": 1}, settings=settings, passwords={USER: PASSWORD}).client()
 
 
 class ScramClient:
@@ -110,7 +110,7 @@ WRONG = [
     b"\xff\xfe",
     plain(password="wrong"),
     plain(user="nobody"),
-    plain(authzid="somebody else"),
+    plain(authzid="consumer else"),
     b"\0" + USER.encode(),
     plain(password=""),
 ]
@@ -177,6 +177,6 @@ def test_tokens_out_of_order_close(client: Client) -> None:
 
 
 def test_without_sasl_a_handshake_is_an_error() -> None:
-    client = Scene().client()
+    client = Harness().client()
     assert handshake(client, "PLAIN").error_code == E.ILLEGAL_SASL_STATE
     assert client.closed is None

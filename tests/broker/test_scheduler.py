@@ -38,7 +38,7 @@ from kafkawire.messages.offset_commit_request import (
 )
 
 from .fetches import fetch_of
-from .scene import Scene
+from .harness import Harness
 from .test_log import batch, produce
 from .work import steps
 
@@ -54,22 +54,22 @@ def frames(request: Message, count: int, version: int = 9) -> bytes:
 class Calls:
     """Single calls of the cluster: the responses of each connection, in order."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
         self.order: list[int] = []
         self.got: dict[int, list[int]] = {}
         self.effects: list[Effect] = []
 
     def receive(self, connection: int, data: bytes) -> None:
-        self._take(self.scene.cluster.handle(Received(connection, data), self.scene.now))
+        self._take(self.harness.cluster.handle(Received(connection, data), self.harness.now))
 
     def advance(self) -> None:
-        self._take(self.scene.cluster.advance(self.scene.now))
+        self._take(self.harness.cluster.advance(self.harness.now))
 
     @property
     def due(self) -> bool:
-        due = self.scene.cluster.next_deadline()
-        return due is not None and due <= self.scene.now
+        due = self.harness.cluster.next_deadline()
+        return due is not None and due <= self.harness.now
 
     def finish(self) -> None:
         """Process all queued requests."""
@@ -84,12 +84,14 @@ class Calls:
                 number = int.from_bytes(effect.data[4:8], "big")
                 self.got.setdefault(effect.connection, []).append(number)
             elif isinstance(effect, AwaitDrain):
-                self._take(self.scene.cluster.handle(Drained(effect.connection), self.scene.now))
+                self._take(
+                    self.harness.cluster.handle(Drained(effect.connection), self.harness.now)
+                )
 
 
 def test_one_call_processes_one_time_slice() -> None:
-    scene = Scene()
-    pipelining, calls = scene.client().number, Calls(scene)
+    harness = Harness()
+    pipelining, calls = harness.client().number, Calls(harness)
     calls.receive(pipelining, frames(ONE, 10 * SLICE_REQUESTS))
     assert calls.got[pipelining] == [*range(SLICE_REQUESTS)]
     assert calls.due
@@ -102,8 +104,8 @@ def test_one_call_processes_one_time_slice() -> None:
 
 
 def test_a_pipelining_client_does_not_delay_others() -> None:
-    scene = Scene()
-    pipelining, other, calls = scene.client().number, scene.client().number, Calls(scene)
+    harness = Harness()
+    pipelining, other, calls = harness.client().number, harness.client().number, Calls(harness)
     calls.receive(pipelining, frames(ONE, 20 * SLICE_REQUESTS))
     for _ in range(10):
         calls.receive(other, frames(ONE, 1))
@@ -119,9 +121,9 @@ def test_a_pipelining_client_does_not_delay_others() -> None:
 
 def test_a_new_request_is_processed_at_once_however_many_clients_are_queued() -> None:
     for count in (10, 100):
-        scene = Scene()
-        calls = Calls(scene)
-        other, *waiting = [scene.client().number for _ in range(1 + count)]
+        harness = Harness()
+        calls = Calls(harness)
+        other, *waiting = [harness.client().number for _ in range(1 + count)]
         for pipelining in waiting:
             calls.receive(pipelining, frames(ONE, 3 * SLICE_REQUESTS))
         before = len(calls.order)
@@ -133,10 +135,10 @@ def test_a_new_request_is_processed_at_once_however_many_clients_are_queued() ->
 
 
 def test_large_responses_end_a_time_slice() -> None:
-    scene = Scene(topics={"t": 1})
-    produce(scene.client(), batch(b"x" * SLICE_BYTES))
-    pipelining, other = scene.client(), scene.client()
-    calls = Calls(scene)
+    harness = Harness(topics={"t": 1})
+    produce(harness.client(), batch(b"x" * SLICE_BYTES))
+    pipelining, other = harness.client(), harness.client()
+    calls = Calls(harness)
     fetch = fetch_of(pipelining, max_bytes=1, partition_max_bytes=1)
     calls.receive(pipelining.number, frames(fetch, 4, 12))
     calls.receive(other.number, frames(ONE, 1))
@@ -144,13 +146,13 @@ def test_large_responses_end_a_time_slice() -> None:
 
 
 def test_delayed_fetches_with_one_deadline_complete_in_several_time_slices() -> None:
-    scene = Scene(topics={"t": 1})
-    calls, other = Calls(scene), scene.client()
+    harness = Harness(topics={"t": 1})
+    calls, other = Calls(harness), harness.client()
     many = 3 * SLICE_DEADLINES
     for _ in range(many):
-        client = scene.client()
+        client = harness.client()
         calls.receive(client.number, frames(fetch_of(client, max_wait_ms=500, min_bytes=1), 1, 12))
-    scene.now = 0.5
+    harness.now = 0.5
     calls.advance()
     assert len(calls.order) == SLICE_DEADLINES
     calls.receive(other.number, frames(ONE, 1))
@@ -160,8 +162,8 @@ def test_delayed_fetches_with_one_deadline_complete_in_several_time_slices() -> 
 
 
 def test_reading_from_a_queued_client_is_paused() -> None:
-    scene = Scene()
-    pipelining, calls = scene.client().number, Calls(scene)
+    harness = Harness()
+    pipelining, calls = harness.client().number, Calls(harness)
     one = frames(ONE, 1)
     many = 2 * BACKLOG // len(one)
     calls.receive(pipelining, frames(ONE, many))
@@ -174,15 +176,15 @@ def test_reading_from_a_queued_client_is_paused() -> None:
 def test_an_event_costs_the_same_however_many_clients_are_paused() -> None:
     costs = []
     for count in (10, 100):
-        scene = Scene(topics={"t": 1})
+        harness = Harness(topics={"t": 1})
         for _ in range(count):
-            pipelining = scene.client()
+            pipelining = harness.client()
             pipelining.send(fetch_of(pipelining, max_wait_ms=500, min_bytes=1), 12)
             pipelining.send_bytes(frames(ONE, 4000))
-            assert scene.cluster.connections[pipelining.number].paused
-        other, data = scene.client(), frames(ONE, 1)
+            assert harness.cluster.connections[pipelining.number].paused
+        other, data = harness.client(), frames(ONE, 1)
         other.send_bytes(data)
-        costs.append(steps(lambda: scene.cluster.handle(Received(other.number, data), 0.0)))  # noqa: B023
+        costs.append(steps(lambda: harness.cluster.handle(Received(other.number, data), 0.0)))  # noqa: B023
     assert costs[0] == costs[1]
 
 
@@ -230,18 +232,18 @@ LARGE: list[tuple[Message, int]] = [
 ]
 
 
-def crowded() -> tuple[Scene, int, int, Calls]:
+def crowded() -> tuple[Harness, int, int, Calls]:
     """A cluster of many topics, two connections and no request in process."""
-    scene = Scene(settings={"auto.create.topics.enable": "false"})
-    scene.cluster.controller.ensure_offsets_topic(0.0)
+    harness = Harness(settings={"auto.create.topics.enable": "false"})
+    harness.cluster.controller.ensure_offsets_topic(0.0)
     for at in range(MANY):
-        scene.cluster.topics.create(f"t{at}", [[1]], {})
-    return scene, scene.client().number, scene.client().number, Calls(scene)
+        harness.cluster.topics.create(f"t{at}", [[1]], {})
+    return harness, harness.client().number, harness.client().number, Calls(harness)
 
 
 @pytest.mark.parametrize(("large", "version"), LARGE)
 def test_others_are_served_during_a_large_request(large: Message, version: int) -> None:
-    scene, pipelining, other, calls = crowded()
+    harness, pipelining, other, calls = crowded()
     calls.receive(pipelining, frames(large, 1, version) + frames(ONE, 1))
     for number in range(1, 5):
         calls.receive(other, frames(ONE, 1))
@@ -249,18 +251,18 @@ def test_others_are_served_during_a_large_request(large: Message, version: int) 
     calls.finish()
     assert calls.order == [other] * 4 + [pipelining] * 2
     assert calls.got[pipelining] == [0, 0]
-    assert not scene.cluster.channel.pending
+    assert not harness.cluster.channel.pending
 
 
 @pytest.mark.parametrize(("large", "version"), LARGE)
 def test_a_large_request_is_dropped_when_its_client_disconnects(
     large: Message, version: int
 ) -> None:
-    scene, pipelining, other, calls = crowded()
+    harness, pipelining, other, calls = crowded()
     calls.receive(pipelining, frames(large, 1, version))
     calls.advance()
-    scene.handle(Disconnected(pipelining))
-    assert not scene.cluster.channel.pending
-    assert not scene.cluster._request_handler._work_of
+    harness.handle(Disconnected(pipelining))
+    assert not harness.cluster.channel.pending
+    assert not harness.cluster._request_handler._work_of
     calls.receive(other, frames(ONE, 1))
     assert calls.order == [other]

@@ -16,7 +16,7 @@ from kafkawire.errors import RemoteProtocolError
 from kafkawire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
 
-from .scene import Client, Scene
+from .harness import Client, Harness
 from .test_sasl import SCRAM, ScramClient, handshake, token
 
 E = ErrorCode
@@ -215,8 +215,8 @@ TAKING_3 = ("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"
 @pytest.mark.parametrize("release", [*table(), "all"])
 def test_a_doubled_nonce_comes_in_as_with_the_release(release: str) -> None:
     settings = {"sasl.enabled.mechanisms": "SCRAM-SHA-256"}
-    scene = Scene(settings=settings, passwords={USER: PASSWORD}, release=release)
-    client: Client = scene.client()
+    harness = Harness(settings=settings, passwords={USER: PASSWORD}, release=release)
+    client: Client = harness.client()
     handshake(client, "SCRAM-SHA-256")
     peer = DoubledNonce("SCRAM-SHA-256", USER, PASSWORD)
     version = 0 if release in ("2.2",) else 1
@@ -235,9 +235,9 @@ def test_a_doubled_nonce_comes_in_as_with_the_release(release: str) -> None:
 
 def test_an_authorization_id_is_rejected_over_the_wire() -> None:
     settings = {"sasl.enabled.mechanisms": "SCRAM-SHA-256"}
-    client = Scene(settings=settings, passwords={USER: PASSWORD}).client()
+    client = Harness(settings=settings, passwords={USER: PASSWORD}).client()
     handshake(client, "SCRAM-SHA-256")
-    response = token(client, b"n,a=somebody,n=user,r=abc")
+    response = token(client, b"n,a=consumer,n=user,r=abc")
     assert response.error_code == E.SASL_AUTHENTICATION_FAILED
     assert response.error_message is not None
     assert "authorization id" in response.error_message

@@ -41,7 +41,7 @@ WHO = st.integers(0, 3)
 
 
 @dataclass
-class Somebody:
+class Consumer:
     """A client: what it knows of itself, and the request of its that is open."""
 
     instance: str | None
@@ -75,8 +75,8 @@ class GroupMachine(RuleBasedStateMachine):
         self.count = 0
         self.ids = 0
         self.group = Group("g", new_member_id=self.new_id, initial_delay=DELAY)
-        self.people = [Somebody("static" if at == 3 else None) for at in range(4)]
-        self.in_flight: dict[int, Somebody] = {}
+        self.consumers = [Consumer("static" if at == 3 else None) for at in range(4)]
+        self.in_flight: dict[int, Consumer] = {}
         self.responded: set[int] = set()
         self.generations: dict[int, Generation] = {}
         self.stored = 0
@@ -85,9 +85,9 @@ class GroupMachine(RuleBasedStateMachine):
         self.ids += 1
         return f"{name}-{self.ids}"
 
-    def send(self, person: Somebody, request: GroupRequest) -> None:
-        self.in_flight[request.reply_to] = person
-        person.open = request.reply_to
+    def send(self, consumer: Consumer, request: GroupRequest) -> None:
+        self.in_flight[request.reply_to] = consumer
+        consumer.open = request.reply_to
         self.take(self.group.handle(request, self.now))
 
     def next_reply(self) -> int:
@@ -102,49 +102,49 @@ class GroupMachine(RuleBasedStateMachine):
             assert effect.reply_to in self.in_flight, "an response to nobody"
             assert effect.reply_to not in self.responded, "responded twice"
             self.responded.add(effect.reply_to)
-            person = self.in_flight[effect.reply_to]
-            if person.open == effect.reply_to:
-                person.open = None
-                self.hear(person, effect)
+            consumer = self.in_flight[effect.reply_to]
+            if consumer.open == effect.reply_to:
+                consumer.open = None
+                self.receive(consumer, effect)
 
-    def hear(self, person: Somebody, response: Effect) -> None:
-        person.last_active = self.now
+    def receive(self, consumer: Consumer, response: Effect) -> None:
+        consumer.last_active = self.now
         match response:
             case Joined(error=E.NONE):
-                self.hear_joined(person, response)
+                self.receive_joined(consumer, response)
             case Joined(error=E.MEMBER_ID_REQUIRED):
-                person.member_id = response.member_id
+                consumer.member_id = response.member_id
             case Joined(error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID):
-                person.member_id, person.wants = "", "join"
+                consumer.member_id, consumer.wants = "", "join"
             case Synced(error=E.NONE):
-                person.synced, person.wants = True, "beat"
-                inherits = person.instance is not None  # from the id it had before
-                own = person.member_id.encode(), b""
+                consumer.synced, consumer.wants = True, "beat"
+                inherits = consumer.instance is not None  # from the id it had before
+                own = consumer.member_id.encode(), b""
                 assert inherits or response.assignment in own
             case Synced() | HeartbeatResult(error=E.REBALANCE_IN_PROGRESS):
-                person.wants = "join"
+                consumer.wants = "join"
                 if response.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID):
-                    person.member_id = ""
+                    consumer.member_id = ""
             case HeartbeatResult(
                 error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID | E.ILLEGAL_GENERATION
             ):
-                person.member_id, person.wants = "", "join"
+                consumer.member_id, consumer.wants = "", "join"
             case Left():
-                person.member_id, person.wants = "", "join"
+                consumer.member_id, consumer.wants = "", "join"
 
-    def hear_joined(self, person: Somebody, response: Joined) -> None:
-        assert response.generation_id >= person.generation_id or person.member_id == ""
-        person.member_id, person.generation_id = response.member_id, response.generation_id
-        person.leads = response.leader == response.member_id
-        person.members = tuple(member_id for member_id, _, _ in response.members)
-        person.synced, person.wants = False, "sync"
+    def receive_joined(self, consumer: Consumer, response: Joined) -> None:
+        assert response.generation_id >= consumer.generation_id or consumer.member_id == ""
+        consumer.member_id, consumer.generation_id = response.member_id, response.generation_id
+        consumer.leads = response.leader == response.member_id
+        consumer.members = tuple(member_id for member_id, _, _ in response.members)
+        consumer.synced, consumer.wants = False, "sync"
         reported = self.generations.setdefault(response.generation_id, Generation())
         reported.protocols.add(response.protocol_name)
         reported.members.add(response.member_id)
-        if not response.skip_assignment and person.instance is None:
+        if not response.skip_assignment and consumer.instance is None:
             reported.leaders.add(response.leader)
-        if person.leads:
-            assert response.member_id in person.members, "the leader is reported of itself"
+        if consumer.leads:
+            assert response.member_id in consumer.members, "the leader is reported of itself"
 
     # -- what clients do
 
@@ -152,74 +152,78 @@ class GroupMachine(RuleBasedStateMachine):
     def joins(
         self, who: int, protocols: tuple[tuple[str, bytes], ...], requires_known_member_id: bool
     ) -> None:
-        person = self.people[who]
-        if person.open is not None and self.is_delayed(person):
+        consumer = self.consumers[who]
+        if consumer.open is not None and self.is_delayed(consumer):
             return  # a client waits for its response
-        person.protocols = protocols
-        self.join(person, requires_known_member_id)
+        consumer.protocols = protocols
+        self.join(consumer, requires_known_member_id)
 
-    def join(self, person: Somebody, requires_known_member_id: bool = True) -> None:
+    def join(self, consumer: Consumer, requires_known_member_id: bool = True) -> None:
         self.send(
-            person,
+            consumer,
             Join(
                 self.next_reply(),
-                person.member_id,
-                person.instance,
+                consumer.member_id,
+                consumer.instance,
                 "client",
                 "/host",
                 SESSION,
                 REBALANCE,
                 "consumer",
-                person.protocols,
+                consumer.protocols,
                 requires_known_member_id,
             ),
         )
 
-    def is_delayed(self, person: Somebody) -> bool:
-        return person.open is not None and person.open not in self.responded
+    def is_delayed(self, consumer: Consumer) -> bool:
+        return consumer.open is not None and consumer.open not in self.responded
 
     @rule(who=WHO)
     def syncs(self, who: int) -> None:
-        person = self.people[who]
-        if person.wants == "sync" and not self.is_delayed(person):
-            self.sync(person)
+        consumer = self.consumers[who]
+        if consumer.wants == "sync" and not self.is_delayed(consumer):
+            self.sync(consumer)
 
-    def sync(self, person: Somebody) -> None:
-        assignments = {member_id: member_id.encode() for member_id in person.members}
+    def sync(self, consumer: Consumer) -> None:
+        assignments = {member_id: member_id.encode() for member_id in consumer.members}
         self.send(
-            person,
+            consumer,
             Sync(
                 self.next_reply(),
-                person.member_id,
-                person.generation_id,
-                person.instance,
-                assignments if person.leads else {},
+                consumer.member_id,
+                consumer.generation_id,
+                consumer.instance,
+                assignments if consumer.leads else {},
             ),
         )
 
     @rule(who=WHO)
     def beats(self, who: int) -> None:
-        person = self.people[who]
-        if person.member_id and person.generation_id >= 0 and not self.is_delayed(person):
-            self.beat(person)
+        consumer = self.consumers[who]
+        if consumer.member_id and consumer.generation_id >= 0 and not self.is_delayed(consumer):
+            self.beat(consumer)
 
-    def beat(self, person: Somebody) -> None:
+    def beat(self, consumer: Consumer) -> None:
         self.send(
-            person,
-            Heartbeat(self.next_reply(), person.member_id, person.generation_id, person.instance),
+            consumer,
+            Heartbeat(
+                self.next_reply(), consumer.member_id, consumer.generation_id, consumer.instance
+            ),
         )
 
     @rule(who=WHO)
     def leaves(self, who: int) -> None:
-        person = self.people[who]
-        if person.member_id and not self.is_delayed(person):
-            self.send(person, Leave(self.next_reply(), ((person.member_id, person.instance),)))
+        consumer = self.consumers[who]
+        if consumer.member_id and not self.is_delayed(consumer):
+            self.send(
+                consumer, Leave(self.next_reply(), ((consumer.member_id, consumer.instance),))
+            )
 
     @rule(who=WHO)
     def crashes(self, who: int) -> None:
-        person = self.people[who]
-        person.open, person.member_id, person.wants = None, "", "join"
-        person.generation_id = -1
+        consumer = self.consumers[who]
+        consumer.open, consumer.member_id, consumer.wants = None, "", "join"
+        consumer.generation_id = -1
 
     @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 12.0, 40.0]))
     def time_passes(self, seconds: float) -> None:
@@ -236,38 +240,38 @@ class GroupMachine(RuleBasedStateMachine):
     @rule()
     def all_behave_and_settle(self) -> None:
         """If all members follow their responses, the group becomes stable with all of them."""
-        for person in self.people:
-            person.protocols = (("range", b"x"),)
+        for consumer in self.consumers:
+            consumer.protocols = (("range", b"x"),)
         for _ in range(400):
-            for person in self.people:
-                self.behave(person)
+            for consumer in self.consumers:
+                self.behave(consumer)
             self.advance(0.5)
             if self.is_settled():
                 break
-        assert self.is_settled(), (self.group.state, self.people)
+        assert self.is_settled(), (self.group.state, self.consumers)
         for _ in range(30):  # and stays so: nobody who behaves is expelled
             self.advance(SESSION / 3)
-            for person in self.people:
-                self.beat(person)
+            for consumer in self.consumers:
+                self.beat(consumer)
             assert self.is_settled()
 
     def is_settled(self) -> bool:
         return (
             self.group.state is S.STABLE
-            and len(self.group.members) == len(self.people)
-            and all(person.synced and person.wants == "beat" for person in self.people)
-            and len({person.generation_id for person in self.people}) == 1
+            and len(self.group.members) == len(self.consumers)
+            and all(consumer.synced and consumer.wants == "beat" for consumer in self.consumers)
+            and len({consumer.generation_id for consumer in self.consumers}) == 1
         )
 
-    def behave(self, person: Somebody) -> None:
-        if self.is_delayed(person):
+    def behave(self, consumer: Consumer) -> None:
+        if self.is_delayed(consumer):
             return
-        if person.wants == "join":
-            self.join(person)
-        elif person.wants == "sync":
-            self.sync(person)
+        if consumer.wants == "join":
+            self.join(consumer)
+        elif consumer.wants == "sync":
+            self.sync(consumer)
         else:
-            self.beat(person)
+            self.beat(consumer)
 
     # -- the laws
 

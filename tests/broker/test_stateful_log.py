@@ -13,7 +13,7 @@ from kafkawire.records import Compression, RecordBatches
 from tests.fuzzing import examples
 
 from .fetches import fetch_of, only
-from .scene import Scene
+from .harness import Harness
 from .test_log import batch, delete, offset_at, old, produce
 
 E = ErrorCode
@@ -26,9 +26,9 @@ class LogMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scene = Scene(2)
-        self.scene.create_topic("t", 1, 2)
-        self.client = self.scene.client(self.leader)
+        self.harness = Harness(2)
+        self.harness.create_topic("t", 1, 2)
+        self.client = self.harness.client(self.leader)
         self.values: list[bytes] = []
         self.start = 0
         self.sent: dict[int, list[tuple[int, list[bytes], int]]] = {0: [], 1: [], 2: []}
@@ -36,7 +36,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @property
     def leader(self) -> int:
-        return self.scene.leader_of("t")
+        return self.harness.leader_of("t")
 
     @rule(values=VALUES, codec=st.sampled_from(Compression))
     def produces(self, values: list[bytes], codec: Compression) -> None:
@@ -87,16 +87,16 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def move_leader(self) -> None:
-        self.scene.move_leader("t", 0, 3 - self.leader)
+        self.harness.move_leader("t", 0, 3 - self.leader)
         self._begins_an_epoch()
 
     @precondition(lambda self: len(self.values) > self.start)
     @rule(share=st.floats(0, 1))
     def loses(self, share: float) -> None:
         cut = self.start + int(share * (len(self.values) - self.start))
-        self.scene.move_leader("t", 0, 3 - self.leader, truncate_to=cut)
+        self.harness.move_leader("t", 0, 3 - self.leader, truncate_to=cut)
         # a batch across the cut goes whole
-        end = offset_at(self.scene.client(self.leader), -1).offset
+        end = offset_at(self.harness.client(self.leader), -1).offset
         assert self.start <= end <= cut or end == self.start
         del self.values[end:]
         self.sent = {
@@ -107,8 +107,8 @@ class LogMachine(RuleBasedStateMachine):
         self._begins_an_epoch()
 
     def _begins_an_epoch(self) -> None:
-        self.client = self.scene.client(self.leader)
-        partition = self.scene.cluster.topics.partition("t", 0)
+        self.client = self.harness.client(self.leader)
+        partition = self.harness.cluster.topics.partition("t", 0)
         assert partition is not None
         self.epochs = [each for each in self.epochs if each[1] < len(self.values)]
         self.epochs.append((partition.leader_epoch, len(self.values)))
@@ -116,14 +116,14 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def is_built_again(self) -> None:
         """Continue in a restored cluster: values, sequences and epochs are the same."""
-        was = self.scene.cluster.topics.partition("t", 0)
-        self.scene = self.scene.restored()
-        now = self.scene.cluster.topics.partition("t", 0)
+        was = self.harness.cluster.topics.partition("t", 0)
+        self.harness = self.harness.restored()
+        now = self.harness.cluster.topics.partition("t", 0)
         assert was is not None
         assert now is not None
         assert (list(now.log), now.log) == (list(was.log), was.log)
         assert (now.leader_id, now.leader_epoch) == (was.leader_id, was.leader_epoch)
-        self.client = self.scene.client(self.leader)
+        self.client = self.harness.client(self.leader)
 
     @rule(share=st.floats(0, 1), version=st.sampled_from([0, 2, 4, 12]))
     def reads(self, share: float, version: int) -> None:
@@ -148,7 +148,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @invariant()
     def epochs_only_grow(self) -> None:
-        partition = self.scene.cluster.topics.partition("t", 0)
+        partition = self.harness.cluster.topics.partition("t", 0)
         assert partition is not None
         epochs = partition.log.epochs
         assert [each.epoch for each in epochs] == sorted({each.epoch for each in epochs})

@@ -7,24 +7,24 @@ import pytest
 from kafkawire import ErrorCode
 from kafkawire.messages.join_group_response import JoinGroupResponse
 
-from .person import AT_ONCE, REBALANCE, SESSION, Person, coordinator, stable
-from .scene import Scene
+from .consumer import AT_ONCE, REBALANCE, SESSION, Consumer, coordinator, stable
+from .harness import Harness
 
 E = ErrorCode
 
 
 @pytest.fixture
-def scene() -> Scene:
-    scene = Scene(topics={"t": 1}, settings=AT_ONCE)
-    coordinator(scene.client())
-    return scene
+def harness() -> Harness:
+    harness = Harness(topics={"t": 1}, settings=AT_ONCE)
+    coordinator(harness.client())
+    return harness
 
 
-def test_a_static_member_rejoins_without_a_rebalance(scene: Scene) -> None:
-    one, two = Person(scene, "one"), Person(scene, "two")
+def test_a_static_member_rejoins_without_a_rebalance(harness: Harness) -> None:
+    one, two = Consumer(harness, "one"), Consumer(harness, "two")
     stable(one, two)
     generation = one.generation_id
-    again = Person(scene, "one")
+    again = Consumer(harness, "one")
     again.joins()
     response = again.is_in()
     assert response.generation_id == generation
@@ -36,32 +36,32 @@ def test_a_static_member_rejoins_without_a_rebalance(scene: Scene) -> None:
     assert response.skip_assignment == again.leads
 
 
-def test_a_static_member_that_is_replaced_while_it_joins_is_fenced(scene: Scene) -> None:
-    one, two = Person(scene, "one"), Person(scene, "two")
+def test_a_static_member_that_is_replaced_while_it_joins_is_fenced(harness: Harness) -> None:
+    one, two = Consumer(harness, "one"), Consumer(harness, "two")
     stable(one, two)
     one.joins([("range", b"new")])  # a rebalance, as it is the leader
     assert one.client.is_waiting()
-    again = Person(scene, "one")
+    again = Consumer(harness, "one")
     again.joins()
     assert one.client.receive(JoinGroupResponse).error_code == E.FENCED_INSTANCE_ID
     two.joins()
     assert again.is_in().generation_id == two.is_in().generation_id == one.generation_id + 1
 
 
-def test_a_static_member_that_comes_back_with_fewer_protocols_rebalances(scene: Scene) -> None:
-    one = Person(scene, "one")
+def test_a_static_member_that_comes_back_with_fewer_protocols_rebalances(harness: Harness) -> None:
+    one = Consumer(harness, "one")
     one.joins([("range", b"r"), ("roundrobin", b"r")])
     assert one.is_in().protocol_name == "range"
     one.syncs(**{one.member_id: b"all"})
     assert one.assigned() == b"all"
-    again = Person(scene, "one")
+    again = Consumer(harness, "one")
     again.joins([("roundrobin", b"r")])
     response = again.is_in()
     assert (response.generation_id, response.protocol_name) == (one.generation_id + 1, "roundrobin")
 
 
-def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(scene: Scene) -> None:
-    one, two = Person(scene, "one"), Person(scene, "two")
+def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(harness: Harness) -> None:
+    one, two = Consumer(harness, "one"), Consumer(harness, "two")
     stable(one)
     two.joins()
     one.joins()
@@ -69,20 +69,20 @@ def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(scene: 
     two.is_in()
     one.syncs()
     assert one.assigned() == b""
-    again = Person(scene, "two")
+    again = Consumer(harness, "two")
     again.joins()
     assert again.is_in().generation_id == one.generation_id
     for _ in range(int(REBALANCE // SESSION) + 2):
-        scene.advance(SESSION - 1)
+        harness.advance(SESSION - 1)
         error = again.beats()
         one.beats()
     assert error == E.UNKNOWN_MEMBER_ID
 
 
-def test_a_static_leader_that_comes_back_need_not_assign(scene: Scene) -> None:
-    one = Person(scene, "one")
+def test_a_static_leader_that_comes_back_need_not_assign(harness: Harness) -> None:
+    one = Consumer(harness, "one")
     stable(one)
-    new, old = Person(scene, "one"), Person(scene, "one")
+    new, old = Consumer(harness, "one"), Consumer(harness, "one")
     new.joins(version=9)
     response = new.is_in()
     assert (response.skip_assignment, response.leader) == (True, response.member_id)
@@ -93,11 +93,11 @@ def test_a_static_leader_that_comes_back_need_not_assign(scene: Scene) -> None:
     assert response.members == []
 
 
-def test_a_static_member_stays_while_it_is_away(scene: Scene) -> None:
-    one, two = Person(scene, "one"), Person(scene)
+def test_a_static_member_stays_while_it_is_away(harness: Harness) -> None:
+    one, two = Consumer(harness, "one"), Consumer(harness)
     stable(one, two)
     one.client.disconnect()
-    scene.advance(SESSION - 1)
+    harness.advance(SESSION - 1)
     assert two.beats() == E.NONE
-    scene.advance(2)  # its session is over
+    harness.advance(2)  # its session is over
     assert two.beats() == E.REBALANCE_IN_PROGRESS

@@ -374,11 +374,11 @@ def test_rows(exchanges: list[Any], forgotten: set[Any], mask: int) -> None:
     for module in (blocks, TWIN):
         rows = module.Rows()
         counts = []
-        for requested, listed, answered, is_fetch, group in exchanges:
+        for requested, listed, responded, is_fetch, group in exchanges:
             request = block(module, listed, group)
             session = block(module, requested, None).merged(request, forgotten)
             assert session is not request
-            response = block(module, answered, None)
+            response = block(module, responded, None)
             counts.append(rows.add(request, response, session if is_fetch else None, mask))
             counts.append(rows.add(None, response, None, 0))
         assert len(rows) == sum(counts)

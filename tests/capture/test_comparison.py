@@ -46,7 +46,7 @@ def in_another_order(rows: Rows) -> Rows:
     return [*rows[:at], rows[at + 1], rows[at], *rows[at + 2 :]]
 
 
-def asked_elsewhere(rows: Rows) -> Rows:
+def requested_elsewhere(rows: Rows) -> Rows:
     return [{**rows[0], "frame": rows[0]["frame"] - 1}, *rows[1:]]
 
 
@@ -56,7 +56,7 @@ FAULTS: list[tuple[Callable[[Rows], Rows], dict[str, int]]] = [
     (of_another_version, {"missing": 1, "invented": 1}),
     (in_another_packet, {"packet": 1}),
     (in_another_order, {"order": 1}),
-    (asked_elsewhere, {"packet": 1, "pairing": 1}),
+    (requested_elsewhere, {"packet": 1, "pairing": 1}),
 ]
 
 

@@ -141,8 +141,8 @@ def test_commits(tmp_path: Path) -> None:
         "OffsetCommit", 7, groupId="g", memberId="a", generationIdOrMemberEpoch=3,
         topics=[{"name": "orders", "partitions": partitions}],
     )  # fmt: skip
-    answered = [{"partitionIndex": 0}, {"partitionIndex": 1, "errorCode": 25}]
-    scenario.respond("OffsetCommit", 7, topics=[{"name": "orders", "partitions": answered}])
+    responded = [{"partitionIndex": 0}, {"partitionIndex": 1, "errorCode": 25}]
+    scenario.respond("OffsetCommit", 7, topics=[{"name": "orders", "partitions": responded}])
     (row,) = events(scenario.save(tmp_path / "commit.pcap"))
     assert (row["event"], row["generation"], row["error_code"]) == ("committed", 3, 25)
     orders = {"topic": "orders", "topic_id": None}
@@ -161,11 +161,11 @@ def test_a_group_with_a_heartbeat_protocol(
 ) -> None:
     scenario = Scenario()
 
-    def beat(member: str, asked: int, answered: int, *partitions: int, error: int = 0) -> None:
-        scenario.request(api, version, groupId="g", memberId=member, memberEpoch=asked)
+    def beat(member: str, requested: int, responded: int, *partitions: int, error: int = 0) -> None:
+        scenario.request(api, version, groupId="g", memberId=member, memberEpoch=requested)
         given = {"topicPartitions": [{"topicId": ORDERS, "partitions": list(partitions)}]}
         scenario.respond(
-            api, version, memberId=member, memberEpoch=answered, errorCode=error,
+            api, version, memberId=member, memberEpoch=responded, errorCode=error,
             assignment=given if partitions else None,
         )  # fmt: skip
 
@@ -194,9 +194,11 @@ def test_a_group_with_a_heartbeat_protocol(
 
 def test_a_group_that_began_before_the_capture_does_not_rebalance(tmp_path: Path) -> None:
     scenario = Scenario()
-    for asked, answered in ((5, 5), (5, 5), (5, 6)):
-        scenario.request("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=asked)
-        scenario.respond("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=answered)
+    for requested, responded in ((5, 5), (5, 5), (5, 6)):
+        scenario.request(
+            "ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=requested
+        )
+        scenario.respond("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=responded)
     found = events(scenario.save(tmp_path / "group.pcap"))
     assert columns(found, "packet", "event", "generation") == [
         (7, "rebalance_started", 6),

@@ -60,8 +60,8 @@ def written(tmp_path: Path) -> Path:
     scenario.request(
         "Produce", 9, acks=-1, topicData=[{"name": "orders", "partitionData": partitions}]
     )
-    answered = [{"index": 2, "errorCode": 6, "baseOffset": 40, "logStartOffset": 3}]
-    scenario.respond("Produce", 9, responses=[{"name": "orders", "partitionResponses": answered}])
+    responded = [{"index": 2, "errorCode": 6, "baseOffset": 40, "logStartOffset": 3}]
+    scenario.respond("Produce", 9, responses=[{"name": "orders", "partitionResponses": responded}])
     scenario.request(
         "Produce", 9, acks=0, topicData=[{"name": "orders", "partitionData": partitions}]
     )
@@ -191,16 +191,16 @@ def test_records_by_hand(written: Path) -> None:
 
 
 def test_messages_by_hand(written: Path) -> None:
-    asked, answered, *_ = rows(written, "messages")
-    assert only(asked, "direction", "status", "error", "request_packet", "raw") == {
+    requested, responded, *_ = rows(written, "messages")
+    assert only(requested, "direction", "status", "error", "request_packet", "raw") == {
         "direction": "request",
         "status": "ok",
         "error": None,
         "request_packet": None,
         "raw": None,
     }
-    assert json.loads(asked["body"])["topics"][0]["name"] == "orders"
-    assert only(answered, "packet", "request_packet", "latency_ns") == {
+    assert json.loads(requested["body"])["topics"][0]["name"] == "orders"
+    assert only(responded, "packet", "request_packet", "latency_ns") == {
         "packet": 4,
         "request_packet": 3,
         "latency_ns": 1_000_000,
@@ -432,11 +432,11 @@ def test_corrupt_captures_never_fail(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "damaged.pcap"
     file.write_bytes(whole[: rng.randrange(len(whole) // 2, len(whole))])
     found = {name: rows(file, name) for name in tables.TABLES}
-    asked = sum(row["direction"] == "request" for row in found["messages"])
-    assert sum(row["requests"] for row in found["connections"]) == asked
+    requested = sum(row["direction"] == "request" for row in found["messages"])
+    assert sum(row["requests"] for row in found["connections"]) == requested
     # a request that is cut in the middle is an exchange too, and no message
     exchanges = [
         row for row in found["exchanges"] if row["request_status"] not in (None, "truncated")
     ]
     tokens = sum(row["status"] == "sasl_token" for row in found["messages"])
-    assert len(exchanges) == asked - tokens
+    assert len(exchanges) == requested - tokens

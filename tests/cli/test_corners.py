@@ -199,9 +199,9 @@ def test_a_report_on_a_full_disk_is_a_failure() -> None:
 
 @pytest.mark.parametrize("words", [[], ["schema"]], ids=" ".join)
 def test_without_arguments_the_help_is_shown(words: list[str]) -> None:
-    result, asked = run(*words), run(*words, "--help")
+    result, requested = run(*words), run(*words, "--help")
     assert result.exit_code == 2
-    assert result.output.splitlines() == asked.stdout.splitlines()
+    assert result.output.splitlines() == requested.stdout.splitlines()
 
 
 def test_words_of_usage_errors() -> None:

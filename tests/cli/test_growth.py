@@ -92,7 +92,7 @@ def many_groups(n: int, scenario: Scenario) -> None:
 
 
 def many_members(n: int, scenario: Scenario) -> None:
-    """All join, one waiting for the other; then the leader is told of all of them."""
+    """All join, one waiting for the other; then the leader gets all of them."""
     members = [f"m{at}" for at in range(n)]
     for at, member in enumerate(members):
         joined(scenario, "g", member, 1, members if not at else [], at)

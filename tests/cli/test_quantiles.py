@@ -30,7 +30,7 @@ def test_a_quantile_is_within_one_per_cent(values: list[int]) -> None:
         found = made.at(share)
         assert found is not None
         if wanted > 0:
-            # half a nanosecond more: what is told is whole
+            # half a nanosecond more: what is printed is whole
             assert abs(found - wanted) <= ERROR * wanted + 0.5
         else:
             assert found <= 0

@@ -1,4 +1,4 @@
-"""Secrets are hidden in every output unless they are asked for."""
+"""Secrets are hidden in every output unless --secrets is given."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ VIEWS = (View(), View(records=True), View(redact=True), View(redact=True, record
 def frames(one: Hidden, number: int) -> tuple[bytes, bytes]:
     """Write the exchange that a message is part of: its request and its response."""
     body = {one.direction: one.body, "request": {}} | {one.direction: one.body}
-    asked = request(one.api, one.version, number, **body["request"])
-    return asked, response(one.api, one.version, number, **body.get("response", {}))
+    requested = request(one.api, one.version, number, **body["request"])
+    return requested, response(one.api, one.version, number, **body.get("response", {}))
 
 
 def header_size(frame: bytes, direction: str, api: str, version: int) -> int:
@@ -47,12 +47,12 @@ def header_size(frame: bytes, direction: str, api: str, version: int) -> int:
     return 14 + int.from_bytes(frame[12:14], "big") + flexible
 
 
-def rows(asked: bytes, answered: bytes) -> list[Row]:
+def rows(requested: bytes, responded: bytes) -> list[Row]:
     """Decode one exchange, as far as it is there."""
     machine = Conversation(client=0, in_sync=(True, True), known_kafka=True)
-    made = feed(machine, 0, asked, 1, 1)
-    if answered:
-        made += feed(machine, 1, answered, 2, 2)
+    made = feed(machine, 0, requested, 1, 1)
+    if responded:
+        made += feed(machine, 1, responded, 2, 2)
     return made + finish(machine)
 
 
@@ -93,8 +93,8 @@ def test_a_secret_is_shown_only_on_request(at: int) -> None:
     found = rows(*frames(one, 5))
     assert_hidden(secret, shown(found), one)
     lines = Lines("c", True, True)
-    asked_for = "".join(lines.line(0, "a:1", "b:2", row) for row in found)
-    assert clearly_shown(secret, asked_for), "else nothing is hidden here"
+    rows_of_api = "".join(lines.line(0, "a:1", "b:2", row) for row in found)
+    assert clearly_shown(secret, rows_of_api), "else nothing is hidden here"
 
 
 @pytest.mark.parametrize("at", range(19))
@@ -102,12 +102,12 @@ def test_a_message_is_cut_at_every_byte(at: int) -> None:
     rng = random.Random(2)
     secret = new_secret(rng)
     one = hidden_messages(secret, rng)[at]
-    asked, answered = frames(one, 5)
-    for cut in range(len(asked if one.direction == "request" else answered)):
+    requested, responded = frames(one, 5)
+    for cut in range(len(requested if one.direction == "request" else responded)):
         if one.direction == "request":
-            found = rows(asked[:cut], b"")
+            found = rows(requested[:cut], b"")
         else:
-            found = rows(asked, answered[:cut])
+            found = rows(requested, responded[:cut])
         for row in found:
             line = Lines("c", False, True).line(0, "a:1", "b:2", row)
             tree = text_of(Shape.TREE, View(records=True))(Entry("c", 0, "a:1", "b:2", row))
@@ -144,8 +144,8 @@ def secret_capture(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]
     secret = new_secret(rng)
     scenario = Scenario()
     for number, one in enumerate(hidden_messages(secret, rng)):
-        asked, answered = frames(one, number)
-        scenario.send(CLIENT, asked, number).send(BROKER, answered, number)
+        requested, responded = frames(one, number)
+        scenario.send(CLIENT, requested, number).send(BROKER, responded, number)
     last = number + 1
     scenario.request("SaslHandshake", 0, last, mechanism="PLAIN")
     scenario.respond("SaslHandshake", 0, last, errorCode=0, mechanisms=["PLAIN"])
@@ -221,8 +221,8 @@ def test_explain_of_frames() -> None:
     rng = random.Random(4)
     secret = new_secret(rng)
     for one in hidden_messages(secret, rng):
-        asked, answered = frames(one, 5)
-        for frame, to in ((asked, None), (answered, one)):
+        requested, responded = frames(one, 5)
+        for frame, to in ((requested, None), (responded, one)):
             key = kafkawire.messages.REGISTRY.get(f"{one.api}Request").api_key
             about = None if to is None else (key or 0, one.version)
             made = explain_frame(frame, about, secrets=False)

@@ -34,9 +34,9 @@ def test_calls_are_counted(path: Path) -> None:
     made = calls(path)
     wanted = outside.counts(path, "req")
     assert {api: call["requests"] for api, call in made.items()} == wanted
-    answered = outside.counts(path, "resp")
-    assert {api: n for api, call in made.items() if (n := call["responses"])} == answered
-    open_ = {api: n - answered[api] for api, n in wanted.items()}
+    responded = outside.counts(path, "resp")
+    assert {api: n for api, call in made.items() if (n := call["responses"])} == responded
+    open_ = {api: n - responded[api] for api, n in wanted.items()}
     without = {api: call["unanswered"] for api, call in made.items()}
     if path.name.startswith("ck-acks0"):  # its producer asks for no answer
         assert open_.pop("Produce") > without.pop("Produce") == 0

@@ -123,7 +123,7 @@ def test_row_groups_hold_many_batches(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_tables_import_no_more_than_they_need(tmp_path: Path) -> None:
-    """Not pandas, which takes as long as 10 MB do; pyarrow imports it wherever it is asked to look
+    """Not pandas, which takes as long as 10 MB do; pyarrow imports it wherever it has to look
     at a list. Nor what pyarrow computes with, which it imports for a cast.
     """
     code = (

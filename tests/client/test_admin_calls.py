@@ -1,4 +1,4 @@
-"""Questions of an admin client: asked again while that may help, answered once; and over SASL."""
+"""Calls of an admin client: repeated while that may help, done once; and over SASL."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ from kafkawire.primitives import Message
 from kafkawire.protocol.error_code import ErrorCode
 
 from .made import network
-from .world import Weather, World
+from .simulation import NetworkConditions, Simulation
 
 
-def world(
+def simulation(
     config: dict[str, Setting] | None = None,
     settings: dict[str, str] | None = None,
-    weather: Weather | None = None,
+    conditions: NetworkConditions | None = None,
     passwords: dict[str, str] | None = None,
-) -> World:
-    """A world with a client that asks questions."""
-    made = World(3, weather=weather, settings=settings, passwords=passwords)
+) -> Simulation:
+    """A simulation with a client that asks questions."""
+    made = Simulation(3, conditions=conditions, settings=settings, passwords=passwords)
     net = network(Random(3), made.bootstrap, config)
     asking = AdminCalls(
         net.view, owner="a", attempt_s=2.0, backoff=Backoff(0.1, 0.5), rng=Random(4).random
@@ -87,16 +87,16 @@ def latest(token: object, topic: str, timeout_s: float = 10.0) -> Call:
     return Call(str(token), to, ApiKey.LIST_OFFSETS, Same(request, 1, 7), codes, timeout_s)
 
 
-def replies(made: World) -> list[CallCompleted | CallFailed]:
+def replies(made: Simulation) -> list[CallCompleted | CallFailed]:
     return [each for each in made.news["a"] if isinstance(each, CallCompleted | CallFailed)]
 
 
 @pytest.mark.parametrize("code", sorted(RETRIABLE_ERRORS))
 def test_retriable_errors_are_retried(code: ErrorCode) -> None:
-    made = world()
+    made = simulation()
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
     made.cluster.faults.append(fault)
-    made.tell("a", groups("q", CONTROLLER))
+    made.send_event("a", groups("q", CONTROLLER))
     made.pass_time(3.0)
     assert fault.hit > 3
     assert not replies(made)
@@ -108,11 +108,11 @@ def test_retriable_errors_are_retried(code: ErrorCode) -> None:
 
 
 def test_other_errors_complete_the_call() -> None:
-    made = world()
+    made = simulation()
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
     made.cluster.faults.append(fault)
-    made.tell("a", groups("q"))
+    made.send_event("a", groups("q"))
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
     assert isinstance(reply, CallCompleted)
@@ -121,10 +121,10 @@ def test_other_errors_complete_the_call() -> None:
 
 
 def test_a_persistent_error_completes_the_call() -> None:
-    made = world()
+    made = simulation()
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     made.cluster.faults.append(Fault("ListGroups", action=Action.ERROR, error=code))
-    made.tell("a", groups("q", timeout_s=2.0))
+    made.send_event("a", groups("q", timeout_s=2.0))
     began = made.now
     made.run(lambda: len(replies(made)) == 1)
     assert made.now - began <= 2.0
@@ -134,13 +134,13 @@ def test_a_persistent_error_completes_the_call() -> None:
 
 
 def test_the_leader_is_called_and_followed() -> None:
-    made = world()
+    made = simulation()
     topic = made.cluster.controller.create_topic("t", [[1, 2, 3]], {}, made.now)
-    made.tell("a", latest("first", "t"))
+    made.send_event("a", latest("first", "t"))
     made.run(lambda: len(replies(made)) == 1)
     made.move("t", 0, 3)
     assert topic.partitions[0].leader_id == 3
-    made.tell("a", latest("second", "t"))
+    made.send_event("a", latest("second", "t"))
     made.run(lambda: len(replies(made)) == 2)
     assert all(
         isinstance(each, CallCompleted) and not sum(codes(each.message)) for each in replies(made)
@@ -148,8 +148,8 @@ def test_the_leader_is_called_and_followed() -> None:
 
 
 def test_no_leader() -> None:
-    made = world(settings={"auto.create.topics.enable": "false"})
-    made.tell("a", latest("q", "nowhere", timeout_s=3.0))
+    made = simulation(settings={"auto.create.topics.enable": "false"})
+    made.send_event("a", latest("q", "nowhere", timeout_s=3.0))
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
     assert isinstance(reply, CallFailed)
@@ -159,31 +159,31 @@ def test_no_leader() -> None:
 
 
 def test_a_coordinator_that_moved_is_looked_up_again() -> None:
-    made = world()
+    made = simulation()
     group = DescribeGroupsRequest(groups=["g"])
 
     def described(message: Message) -> Iterable[int]:
         return [row.error_code for row in message.groups]  # type: ignore[attr-defined]
 
-    def ask(token: str) -> None:
+    def call(token: str) -> None:
         to = Coordinator(CoordinatorKind.GROUP, "g")
         body = Same(group, 0, 5)
-        made.tell("a", Call(token, to, ApiKey.DESCRIBE_GROUPS, body, described, 10.0))
+        made.send_event("a", Call(token, to, ApiKey.DESCRIBE_GROUPS, body, described, 10.0))
         made.run(lambda: len(replies(made)) == int(token))
 
-    ask("1")
+    call("1")
     where = made.cluster.groups.partition_of("g")
     partition = made.cluster.topics.partition("__consumer_offsets", where)
     assert partition is not None
     made.move("__consumer_offsets", where, 1 + partition.leader_id % 3)
-    ask("2")
+    call("2")
     assert all(isinstance(each, CallCompleted) for each in replies(made))
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("password", ["secret", "guess"])
 def test_sasl_on_a_wire_that_splits_every_frame(mechanism: str, password: str) -> None:
-    made = world(
+    made = simulation(
         {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": mechanism,
@@ -191,10 +191,10 @@ def test_sasl_on_a_wire_that_splits_every_frame(mechanism: str, password: str) -
             "sasl.password": password,
         },
         {"sasl.enabled.mechanisms": mechanism},
-        Weather(0.01, 0.9),
+        NetworkConditions(0.01, 0.9),
         {"alice": "secret"},
     )
-    made.tell("a", groups("q"))
+    made.send_event("a", groups("q"))
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
     if password == "secret":
@@ -206,7 +206,7 @@ def test_sasl_on_a_wire_that_splits_every_frame(mechanism: str, password: str) -
 
 
 def test_an_unknown_event_is_rejected() -> None:
-    made = world()
-    made.tell("a", ClusterFailed(Reason.NO_VERSION, "old"))
+    made = simulation()
+    made.send_event("a", ClusterFailed(Reason.NO_VERSION, "old"))
     with pytest.raises(LocalProtocolError, match="float"):
-        made.tell("a", 1.0)
+        made.send_event("a", 1.0)

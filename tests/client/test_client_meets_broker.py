@@ -136,7 +136,7 @@ def failure(play: Play, seed: int) -> tuple[str, str] | None:
     try:
         finish(scenario)
     except (AssertionError, KeyError) as error:
-        return str(error), scenario.world.digest
+        return str(error), scenario.simulation.digest
     return None
 
 
@@ -164,7 +164,7 @@ for seed in range(5):
     for play in (Group, produce):
         story = play(seed)
         story.play()
-        print(seed, story.world.digest, story.world.now)
+        print(seed, story.simulation.digest, story.simulation.now)
 """
 
 

@@ -26,7 +26,7 @@ from kafkawire.protocol.error_code import ErrorCode
 from tests.client.consumer.users import User, covered
 from tests.client.made import producer_client
 from tests.client.seeds import SEEDS, chunk
-from tests.client.world import Weather, World
+from tests.client.simulation import NetworkConditions, Simulation
 from tests.fuzzing import replayable
 
 CHUNKS = 20
@@ -67,26 +67,28 @@ class Scenario:
 
     def __init__(self, seed: int, release: str | None = None) -> None:
         draws = self.draws = Random(seed)
-        weather = Weather(
+        conditions = NetworkConditions(
             delay_s=draws.choice((0.001, 0.02, 0.2)),
             split=draws.choice((0.0, 0.3)),
             reset=draws.choice((0.0, 0.002, 0.01)),
         )
         brokers = draws.choice((1, 3))
         load_s = draws.choice((0.0, 0.0, 0.05, 2.0))
-        self.world = World(seed, brokers=brokers, weather=weather, release=release, load_s=load_s)
+        self.simulation = Simulation(
+            seed, brokers=brokers, conditions=conditions, release=release, load_s=load_s
+        )
         self.strategy = draws.choice(STRATEGIES)
         self.users: dict[str, User] = {}
         self.written = 0
         for topic, count in TOPICS.items():
-            nodes = list(self.world.cluster.brokers)
+            nodes = list(self.simulation.cluster.brokers)
             spread = [
                 [nodes[n % len(nodes)], nodes[(n + 1) % len(nodes)]][:brokers] for n in range(count)
             ]
-            self.world.create(topic, spread)
-        self.world.add("p", producer_client(Random(seed + 1), self.world.bootstrap))
+            self.simulation.create(topic, spread)
+        self.simulation.add("p", producer_client(Random(seed + 1), self.simulation.bootstrap))
         for _ in range(draws.choice((20, 80))):
-            self.world.at(draws.random() * TROUBLE_S, self._write)
+            self.simulation.at(draws.random() * TROUBLE_S, self._write)
         for number in range(draws.randrange(1, 4)):
             self._plan_user(f"c{number}", seed * 10 + number)
         self._plan_trouble()
@@ -96,7 +98,7 @@ class Scenario:
         topic = self.draws.choice(tuple(TOPICS))
         record = Send(self.written, topic, None, key, b"%d" % self.written, self.written)
         self.written += 1
-        self.world.tell("p", record)
+        self.simulation.send_event("p", record)
 
     def _plan_user(self, name: str, seed: int) -> None:
         draws = self.draws
@@ -117,39 +119,42 @@ class Scenario:
         come, think = draws.random() * 8, draws.choice((0.01, 0.5))
 
         def join() -> None:
-            self.users[name] = User(self.world, name, config, think_s=think, seed=seed)
+            self.users[name] = User(self.simulation, name, config, think_s=think, seed=seed)
             self.users[name].subscribe(*TOPICS)
 
-        self.world.at(come, join)
+        self.simulation.at(come, join)
         leave = draws.random()
         if name != "c0" and leave < 0.5:
             when = come + draws.random() * 12
             end = User.close if leave < 0.35 else User.crash
-            self.world.at(when, lambda: end(self.users[name]))
+            self.simulation.at(when, lambda: end(self.users[name]))
 
     def _plan_trouble(self) -> None:
-        draws, world = self.draws, self.world
+        draws, simulation = self.draws, self.simulation
         if draws.random() < 0.5:
             for _ in range(draws.randrange(1, 3)):
-                node, when = draws.choice(list(world.cluster.brokers)), draws.random() * TROUBLE_S
-                world.at(when, partial(world.stop, node))
-                world.at(when + draws.random() * 5, partial(world.start, node))
+                node, when = (
+                    draws.choice(list(simulation.cluster.brokers)),
+                    draws.random() * TROUBLE_S,
+                )
+                simulation.at(when, partial(simulation.stop, node))
+                simulation.at(when + draws.random() * 5, partial(simulation.start, node))
         if draws.random() < 0.5:
             for _ in range(draws.randrange(1, 6)):
                 which = draws.choice([*PARTITIONS, (OFFSETS, OFFSETS_PARTITION)])
-                where = (*which, draws.choice(list(world.cluster.brokers)))
-                world.at(draws.random() * TROUBLE_S, partial(world.move, *where))
+                where = (*which, draws.choice(list(simulation.cluster.brokers)))
+                simulation.at(draws.random() * TROUBLE_S, partial(simulation.move, *where))
         if draws.random() < 0.6:
             for api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch"):
                 error = draws.choice(GROUP_ERRORS)
-                world.trouble(
+                simulation.trouble(
                     Fault(api, probability=0.1, action=Action.ERROR, error=error),
                     Fault(api, probability=0.03, action=Action.DROP),
                     Fault(api, probability=0.05, action=Action.DELAY, delay=0.5),
                 )
             error = draws.choice(FETCH_ERRORS)
             session = draws.choice(SESSION_ERRORS)
-            world.trouble(
+            simulation.trouble(
                 Fault("Fetch", probability=0.03, action=Action.ERROR, error=error),
                 Fault("Fetch", probability=0.03, action=Action.ERROR, error=session),
                 Fault("ListOffsets", probability=0.1, action=Action.ERROR, error=error),
@@ -159,8 +164,8 @@ class Scenario:
             )
         if draws.random() < 0.3:
             for _ in range(draws.randrange(1, 3)):
-                world.at(draws.random() * TROUBLE_S, world.crash)
-        world.at(TROUBLE_S + 2.0, world.calm)
+                simulation.at(draws.random() * TROUBLE_S, simulation.crash)
+        simulation.at(TROUBLE_S + 2.0, simulation.calm)
 
     # What must be so.
 
@@ -169,24 +174,24 @@ class Scenario:
         return [user for user in self.users.values() if not user.closed]
 
     def play(self) -> None:
-        world = self.world
-        world.pass_time(TROUBLE_S + 9.0)  # until every session that was to expire has
-        world.tell("p", Flush("end"))
-        world.run(lambda: Flushed("end") in world.news["p"])  # nothing more is written
-        world.run(self._settled, SETTLED_S)
-        world.run(self._all_read, SETTLED_S)
+        simulation = self.simulation
+        simulation.pass_time(TROUBLE_S + 9.0)  # until every session that was to expire has
+        simulation.send_event("p", Flush("end"))
+        simulation.run(lambda: Flushed("end") in simulation.news["p"])  # nothing more is written
+        simulation.run(self._settled, SETTLED_S)
+        simulation.run(self._all_read, SETTLED_S)
         for user in self.here:
             user.close()
-            world.run(partial(getattr, user, "closed"))
-        world.to_network("p", CloseNetwork())
-        world.pass_time(1.0)
+            simulation.run(partial(getattr, user, "closed"))
+        simulation.to_network("p", CloseNetwork())
+        simulation.pass_time(1.0)
 
     def _settled(self) -> bool:
         stable = all(u.machine.membership.state is MemberState.STABLE for u in self.here)
         return stable and covered(self.here, PARTITIONS) and self._settled_at_the_broker()
 
     def _settled_at_the_broker(self) -> bool:
-        coordinator = self.world.cluster.groups.of(OFFSETS_PARTITION)
+        coordinator = self.simulation.cluster.groups.of(OFFSETS_PARTITION)
         if isinstance(coordinator, ErrorCode) or GROUP not in coordinator.groups:
             return False
         group = coordinator.groups[GROUP]
@@ -212,7 +217,7 @@ class Scenario:
         return {offset for user in self.users.values() for offset in user.offsets(partition)}
 
     def _in_log(self, partition: TopicPartition) -> set[int]:
-        return {offset for offset, _, _ in self.world.log(*partition)}
+        return {offset for offset, _, _ in self.simulation.log(*partition)}
 
     def account(self) -> None:
         for user in self.users.values():
@@ -222,13 +227,13 @@ class Scenario:
         self._order_is_right()
         self._keys_are_in_order()
         self._commits_are_right()
-        assert self.world.nothing_is_left()
+        assert self.simulation.nothing_is_left()
 
     def _values_are_right(self) -> None:
         stored = {
             (*partition, offset): value
             for partition in PARTITIONS
-            for offset, _, value in self.world.log(*partition)
+            for offset, _, value in self.simulation.log(*partition)
         }
         for user in self.users.values():
             for record in user.read:
@@ -247,7 +252,7 @@ class Scenario:
         """A key's records are in one partition, as they were written."""
         found: dict[tuple[str, bytes | None], list[tuple[int, int]]] = defaultdict(list)
         for topic, partition in PARTITIONS:
-            for _, key, value in self.world.log(topic, partition):
+            for _, key, value in self.simulation.log(topic, partition):
                 found[topic, key].append((partition, int(value or b"")))
         for records in found.values():
             assert len({partition for partition, _ in records}) == 1
@@ -265,7 +270,7 @@ class Scenario:
 
     def _commits(self) -> dict[TopicPartition, list[int]]:
         found: dict[TopicPartition, list[int]] = defaultdict(list)
-        for _, key, value in self.world.log(OFFSETS, OFFSETS_PARTITION):
+        for _, key, value in self.simulation.log(OFFSETS, OFFSETS_PARTITION):
             if key is None or value is None or key[:2] > b"\0\1":
                 continue
             which = OffsetCommitKey.decode(key[2:], 0)
@@ -298,7 +303,7 @@ def test_a_seed_replays_to_the_byte() -> None:
     def digest(seed: int) -> str:
         scenario = Scenario(seed)
         scenario.play()
-        return scenario.world.digest
+        return scenario.simulation.digest
 
     for seed in range(7, 17):
         assert digest(seed) == digest(seed)

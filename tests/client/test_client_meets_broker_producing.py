@@ -25,7 +25,7 @@ from kafkawire.client.producer import (
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.made import producer_client
 from tests.client.seeds import chunk
-from tests.client.world import Weather, World
+from tests.client.simulation import NetworkConditions, Simulation
 from tests.fuzzing import replayable
 
 CHUNKS = 10
@@ -45,26 +45,26 @@ class Scenario:
 
     def __init__(self, seed: int, config: dict[str, Setting], trouble: float = 1.0) -> None:
         draws = Random(seed)
-        weather = Weather(
+        conditions = NetworkConditions(
             delay_s=draws.choice((0.001, 0.02, 0.2)),
             split=draws.choice((0.0, 0.3)),
             reset=draws.choice((0.0, 0.002, 0.02)) * trouble,
         )
         brokers = draws.choice((1, 3))
-        self.world = World(seed, brokers=brokers, weather=weather)
-        self.world.create(
+        self.simulation = Simulation(seed, brokers=brokers, conditions=conditions)
+        self.simulation.create(
             "orders", [[n % brokers + 1, (n + 1) % brokers + 1][:brokers] for n in range(3)]
         )
         self.results: dict[object, Delivered | Failed] = {}
         self.order: dict[tuple[str, int], list[object]] = defaultdict(list)
         self.sent: dict[object, Send] = {}
-        self.world.on_news["p"] = self._heard
-        client = producer_client(Random(seed + 1), self.world.bootstrap, config)
-        self.world.add("p", client)
+        self.simulation.on_news["p"] = self._heard
+        client = producer_client(Random(seed + 1), self.simulation.bootstrap, config)
+        self.simulation.add("p", client)
         self._plan(draws, trouble)
 
     def _plan(self, draws: Random, trouble: float) -> None:
-        world = self.world
+        simulation = self.simulation
         for token in range(draws.choice((5, 5, 40, 40, 150))):
             key = f"k{draws.randrange(8)}".encode() if draws.random() < 0.8 else None
             record = Send(
@@ -76,25 +76,25 @@ class Scenario:
                 token,
             )
             self.sent[token] = record
-            world.at(draws.random() * 8, partial(self._send, record))
+            simulation.at(draws.random() * 8, partial(self._send, record))
         if draws.random() < 0.7 * trouble:
             for _ in range(draws.randrange(1, 4)):
-                node, when = draws.choice(list(world.cluster.brokers)), draws.random() * 8
-                world.at(when, partial(world.stop, node))
-                world.at(when + draws.random() * 3, partial(world.start, node))
+                node, when = draws.choice(list(simulation.cluster.brokers)), draws.random() * 8
+                simulation.at(when, partial(simulation.stop, node))
+                simulation.at(when + draws.random() * 3, partial(simulation.start, node))
         if draws.random() < 0.5 * trouble:
             for _ in range(draws.randrange(1, 6)):
                 where = (
                     draws.choice(TOPICS),
                     draws.randrange(3),
-                    draws.choice(list(world.cluster.brokers)),
+                    draws.choice(list(simulation.cluster.brokers)),
                 )
-                world.at(draws.random() * 8, partial(world.move, *where))
+                simulation.at(draws.random() * 8, partial(simulation.move, *where))
         if draws.random() < 0.4 * trouble:
             for _ in range(draws.randrange(1, 3)):
-                world.at(draws.random() * 8, world.crash)
+                simulation.at(draws.random() * 8, simulation.crash)
         if draws.random() < 0.6 * trouble:
-            world.trouble(
+            simulation.trouble(
                 Fault(
                     "Produce", probability=0.1, action=Action.ERROR, error=draws.choice(RETRIABLE)
                 ),
@@ -104,12 +104,12 @@ class Scenario:
                 Fault(None, probability=0.01, action=Action.CORRUPT, at=6),
                 Fault(None, probability=0.03, action=Action.DISCONNECT, carried_out=True),
             )
-        world.at(11.0, world.calm)
+        simulation.at(11.0, simulation.calm)
 
     def _send(self, record: Send) -> None:
-        # the order that counts is the one in which the machine is told
-        self.order["told", 0].append(record.token)
-        self.world.tell("p", record)
+        # the order that counts is the one in which the machine gets the records
+        self.order["accepted", 0].append(record.token)
+        self.simulation.send_event("p", record)
 
     def _heard(self, effect: object) -> None:
         if isinstance(effect, Delivered | Failed):
@@ -120,14 +120,14 @@ class Scenario:
                     self.order[effect.topic, effect.partition].append(token)
 
     def play(self) -> None:
-        world = self.world
-        world.pass_time(12.0)
-        world.tell("p", Flush("end"))
-        world.run(lambda: Flushed("end") in world.news["p"])
-        world.tell("p", CloseProducer())
-        world.run(lambda: ProducerClosed() in world.news["p"])
-        world.to_network("p", CloseNetwork())
-        world.pass_time(1.0)
+        simulation = self.simulation
+        simulation.pass_time(12.0)
+        simulation.send_event("p", Flush("end"))
+        simulation.run(lambda: Flushed("end") in simulation.news["p"])
+        simulation.send_event("p", CloseProducer())
+        simulation.run(lambda: ProducerClosed() in simulation.news["p"])
+        simulation.to_network("p", CloseNetwork())
+        simulation.pass_time(1.0)
 
     def account(self, *, idempotent: bool, ordered: bool = True) -> None:
         """Hold what was said against what is in the logs.
@@ -135,15 +135,15 @@ class Scenario:
         ordered: without acknowledgement, what goes to an old leader may meet what went to the new.
         """
         assert self.results.keys() == self.sent.keys()
-        told = {token: at for at, token in enumerate(self.order["told", 0])}
+        accepted = {token: at for at, token in enumerate(self.order["accepted", 0])}
         values = {token: record.value for token, record in self.sent.items()}
         for topic in TOPICS:
-            known = self.world.cluster.topics.get(topic)
+            known = self.simulation.cluster.topics.get(topic)
             for partition in range(len(known.partitions) if known else 0):
-                log = self.world.log(topic, partition)
+                log = self.simulation.log(topic, partition)
                 at = {offset: (key, value, offset) for offset, key, value in log}
                 results = self.order[topic, partition]
-                assert results == sorted(results, key=told.__getitem__), "results out of order"
+                assert results == sorted(results, key=accepted.__getitem__), "results out of order"
                 places = []
                 for token in results:
                     effect = self.results[token]
@@ -157,20 +157,20 @@ class Scenario:
                     assert len(stamps) == len(set(stamps)), "a record is there twice"
             if known and ordered:
                 self._keys_are_in_order(topic, len(known.partitions))
-        assert self.world.nothing_is_left()
+        assert self.simulation.nothing_is_left()
 
     def _keys_are_in_order(self, topic: str, partitions: int) -> None:
         """A key's records are in one partition, the first time each comes as they were sent."""
-        told = {token: at for at, token in enumerate(self.order["told", 0])}
+        accepted = {token: at for at, token in enumerate(self.order["accepted", 0])}
         found: dict[bytes, dict[object, int]] = defaultdict(dict)
         for partition in range(partitions):
-            for _, key, value in self.world.log(topic, partition):
+            for _, key, value in self.simulation.log(topic, partition):
                 if key is not None:
                     token = int((value or b"").split()[0])
                     assert found[key].setdefault(token, partition) == partition
         for key, tokens in found.items():
             assert len(set(tokens.values())) == 1, (key, tokens)
-            sent = [told[token] for token in tokens]
+            sent = [accepted[token] for token in tokens]
             assert sent == sorted(sent), (key, tokens)
 
 
@@ -218,5 +218,5 @@ def test_a_seed_replays_to_the_byte() -> None:
         for _ in range(2):
             scenario = Scenario(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})
             scenario.play()
-            runs.append((scenario.world.digest, scenario.world.now))
+            runs.append((scenario.simulation.digest, scenario.simulation.now))
         assert runs[0] == runs[1]

@@ -105,14 +105,14 @@ def ready(connection: Connection | None = None) -> Connection:
     return connection
 
 
-def ask(key: object = 0, *, has_response: bool = True, highest: int = 4) -> SendRequest:
+def request_of(key: object = 0, *, has_response: bool = True, highest: int = 4) -> SendRequest:
     message = HeartbeatRequest(group_id="g", member_id=str(key), generation_id=1)
     body = Same(message, 0, highest)
     return SendRequest("o", str(key), LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0, has_response)
 
 
 def submit(connection: Connection, key: object, now: float = 0.0) -> Frame:
-    (request,) = frames(connection.handle(Submit(ask(key), now + 10.0), now))
+    (request,) = frames(connection.handle(Submit(request_of(key), now + 10.0), now))
     return request
 
 
@@ -124,7 +124,7 @@ def test_every_state_and_event_has_its_handler() -> None:
     for state, kind in itertools.product(State, [*EVENTS, Submit]):
         connection = made()
         connection.state = state
-        event = EVENTS.get(kind) or Submit(ask(), 10.0)
+        event = EVENTS.get(kind) or Submit(request_of(), 10.0)
         if state in HANDLERS[kind][1]:
             connection.handle(event, 0.0)
         else:
@@ -163,7 +163,7 @@ def test_responses_come_in_order_with_the_negotiated_version() -> None:
 
 def test_the_request_bounds_the_version_too() -> None:
     connection = ready()
-    (request,) = frames(connection.handle(Submit(ask(highest=2), 10.0), 0.0))
+    (request,) = frames(connection.handle(Submit(request_of(highest=2), 10.0), 0.0))
     assert request.api_version == 2
 
 
@@ -193,7 +193,7 @@ def test_a_request_that_cannot_be_written_fails_alone() -> None:
 
 def test_a_request_without_a_response_is_done_when_it_is_sent() -> None:
     connection = ready()
-    silent = ask("x", has_response=False)
+    silent = request_of("x", has_response=False)
     write, sent = connection.handle(Submit(silent, 10.0), 0.0)
     assert isinstance(write, Write)
     assert sent == Sent(silent, 4)
@@ -288,7 +288,7 @@ def test_a_broker_that_closes_on_api_versions_gets_version_0() -> None:
 @pytest.mark.parametrize("has_response", [True, False])
 def test_what_no_response_confirms_is_received_before_the_socket_closes(has_response: bool) -> None:
     connection = ready()
-    connection.handle(Submit(ask("x", has_response=has_response), 10.0), 0.0)
+    connection.handle(Submit(request_of("x", has_response=has_response), 10.0), 0.0)
     close, *_ = connection.handle(CloseConnection(Reason.CLOSED, "enough"), 0.0)
     assert close == Close(1, after_peer=not has_response)
 

@@ -1,4 +1,4 @@
-"""Hostile brokers: responses that are damaged, or say nonsense, whatever the client has asked.
+"""Hostile brokers: responses that are damaged, or say nonsense, whatever the client has requested.
 
 Law: a client's machines raise nothing, and do not send more than their backoff allows.
 """
@@ -19,12 +19,12 @@ from kafkawire.protocol import encode_frame
 
 from ..broker.requests import varied
 from ..fuzzing import mutate, replayable, seeds
-from . import witness
-from .consumer.test_scenarios import config, world, write
+from . import checker
+from .conditions import NetworkConditions
+from .consumer.test_scenarios import config, simulation, write
 from .consumer.users import User
 from .made import producer_client
-from .weather import Weather
-from .world import World
+from .simulation import Simulation
 
 SECONDS = 20.0
 MOST = 3_000
@@ -40,9 +40,9 @@ class Hostile:
         for module in (request_channel, request_handler):
             monkeypatch.setattr(module, "encode_frame_buffers", self.encode_buffers)
         # who is lied to about versions asks for what the broker does not take
-        monkeypatch.setattr(witness, "BLAMELESS", "")
-        # and the responses that the witness reads are not the broker's own words
-        monkeypatch.setattr(witness.Witness, "_fetched", lambda *_: None)
+        monkeypatch.setattr(checker, "BLAMELESS", "")
+        # and the responses that the checker reads are not the broker's own words
+        monkeypatch.setattr(checker.TrafficChecker, "_fetched", lambda *_: None)
 
     def encode_buffers(self, message: Message, version: int, correlation_id: int) -> list[bytes]:
         return [self.encode(message, version, correlation_id)]
@@ -68,7 +68,7 @@ class Hostile:
 def test_a_producer_survives_any_response(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = Hostile(seed, monkeypatch)
     with replayable(seed):
-        it = World(seed, brokers=2, weather=Weather(0.001, 0.0, 0.0))
+        it = Simulation(seed, brokers=2, conditions=NetworkConditions(0.001, 0.0, 0.0))
         it.create("t", [[1], [2]])
         values: dict[str, Setting] = {
             "linger.ms": 5,
@@ -77,8 +77,8 @@ def test_a_producer_survives_any_response(seed: int, monkeypatch: pytest.MonkeyP
         }
         it.add("p", producer_client(Random(seed), it.bootstrap, values))
         for token in range(40):
-            it.at(token * 0.2, partial(it.tell, "p", record(token)))
-        it.at(9.0, partial(it.tell, "p", Flush("end")))
+            it.at(token * 0.2, partial(it.send_event, "p", record(token)))
+        it.at(9.0, partial(it.send_event, "p", Flush("end")))
         it.pass_time(SECONDS)
         assert 0 < hostile.sent < MOST
 
@@ -88,7 +88,7 @@ def test_a_producer_survives_any_response(seed: int, monkeypatch: pytest.MonkeyP
 def test_a_member_of_a_group_survives_any_response(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    it = world()
+    it = simulation()
     write(it, 5, 3)
     hostile = Hostile(seed, monkeypatch)
     with replayable(seed):

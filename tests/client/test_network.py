@@ -60,8 +60,8 @@ from tests.fuzzing import replayable
 from .made import network, settings
 from .peers import frames, respond, versions
 from .seeds import chunk
+from .simulation import NetworkConditions, Simulation
 from .test_connection import TABLE
-from .world import Weather, World
 
 GROUP = Coordinator(CoordinatorKind.GROUP, "g")
 
@@ -70,12 +70,12 @@ class Owner:
     """A machine that passes its user's Asks on, and keeps what comes back."""
 
     def __init__(self) -> None:
-        self.heard: list[object] = []
+        self.received: list[object] = []
 
     def handle(self, event: object, now: float) -> Sequence[object]:  # noqa: ARG002
         if isinstance(event, SendRequest | TrackTopics | RequestMetadataUpdate | ForgetCoordinator):
             return [event]
-        self.heard.append(event)
+        self.received.append(event)
         return []
 
     def next_deadline(self) -> float | None:
@@ -86,7 +86,7 @@ class Owner:
 
     @property
     def ends(self) -> list[ResponseReceived | NoResponse]:
-        return [each for each in self.heard if isinstance(each, ResponseReceived | NoResponse)]
+        return [each for each in self.received if isinstance(each, ResponseReceived | NoResponse)]
 
 
 def request_for(key: object, to: Destination, timeout_s: float = 5.0) -> SendRequest:
@@ -99,13 +99,15 @@ def request_for(key: object, to: Destination, timeout_s: float = 5.0) -> SendReq
     )
 
 
-def lived_in(seed: int, weather: Weather | None = None, brokers: int = 3) -> tuple[World, Owner]:
-    """A world with one client that asks."""
-    world = World(seed, brokers=brokers, weather=weather)
+def lived_in(
+    seed: int, conditions: NetworkConditions | None = None, brokers: int = 3
+) -> tuple[Simulation, Owner]:
+    """A simulation with one client that asks."""
+    simulation = Simulation(seed, brokers=brokers, conditions=conditions)
     owner = Owner()
-    client = Client(network(Random(seed), world.bootstrap), {"o": owner})
-    world.add("c", client)
-    return world, owner
+    client = Client(network(Random(seed), simulation.bootstrap), {"o": owner})
+    simulation.add("c", client)
+    return simulation, owner
 
 
 def response_to(owner: Owner, key: object) -> ResponseReceived:
@@ -241,94 +243,96 @@ def test_equals_are_chosen_evenly_from_the_start_that_is_drawn() -> None:
 
 
 def test_bootstrap_then_the_brokers_of_the_cluster() -> None:
-    world, owner = lived_in(1)
-    world.tell("c", request_for("a", LEAST_LOADED))
-    world.run(lambda: len(owner.ends) == 1)
-    world.tell("c", request_for("b", 2))
-    world.tell("c", request_for("c", CONTROLLER))
-    world.tell("c", request_for("d", GROUP))
-    world.run(lambda: len(owner.ends) == 4)
+    simulation, owner = lived_in(1)
+    simulation.send_event("c", request_for("a", LEAST_LOADED))
+    simulation.run(lambda: len(owner.ends) == 1)
+    simulation.send_event("c", request_for("b", 2))
+    simulation.send_event("c", request_for("c", CONTROLLER))
+    simulation.send_event("c", request_for("d", GROUP))
+    simulation.run(lambda: len(owner.ends) == 4)
     assert response_to(owner, "b").node == 2
-    assert response_to(owner, "c").node == world.cluster.controller_id
-    view = world._clients["c"].network.view
+    assert response_to(owner, "c").node == simulation.cluster.controller_id
+    view = simulation._clients["c"].network.view
     assert {node: (each.host, each.port) for node, each in view.brokers.items()} == {
         node: (f"broker{node}", 9092) for node in (1, 2, 3)
     }
 
 
 def test_a_node_that_is_not_known_is_said_so_at_once() -> None:
-    world, owner = lived_in(1)
-    world.pass_time(1.0)
-    world.tell("c", request_for("a", 99))
+    simulation, owner = lived_in(1)
+    simulation.pass_time(1.0)
+    simulation.send_event("c", request_for("a", 99))
     (end,) = owner.ends
     assert isinstance(end, NoResponse)
     assert (end.reason, end.retriable) == (Reason.UNKNOWN_NODE, True)
 
 
 def test_a_bootstrap_address_that_is_dead_is_passed_over() -> None:
-    world, owner = lived_in(5, brokers=3)
-    world.stop(1)
-    world.stop(3)
-    world.tell("c", request_for("a", LEAST_LOADED))
-    world.run(lambda: len(owner.ends) == 1)
+    simulation, owner = lived_in(5, brokers=3)
+    simulation.stop(1)
+    simulation.stop(3)
+    simulation.send_event("c", request_for("a", LEAST_LOADED))
+    simulation.run(lambda: len(owner.ends) == 1)
     assert isinstance(owner.ends[0], ResponseReceived)
 
 
 def test_when_all_known_brokers_fail_the_first_addresses_are_tried_again() -> None:
     """KIP-899: all brokers went away, one came back."""
-    world, owner = lived_in(2)
-    world.pass_time(1.0)
+    simulation, owner = lived_in(2)
+    simulation.pass_time(1.0)
     for node in (1, 2, 3):
-        world.stop(node)
-    world.pass_time(5.0)
-    world.start(2)
-    world.tell("c", request_for("a", LEAST_LOADED))
-    world.run(lambda: len(owner.ends) == 1)
+        simulation.stop(node)
+    simulation.pass_time(5.0)
+    simulation.start(2)
+    simulation.send_event("c", request_for("a", LEAST_LOADED))
+    simulation.run(lambda: len(owner.ends) == 1)
     assert isinstance(owner.ends[0], ResponseReceived)
 
 
 def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
-    world, owner = lived_in(3)
-    world.pass_time(1.0)
+    simulation, owner = lived_in(3)
+    simulation.pass_time(1.0)
     look_ups = Fault("FindCoordinator", nth=0)  # counts, and never strikes
-    world.cluster.faults.append(look_ups)
+    simulation.cluster.faults.append(look_ups)
     for key in range(5):
-        world.tell("c", request_for(key, GROUP))
-    world.run(lambda: len(owner.ends) == 5)
+        simulation.send_event("c", request_for(key, GROUP))
+    simulation.run(lambda: len(owner.ends) == 5)
     assert look_ups.seen == 1
-    world.tell("c", request_for("later", GROUP))
-    world.run(lambda: len(owner.ends) == 6)
+    simulation.send_event("c", request_for("later", GROUP))
+    simulation.run(lambda: len(owner.ends) == 6)
     assert look_ups.seen == 1, "what is known is not looked up"
-    world.tell("c", ForgetCoordinator(GROUP))
-    world.tell("c", request_for("again", GROUP))
-    world.run(lambda: len(owner.ends) == 7)
+    simulation.send_event("c", ForgetCoordinator(GROUP))
+    simulation.send_event("c", request_for("again", GROUP))
+    simulation.run(lambda: len(owner.ends) == 7)
     assert look_ups.seen == 2
-    world.stop(response_to(owner, "again").node)
-    world.pass_time(1.0)
-    world.tell("c", request_for("elsewhere", GROUP))
-    world.run(lambda: len(owner.ends) == 8)
+    simulation.stop(response_to(owner, "again").node)
+    simulation.pass_time(1.0)
+    simulation.send_event("c", request_for("elsewhere", GROUP))
+    simulation.run(lambda: len(owner.ends) == 8)
     assert look_ups.seen >= 3, "a coordinator that went is forgotten"
     assert isinstance(owner.ends[-1], ResponseReceived)
 
 
 def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None:
-    world, owner = lived_in(4)
+    simulation, owner = lived_in(4)
     unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    world.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=unavailable))
-    world.tell("c", request_for("a", GROUP, timeout_s=60.0))
-    world.pass_time(3.0)
+    simulation.cluster.faults.append(
+        Fault("FindCoordinator", action=Action.ERROR, error=unavailable)
+    )
+    simulation.send_event("c", request_for("a", GROUP, timeout_s=60.0))
+    simulation.pass_time(3.0)
     assert not owner.ends
-    world.cluster.faults.clear()
-    world.run(lambda: len(owner.ends) == 1)
+    simulation.cluster.faults.clear()
+    simulation.run(lambda: len(owner.ends) == 1)
     assert isinstance(owner.ends[0], ResponseReceived)
 
 
 def test_a_fatal_coordinator_error_is_not_retried() -> None:
-    world, owner = lived_in(4)
+    simulation, owner = lived_in(4)
     refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    world.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=refused))
-    world.tell("c", request_for("a", GROUP))
-    world.run(lambda: len(owner.ends) == 1)
+    simulation.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=refused))
+    simulation.send_event("c", request_for("a", GROUP))
+    simulation.run(lambda: len(owner.ends) == 1)
     (end,) = owner.ends
     assert isinstance(end, NoResponse)
     assert (end.reason, end.code, end.retriable) == (Reason.COORDINATOR_ERROR, refused, False)
@@ -338,35 +342,35 @@ def test_a_fatal_coordinator_error_is_not_retried() -> None:
 
 
 def test_new_topics_are_requested_at_once_and_errors_after_a_backoff() -> None:
-    world, owner = lived_in(6)
-    world.pass_time(1.0)
-    world.tell("c", TrackTopics("o", frozenset({"t"})))
-    began = world.now
-    world.run(
-        lambda: any(isinstance(each, MetadataChanged) and each.topics for each in owner.heard)
+    simulation, owner = lived_in(6)
+    simulation.pass_time(1.0)
+    simulation.send_event("c", TrackTopics("o", frozenset({"t"})))
+    began = simulation.now
+    simulation.run(
+        lambda: any(isinstance(each, MetadataChanged) and each.topics for each in owner.received)
     )
-    assert world.now - began < 0.1
-    assert MetadataChanged(frozenset({"t"})) in owner.heard
+    assert simulation.now - began < 0.1
+    assert MetadataChanged(frozenset({"t"})) in owner.received
 
 
 def test_metadata_is_refreshed_by_age() -> None:
-    world, owner = lived_in(7)
-    world.pass_time(1.0)
-    before = sum(isinstance(each, MetadataChanged) for each in owner.heard)
-    world.pass_time(301.0)
-    after = sum(isinstance(each, MetadataChanged) for each in owner.heard)
+    simulation, owner = lived_in(7)
+    simulation.pass_time(1.0)
+    before = sum(isinstance(each, MetadataChanged) for each in owner.received)
+    simulation.pass_time(301.0)
+    after = sum(isinstance(each, MetadataChanged) for each in owner.received)
     assert after - before == 1
 
 
 def test_wishes_while_a_refresh_is_under_way_lead_to_one_more() -> None:
-    world, _ = lived_in(8)
-    world.pass_time(1.0)
+    simulation, _ = lived_in(8)
+    simulation.pass_time(1.0)
     refreshes = Fault("Metadata", nth=0)
-    world.cluster.faults.append(refreshes)
+    simulation.cluster.faults.append(refreshes)
     for _ in range(20):
-        world.tell("c", RequestMetadataUpdate())
-        world.pass_time(0.005)
-    world.pass_time(2.0)
+        simulation.send_event("c", RequestMetadataUpdate())
+        simulation.pass_time(0.005)
+    simulation.pass_time(2.0)
     assert 2 <= refreshes.seen <= 3
 
 
@@ -384,10 +388,12 @@ def test_each_request_ends_once_by_its_deadline(part: int) -> None:
 
 def storm(seed: int) -> None:
     draws = Random(seed)
-    weather = Weather(draws.choice((0.001, 0.05, 0.5)), 0.3, draws.choice((0.0, 0.01, 0.1)))
-    world, owner = lived_in(seed, weather)
+    conditions = NetworkConditions(
+        draws.choice((0.001, 0.05, 0.5)), 0.3, draws.choice((0.0, 0.01, 0.1))
+    )
+    simulation, owner = lived_in(seed, conditions)
     actions = [Action.DROP, Action.TRUNCATE, Action.CORRUPT, Action.DELAY, Action.DISCONNECT]
-    world.cluster.faults += [
+    simulation.cluster.faults += [
         Fault(None, probability=0.04, action=action) for action in draws.sample(actions, 3)
     ]
     targets: list[Destination] = [LEAST_LOADED, CONTROLLER, GROUP, 1, 2, 3, 9]
@@ -395,37 +401,37 @@ def storm(seed: int) -> None:
     for key in range(draws.choice((3, 30))):
         requested = request_for(key, draws.choice(targets), draws.choice((0.01, 1.0, 5.0)))
 
-        def ask(requested: SendRequest = requested) -> None:
-            late[str(requested.key)] = world.now + requested.timeout_s
-            world.tell("c", requested)
+        def send(requested: SendRequest = requested) -> None:
+            late[str(requested.key)] = simulation.now + requested.timeout_s
+            simulation.send_event("c", requested)
 
-        world.at(draws.random() * 6, ask)
+        simulation.at(draws.random() * 6, send)
     for _ in range(draws.randrange(4)):
         node, when = draws.choice((1, 2, 3)), draws.random() * 6
-        world.at(when, partial(world.stop, node))
-        world.at(when + draws.random() * 2, partial(world.start, node))
+        simulation.at(when, partial(simulation.stop, node))
+        simulation.at(when + draws.random() * 2, partial(simulation.start, node))
     closes = draws.random() < 0.3
     if closes:
-        world.at(draws.random() * 6, lambda: world.to_network("c", CloseNetwork()))
-    world.pass_time(12.0)
+        simulation.at(draws.random() * 6, lambda: simulation.to_network("c", CloseNetwork()))
+    simulation.pass_time(12.0)
     assert Counter(str(each.request.key) for each in owner.ends) == Counter(late.keys())
     if closes:
-        assert world._clients["c"].next_deadline() is None
+        assert simulation._clients["c"].next_deadline() is None
         ends = [each for each in owner.ends if isinstance(each, NoResponse)]
-        assert not any(pipe.open for pipe in world._pipes.values()), ends
+        assert not any(pipe.open for pipe in simulation._pipes.values()), ends
 
 
 def test_a_deadline_is_kept_when_nobody_can_be_reached() -> None:
-    world, owner = lived_in(9)
+    simulation, owner = lived_in(9)
     for node in (1, 2, 3):
-        world.stop(node)
-    world.tell("c", request_for("a", LEAST_LOADED, 2.0))
-    world.tell("c", request_for("b", GROUP, 3.0))
-    world.pass_time(1.9)
+        simulation.stop(node)
+    simulation.send_event("c", request_for("a", LEAST_LOADED, 2.0))
+    simulation.send_event("c", request_for("b", GROUP, 3.0))
+    simulation.pass_time(1.9)
     assert not owner.ends
-    world.pass_time(0.2)
+    simulation.pass_time(0.2)
     assert [each.request.key for each in owner.ends] == ["a"]
-    world.pass_time(1.0)
+    simulation.pass_time(1.0)
     assert [each.request.key for each in owner.ends] == ["a", "b"]
     assert all(
         isinstance(each, NoResponse) and each.reason is Reason.TIMED_OUT for each in owner.ends
@@ -471,16 +477,16 @@ def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
 
 
 def test_a_queue_is_sent_in_order_and_fails_together() -> None:
-    world, owner = lived_in(10, Weather(0.001, 0.0, 0.0))
-    world.pass_time(1.0)
+    simulation, owner = lived_in(10, NetworkConditions(0.001, 0.0, 0.0))
+    simulation.pass_time(1.0)
     for key in range(40):
-        world.tell("c", request_for(key, 2))
-    world.run(lambda: len(owner.ends) == 40)
+        simulation.send_event("c", request_for(key, 2))
+    simulation.run(lambda: len(owner.ends) == 40)
     assert [each.request.key for each in owner.ends] == [str(key) for key in range(40)]
     for key in range(40, 60):
-        world.tell("c", request_for(key, 2))
-    world.stop(2)
-    world.run(lambda: len(owner.ends) == 60)
+        simulation.send_event("c", request_for(key, 2))
+    simulation.stop(2)
+    simulation.run(lambda: len(owner.ends) == 60)
     failed = owner.ends[40:]
     assert all(isinstance(each, NoResponse) and each.retriable for each in failed)
     assert [each.request.key for each in failed] == [str(key) for key in range(40, 60)]

@@ -86,7 +86,7 @@ def exercise_registry(registry: Registry, info: MessageInfo, version: int) -> No
     assert made.encode(version) == data
     if info.type in ("request", "response") and info.api_key is not None:
         frame = registry.encode_frame(message, version, 1)
-        answered = (info.api_key, version) if info.type == "response" else None
-        found = registry.decode_frame(frame, response_to=answered)
+        responded = (info.api_key, version) if info.type == "response" else None
+        found = registry.decode_frame(frame, response_to=responded)
         assert found.body.encode(version) == data
-        assert registry.explain_frame(frame, answered).error is None
+        assert registry.explain_frame(frame, responded).error is None

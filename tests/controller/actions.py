@@ -33,7 +33,7 @@ from kafkawire.messages.register_broker_record import RegisterBrokerRecord
 from kafkawire.messages.unregister_broker_request import UnregisterBrokerRequest
 
 from .invariants import require
-from .world import BROKERS, CONTROLLERS, SESSION, SimulatedBroker, World
+from .simulated import BROKERS, CONTROLLERS, SESSION, SimulatedBroker, SimulatedCluster
 
 NAMES: Final = ("a", "b", "c", "d.e", "d_e", "f")
 
@@ -44,52 +44,54 @@ WRONG: Final = ("", "", "", "leader", "leader epoch", "partition epoch", "broker
 class Clients:
     """What is known of brokers' sessions, to judge the controller."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, simulated: SimulatedCluster) -> None:
+        self.simulated = simulated
         self.contact: dict[int, float] = {}
         self.reported: dict[int, int] = {}
 
     # -- quorum
 
     def elect(self, rng: Random) -> None:
-        world = self.world
-        world.elect(rng.randrange(CONTROLLERS), rng.randrange(4))
+        simulated = self.simulated
+        simulated.elect(rng.randrange(CONTROLLERS), rng.randrange(4))
         self.reported = {}
-        assert world.newest is not None
-        self.contact = dict.fromkeys(world.newest.brokers, world.now)
+        assert simulated.newest is not None
+        self.contact = dict.fromkeys(simulated.newest.brokers, simulated.now)
 
     def commit(self, rng: Random) -> None:
-        world = self.world
-        left = len(world.log) - world.committed
-        world.commit(world.committed + (left if rng.random() < 0.7 else rng.randint(0, left)))
+        simulated = self.simulated
+        left = len(simulated.log) - simulated.committed
+        simulated.commit(
+            simulated.committed + (left if rng.random() < 0.7 else rng.randint(0, left))
+        )
 
     def learn(self, rng: Random) -> None:
-        self.world.learn(rng.randrange(CONTROLLERS))
+        self.simulated.learn(rng.randrange(CONTROLLERS))
 
     def replace(self, rng: Random) -> None:
-        self.world.replace(rng.randrange(CONTROLLERS))
+        self.simulated.replace(rng.randrange(CONTROLLERS))
 
     def former(self, rng: Random) -> None:
         """Ask a controller that leads no more, and may not know it."""
-        former = [node for node in self.world.led if node != self.world.leader]
+        former = [node for node in self.simulated.led if node != self.simulated.leader]
         if former:
             body = topics.CreateTopicsRequest(topics=[_topic(rng)])
-            self.world.request_to(rng.choice(former), body, 7)
+            self.simulated.request_to(rng.choice(former), body, 7)
 
     # -- brokers
 
     def pass_time(self, rng: Random) -> None:
         """Let time pass, in which most brokers send heartbeats."""
         for _ in range(rng.randint(1, 4)):
-            self.world.advance(rng.uniform(0.5, 4.0))
-            for broker in self.world.brokers.values():
+            self.simulated.advance(rng.uniform(0.5, 4.0))
+            for broker in self.simulated.brokers.values():
                 if broker.up and rng.random() < 0.85:
                     self._heartbeat(broker, rng)
             if rng.random() < 0.6:
                 self.commit(rng)
 
     def start(self, rng: Random) -> None:
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         if not broker.up:
             broker.incarnation += 1
             broker.up, broker.stopping, broker.epoch, broker.read = True, False, -1, -1
@@ -98,30 +100,30 @@ class Clients:
             self._register(broker)
 
     def kill(self, rng: Random) -> None:
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         if rng.random() < 0.6:
             broker.up = False
 
     def stop(self, rng: Random) -> None:
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         broker.stopping = broker.up and broker.epoch >= 0
 
     def impostor(self, rng: Random) -> None:
         """Start another process with the id of a broker that runs."""
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         if broker.up:
             self._register(SimulatedBroker(broker.broker_id, 1000 + broker.incarnation, up=True))
 
     def _register(self, broker: SimulatedBroker) -> None:
-        world = self.world
-        newest = world.newest
+        simulated = self.simulated
+        newest = simulated.newest
         if newest is None:
             return
         old = newest.brokers.get(broker.broker_id)
         contact = self.contact.get(broker.broker_id, -SESSION)
-        live = world.now < contact + SESSION and old is not None
+        live = simulated.now < contact + SESSION and old is not None
         lost = old is None or broker.last_epoch != old.epoch
-        world.request(broker.registration(), 4, broker)
+        simulated.request(broker.registration(), 4, broker)
         new = newest.brokers.get(broker.broker_id)
         if new is None or new == old:
             return
@@ -130,7 +132,7 @@ class Clients:
             require(not taken, "one live session per broker id", new)
         if old is None or old.incarnation_id != new.incarnation_id:
             self._check_start(newest, broker.broker_id, lost)
-        self.contact[broker.broker_id] = world.now
+        self.contact[broker.broker_id] = simulated.now
         self.reported.pop(broker.broker_id, None)
 
     def _check_start(self, newest: MetadataImage, broker_id: int, lost: bool) -> None:
@@ -140,61 +142,61 @@ class Clients:
                 require(broker_id not in partition.elr, "who lost records is not in ELR", partition)
 
     def heartbeat(self, rng: Random) -> None:
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         if broker.up:
             self._heartbeat(broker, rng)
 
     def stale_heartbeat(self, rng: Random) -> None:
         """Send the heartbeat of an incarnation that has ended."""
-        newest = self.world.newest
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        newest = self.simulated.newest
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         if newest is None or broker.broker_id not in newest.brokers:
             return
         before = newest.brokers[broker.broker_id]
         body = broker.heartbeat()
         body.broker_epoch = before.epoch - 1
-        body.current_metadata_offset = len(self.world.log)
+        body.current_metadata_offset = len(self.simulated.log)
         body.want_fence = rng.random() < 0.3
-        self.world.request(body, 2, None)
+        self.simulated.request(body, 2, None)
         require(newest.brokers[broker.broker_id] == before, "stale heartbeats do nothing", before)
 
     def _heartbeat(self, broker: SimulatedBroker, rng: Random) -> None:
-        world = self.world
-        newest = world.newest
+        simulated = self.simulated
+        newest = simulated.newest
         if newest is None:
             return
         if broker.epoch < 0:
             self._register(broker)
             return
         lag = 0 if rng.random() < 0.6 else rng.randrange(40)
-        broker.read = max(broker.read, world.committed - 1 - lag)
+        broker.read = max(broker.read, simulated.committed - 1 - lag)
         before = newest.brokers.get(broker.broker_id)
         body = broker.heartbeat()
         known = before is not None and before.epoch == broker.epoch
-        at = len(world.log)
-        answered = len(world.responses)
-        world.request(body, 2, broker)
+        at = len(simulated.log)
+        responded = len(simulated.responses)
+        simulated.request(body, 2, broker)
         after = newest.brokers.get(broker.broker_id)
         if not known or before is None or after is None:
             return
         if before.fenced and not after.fenced:
-            offset = _last(world, RegisterBrokerRecord, broker.broker_id, at)
+            offset = _last(simulated, RegisterBrokerRecord, broker.broker_id, at)
             require(broker.read >= offset, "who is unfenced has read its registration", after)
         if before.is_active and after.fenced:
             require(broker.stopping, "fenced without cause", before)
         if before.in_controlled_shutdown and not before.fenced and after.fenced:
             self._check_stop(newest, broker)
-        self.contact[broker.broker_id] = world.now
+        self.contact[broker.broker_id] = simulated.now
         self.reported[broker.broker_id] = broker.read
-        for _, response in world.responses[answered:]:
+        for _, response in simulated.responses[responded:]:
             if isinstance(response, BrokerHeartbeatResponse) and response.should_shut_down:
                 broker.up = broker.up and not broker.stopping
 
     def _check_stop(self, newest: MetadataImage, broker: SimulatedBroker) -> None:
-        world = self.world
+        simulated = self.simulated
         offset = max(
             offset
-            for offset, each in enumerate(world.log)
+            for offset, each in enumerate(simulated.log)
             if isinstance(each, BrokerRegistrationChangeRecord)
             and each.broker_id == broker.broker_id
             and each.in_controlled_shutdown
@@ -205,8 +207,8 @@ class Clients:
                 require(read >= offset, "all know that a broker stops", (other, read, offset))
 
     def allocate(self, rng: Random) -> None:
-        broker = self.world.brokers[rng.choice(BROKERS)]
-        self.world.request(
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
+        self.simulated.request(
             AllocateProducerIdsRequest(broker_id=broker.broker_id, broker_epoch=broker.epoch),
             0,
             broker,
@@ -216,7 +218,7 @@ class Clients:
 
     def alter_partition(self, rng: Random) -> None:
         """Let a leader change an ISR; sometimes with what it should not say."""
-        newest = self.world.newest
+        newest = self.simulated.newest
         found = [] if newest is None else list(newest.partitions())
         if newest is None or not found:
             return
@@ -249,7 +251,7 @@ class Clients:
             broker_epoch=registered.epoch,
             topics=[TopicData(topic_id=topic.topic_id, partitions=[body])],
         )
-        self.world.request(request, 3, None)
+        self.simulated.request(request, 3, None)
         if newest.partition(at) == old:
             return
         require(sender == old.leader, "only the leader changes the ISR", old)
@@ -262,14 +264,14 @@ class Clients:
 
     def elect_leaders(self, rng: Random) -> None:
         unclean = rng.random() < 0.2
-        newest = self.world.newest
+        newest = self.simulated.newest
         if unclean and newest is not None:
-            self.world.forced |= set(newest.indexes.leaders.of(-1))
+            self.simulated.forced |= set(newest.indexes.leaders.of(-1))
         body = ElectLeadersRequest(election_type=int(unclean), topic_partitions=None)
-        self.world.request(body, 2, None)
+        self.simulated.request(body, 2, None)
 
     def reassign(self, rng: Random) -> None:
-        newest = self.world.newest
+        newest = self.simulated.newest
         found = [] if newest is None else list(newest.partitions())
         if newest is None or not found:
             return
@@ -278,24 +280,26 @@ class Clients:
         chosen = rng.sample(sorted(newest.brokers), count) if rng.random() < 0.7 else None
         partition = reassignments.ReassignablePartition(partition_index=index, replicas=chosen)
         one = reassignments.ReassignableTopic(name=topic.name, partitions=[partition])
-        self.world.request(reassignments.AlterPartitionReassignmentsRequest(topics=[one]), 1, None)
+        self.simulated.request(
+            reassignments.AlterPartitionReassignmentsRequest(topics=[one]), 1, None
+        )
 
     # -- topics
 
     def create(self, rng: Random) -> None:
         body = topics.CreateTopicsRequest(topics=[_topic(rng)], validate_only=rng.random() < 0.1)
-        self.world.request(body, 7, None)
+        self.simulated.request(body, 7, None)
 
     def create_partitions(self, rng: Random) -> None:
         topic = CreatePartitionsTopic(
             name=rng.choice(NAMES), count=rng.randint(1, 6), assignments=None
         )
-        self.world.request(CreatePartitionsRequest(topics=[topic]), 3, None)
+        self.simulated.request(CreatePartitionsRequest(topics=[topic]), 3, None)
 
     def delete(self, rng: Random) -> None:
-        newest = self.world.newest
+        newest = self.simulated.newest
         name = rng.choice(NAMES)
-        self.world.request(DeleteTopicsRequest(topic_names=[name]), 5, None)
+        self.simulated.request(DeleteTopicsRequest(topic_names=[name]), 5, None)
         if newest is not None:
             require(not newest.config(2, name), "a deleted topic has no configs", name)
 
@@ -309,7 +313,7 @@ class Clients:
                 ("retention.ms", "1000"),
             )
         )
-        self.world.request(
+        self.simulated.request(
             configs.IncrementalAlterConfigsRequest(
                 resources=[
                     configs.AlterConfigsResource(
@@ -326,9 +330,9 @@ class Clients:
         )
 
     def unregister(self, rng: Random) -> None:
-        broker = self.world.brokers[rng.choice(BROKERS)]
+        broker = self.simulated.brokers[rng.choice(BROKERS)]
         if not broker.up:
-            self.world.request(UnregisterBrokerRequest(broker_id=broker.broker_id), 0, None)
+            self.simulated.request(UnregisterBrokerRequest(broker_id=broker.broker_id), 0, None)
 
 
 def _topic(rng: Random) -> topics.CreatableTopic:
@@ -348,10 +352,10 @@ def _topic(rng: Random) -> topics.CreatableTopic:
     )
 
 
-def _last(world: World, type: type, broker_id: int, end: int) -> int:
+def _last(simulated: SimulatedCluster, type: type, broker_id: int, end: int) -> int:
     return max(
         offset
-        for offset, each in enumerate(world.log[:end])
+        for offset, each in enumerate(simulated.log[:end])
         if isinstance(each, type) and getattr(each, "broker_id", None) == broker_id
     )
 

@@ -98,7 +98,7 @@ class Harness:
             elif isinstance(effect, Published):
                 self.published.append(effect)
 
-    def ask(self, body: Message, expected: type[M], version: int = 0) -> M:
+    def exchange(self, body: Message, expected: type[M], version: int = 0) -> M:
         self.requests += 1
         event = RequestReceived(self.requests, body, version)
         self.take(self.controller.handle(event, self.now))
@@ -112,7 +112,7 @@ class Harness:
 
     def register(self, broker_id: int, incarnation: int = 1, **fields: Any) -> int:
         body = registration(broker_id, incarnation, **fields)
-        response = self.ask(body, BrokerRegistrationResponse, 4)
+        response = self.exchange(body, BrokerRegistrationResponse, 4)
         assert response.error_code == 0
         return response.broker_epoch
 
@@ -124,7 +124,7 @@ class Harness:
             current_metadata_offset=len(self.log),
             **fields,
         )
-        return self.ask(body, BrokerHeartbeatResponse, 2)
+        return self.exchange(body, BrokerHeartbeatResponse, 2)
 
     def start(self, *broker_ids: int, **fields: Any) -> None:
         """Register and unfence brokers."""

@@ -16,7 +16,7 @@ from kafkawire.metadata.indexes import PartitionIndexes, TopicIdPartition
 from kafkawire.metadata.versions import EPOCH_BUMP_UNTIL
 from kafkawire.primitives import Message
 
-from .world import Violation, World
+from .simulated import SimulatedCluster, Violation
 
 UNCLEAN = "unclean.leader.election.enable"
 INDEXES = ("replicas", "isr", "elr", "leaders", "directories", "imbalanced", "reassigning")
@@ -30,11 +30,11 @@ def require(holds: bool, rule: str, what: object = "") -> None:
 class Invariants:
     """Follows the committed log, and looks at the leader."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, simulated: SimulatedCluster) -> None:
+        self.simulated = simulated
         self.loader = MetadataLoader()
         self.position = 0
-        self.answered = 0
+        self.responded = 0
         self.created: set[bytes] = set()
         self.blocks: set[int] = set()
 
@@ -42,23 +42,23 @@ class Invariants:
         """Check what is cheap."""
         self._follow()
         self._check_responses()
-        newest = self.world.newest
+        newest = self.simulated.newest
         if newest is not None:
-            check_image(newest, self.world.elr)
+            check_image(newest, self.simulated.elr)
 
     def check_all(self) -> None:
         """Check also what reads the whole log."""
         self.check()
-        world = self.world
-        if world.leader is None:
+        simulated = self.simulated
+        if simulated.leader is None:
             return
-        world.commit(len(world.log))
+        simulated.commit(len(simulated.log))
         self.check()
-        image = world.controllers[world.leader].image
+        image = simulated.controllers[simulated.leader].image
         require(
             image == self.loader.image, "image of the log", image.differences(self.loader.image)
         )
-        newest = world.newest
+        newest = simulated.newest
         assert newest is not None
         require(newest == image, "newest is committed", newest.differences(image))
         check_indexes(image)
@@ -67,7 +67,7 @@ class Invariants:
 
     def _check_tail(self) -> None:
         """An image from a snapshot in the middle and the records after it is the same."""
-        records = self.world.log[: self.position]
+        records = self.simulated.log[: self.position]
         half = len(records) // 2
         first = MetadataLoader()
         for offset, record in enumerate(records[:half]):
@@ -83,8 +83,8 @@ class Invariants:
         require(second.image == self.loader.image, "snapshot and tail")
 
     def _follow(self) -> None:
-        log = self.world.log
-        while self.position < self.world.committed:
+        log = self.simulated.log
+        while self.position < self.simulated.committed:
             record = log[self.position]
             if record is not None:
                 self._check_record(record)
@@ -122,7 +122,7 @@ class Invariants:
         require(new.leader_epoch >= old.leader_epoch + moved, "a leader has its own epoch", new)
         left = set(old.replicas) - set(new.replicas)
         require(not left or new.leader_epoch > old.leader_epoch, "removal bumps the epoch", new)
-        shrunk = self.world.level <= EPOCH_BUMP_UNTIL and set(old.isr) - set(new.isr)
+        shrunk = self.simulated.level <= EPOCH_BUMP_UNTIL and set(old.isr) - set(new.isr)
         require(
             not shrunk or new.leader_epoch > old.leader_epoch, "old: smaller ISR, new epoch", new
         )
@@ -132,13 +132,13 @@ class Invariants:
             last = () if old.isr else old.last_known_elr  # its ELR may have lost its records
             joined = new.isr if old.is_reassigning and not new.is_reassigning else ()
             clean = new.leader in {*old.isr, *old.elr, *last, *joined}
-            require(clean or at in self.world.forced, "election is clean", (old, new))
+            require(clean or at in self.simulated.forced, "election is clean", (old, new))
         for each in set(new.isr) - set(old.isr):
             require(image.is_active(each), "only active replicas enter the ISR", (old, new))
 
     def _check_responses(self) -> None:
         """What was acknowledged is committed."""
-        for sent, response in self.world.responses[self.answered :]:
+        for sent, response in self.simulated.responses[self.responded :]:
             if isinstance(response, CreateTopicsResponse) and not sent.body.validate_only:
                 for topic in response.topics:
                     committed = topic.error_code != 0 or topic.topic_id in self.created
@@ -151,7 +151,7 @@ class Invariants:
                 ids = {block[0], block[-1], block[len(block) // 2]}
                 require(not ids & self.blocks, "producer ids are given once", block)
                 self.blocks |= ids
-        self.answered = len(self.world.responses)
+        self.responded = len(self.simulated.responses)
 
 
 def check_image(image: MetadataImage, elr: bool) -> None:

@@ -28,7 +28,7 @@ def filled(partitions: int, brokers: int = BROKERS) -> Harness:
         CreatableTopic(name=f"t{number}", num_partitions=100, replication_factor=3)
         for number in range(partitions // 100)
     ]
-    response = harness.ask(CreateTopicsRequest(topics=topics), CreateTopicsResponse, 7)
+    response = harness.exchange(CreateTopicsRequest(topics=topics), CreateTopicsResponse, 7)
     assert all(each.error_code == 0 for each in response.topics)
     return harness
 

@@ -13,7 +13,7 @@ from random import Random
 
 from .actions import ACTIONS, Clients
 from .invariants import Invariants
-from .world import Violation, World
+from .simulated import SimulatedCluster, Violation
 
 STEPS = 120
 EVERY = 30
@@ -22,15 +22,15 @@ EVERY = 30
 
 def run(seed: int, steps: Sequence[int] = range(STEPS)) -> list[str]:
     """Run the steps of a seed and return the trace. Raises Violation, which has it, too."""
-    world = World(seed)
-    clients = Clients(world)
-    invariants = Invariants(world)
+    simulated = SimulatedCluster(seed)
+    clients = Clients(simulated)
+    invariants = Invariants(simulated)
     try:
-        world.elect(0, 0)
+        simulated.elect(0, 0)
         for count, step in enumerate(steps, 1):
             rng = Random(f"{seed} {step}")
             [action] = rng.choices(list(ACTIONS), list(ACTIONS.values()))
-            world.trace.append(f"step {step} {action.__name__} at {world.now:.3f}")
+            simulated.trace.append(f"step {step} {action.__name__} at {simulated.now:.3f}")
             action(clients, rng)
             if count % EVERY:
                 invariants.check()
@@ -38,13 +38,13 @@ def run(seed: int, steps: Sequence[int] = range(STEPS)) -> list[str]:
                 invariants.check_all()
         invariants.check_all()
     except Violation as violation:
-        violation.trace = world.trace
+        violation.trace = simulated.trace
         raise
     except Exception as error:
         raise Violation(
-            f"no {type(error).__name__}", f"seed {seed}: {error}", world.trace
+            f"no {type(error).__name__}", f"seed {seed}: {error}", simulated.trace
         ) from error
-    return world.trace
+    return simulated.trace
 
 
 def failure(seed: int, steps: Sequence[int] = range(STEPS)) -> Violation | None:

@@ -264,7 +264,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
 
 @dataclass
 class Compared:
-    """What the two controllers answered and wrote, and the image of Kafka's log."""
+    """What the two controllers responded and wrote, and the image of Kafka's log."""
 
     port: int
     theirs: list[Message]
@@ -302,16 +302,16 @@ def compared(own_kafka: Broker) -> Compared:
     theirs: list[Message] = []
     with Wire(own_kafka.port) as wire:
         _wait_until_unfenced(wire)
-        theirs = [wire.ask(*operation) for operation in OPERATIONS]
+        theirs = [wire.exchange(*operation) for operation in OPERATIONS]
     with Wire(own_kafka.controller_port) as wire:
         requests = node_requests(loaded(own_kafka).image, NODE_ID)
-        theirs += [wire.ask(*operation) for operation in requests]
+        theirs += [wire.exchange(*operation) for operation in requests]
     static = {"authorizer.class.name": "an authorizer"}
     harness = Harness(ControllerConfig(CLUSTER, static=static))
     harness.start(NODE_ID)
-    ours = [harness.ask(body, expected, version) for body, version, expected in OPERATIONS]
+    ours = [harness.exchange(body, expected, version) for body, version, expected in OPERATIONS]
     ours += [
-        harness.ask(body, expected, version)
+        harness.exchange(body, expected, version)
         for body, version, expected in node_requests(harness.controller.image, NODE_ID)
     ]
     their_records = []
@@ -332,7 +332,7 @@ def compared(own_kafka: Broker) -> Compared:
 
 def _wait_until_unfenced(wire: Wire) -> None:
     deadline = time.monotonic() + 60
-    while not wire.ask(MetadataRequest(topics=[]), 12, MetadataResponse).brokers:
+    while not wire.exchange(MetadataRequest(topics=[]), 12, MetadataResponse).brokers:
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
@@ -356,7 +356,7 @@ def test_the_records_are_the_same(compared: Compared) -> None:
 def test_the_image_agrees_with_metadata(compared: Compared) -> None:
     image = compared.loader.image
     with Wire(compared.port) as wire:
-        found = wire.ask(MetadataRequest(topics=None), 12, MetadataResponse)
+        found = wire.exchange(MetadataRequest(topics=None), 12, MetadataResponse)
     assert {topic.name: topic.topic_id for topic in found.topics} == image.topic_ids
     for topic in found.topics:
         assert topic.name is not None
@@ -384,7 +384,7 @@ def test_the_image_agrees_with_describe_configs(compared: Compared) -> None:
                     )
                 ]
             )
-            [result] = wire.ask(request, 4, DescribeConfigsResponse).results
+            [result] = wire.exchange(request, 4, DescribeConfigsResponse).results
             theirs = {
                 each.name: each.value for each in result.configs if each.config_source in dynamic
             }

@@ -54,7 +54,7 @@ def lead(harness: Harness) -> None:
     number = 0
     while not harness.controller.image.indexes.leaders.has(ID):
         topic = CreatableTopic(name=f"t{number}", num_partitions=1, replication_factor=2)
-        harness.ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7)
+        harness.exchange(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7)
         number += 1
 
 
@@ -64,7 +64,7 @@ def trigger(harness: Harness, what: Trigger) -> BrokerState:
         harness.now += 20.0  # its session is over, its fencing not yet decided
         harness.register(ID, incarnation=2)
     elif what is T.UNREGISTERS:
-        harness.ask(UnregisterBrokerRequest(broker_id=ID), UnregisterBrokerResponse)
+        harness.exchange(UnregisterBrokerRequest(broker_id=ID), UnregisterBrokerResponse)
     elif what is T.SESSION_EXPIRED:
         harness.advance(20.0)
     elif what is T.LEADERS_MOVED:
@@ -120,7 +120,7 @@ def test_an_unknown_epoch_changes_nothing(before: BrokerState, fence: bool) -> N
     body = BrokerHeartbeatRequest(
         broker_id=ID, broker_epoch=0, current_metadata_offset=10**6, want_fence=fence
     )
-    assert harness.ask(body, BrokerHeartbeatResponse, 2).error_code == 77
+    assert harness.exchange(body, BrokerHeartbeatResponse, 2).error_code == 77
     assert len(harness.log) == written
 
 

@@ -74,7 +74,7 @@ def create(harness: Harness, *replicas: Sequence[int], name: str = "t", **values
         ],
     )
     body = creating.CreateTopicsRequest(topics=[topic])
-    [result] = harness.ask(body, CreateTopicsResponse, 7).topics
+    [result] = harness.exchange(body, CreateTopicsResponse, 7).topics
     assert result.error_code == 0, result.error_message
 
 
@@ -110,7 +110,7 @@ def alter(harness: Harness, *members: int, index: int = 0, version: int = 3) -> 
             )
         ],
     )
-    response = harness.ask(body, AlterPartitionResponse, version)
+    response = harness.exchange(body, AlterPartitionResponse, version)
     assert response.error_code == 0
     return response.topics[0].partitions[0]
 
@@ -121,13 +121,13 @@ def reassign(harness: Harness, replicas: list[int] | None, factor: bool = True) 
         allow_replication_factor_change=factor,
         topics=[ReassignableTopic(name="t", partitions=[one])],
     )
-    response = harness.ask(body, AlterPartitionReassignmentsResponse, 1)
+    response = harness.exchange(body, AlterPartitionReassignmentsResponse, 1)
     return response.responses[0].partitions[0].error_code
 
 
 def listed(harness: Harness) -> list[tuple[list[int], list[int], list[int]]]:
     body = ListPartitionReassignmentsRequest(topics=None)
-    response = harness.ask(body, ListPartitionReassignmentsResponse)
+    response = harness.exchange(body, ListPartitionReassignmentsResponse)
     return [
         (each.replicas, each.adding_replicas, each.removing_replicas)
         for topic in response.topics
@@ -217,7 +217,7 @@ def fence(harness: Harness, *broker_ids: int) -> None:
 def elect(harness: Harness, type: int, *partitions: int) -> list[int]:
     wanted = [TopicPartitions(topic="t", partitions=list(partitions))] if partitions else None
     body = ElectLeadersRequest(election_type=type, topic_partitions=wanted)
-    response = harness.ask(body, ElectLeadersResponse, 2)
+    response = harness.exchange(body, ElectLeadersResponse, 2)
     return [
         each.error_code
         for topic in response.replica_election_results
@@ -263,7 +263,7 @@ def test_an_unclean_election_only_where_it_is_allowed() -> None:
             )
         ]
     )
-    harness.ask(body, IncrementalAlterConfigsResponse, 1)
+    harness.exchange(body, IncrementalAlterConfigsResponse, 1)
     fence(harness, 1)
     found = partition(harness)
     assert (found.leader, found.isr) == (-1, (1,))
@@ -306,7 +306,7 @@ def test_a_controlled_shutdown_moves_leaders_first() -> None:
     for each in (2, 3, 4):
         harness.heartbeat(each)
     assert harness.heartbeat(1, want_shut_down=True).should_shut_down
-    response = harness.ask(registration(1, incarnation=2), BrokerRegistrationResponse, 4)
+    response = harness.exchange(registration(1, incarnation=2), BrokerRegistrationResponse, 4)
     assert response.error_code == 0
 
 
@@ -322,7 +322,7 @@ def test_a_controlled_shutdown_goes_on_at_another_controller() -> None:
             current_metadata_offset=harness.controller.image.offset,
             want_shut_down=stops,
         )
-        return harness.ask(request, BrokerHeartbeatResponse, 2).should_shut_down
+        return harness.exchange(request, BrokerHeartbeatResponse, 2).should_shut_down
 
     assert not heartbeat(1, stops=True)
     harness.log.append(harness.log[-1])  # in place of a record of the quorum
@@ -358,7 +358,7 @@ def test_a_failed_directory_takes_its_replicas_out_of_isrs() -> None:
     assert harness.controller.image.indexes.directories.of(first) == []  # the broker chooses
     newest = harness.controller.newest
     assert newest.partition(at) is not None
-    answer = harness.ask(
+    answer = harness.exchange(
         BrokerHeartbeatRequest(
             broker_id=1,
             broker_epoch=newest.brokers[1].epoch,
@@ -392,7 +392,7 @@ def test_registrations_that_are_refused(fields: dict[str, object], error: ErrorC
     harness = cluster()
     taken = harness.controller.image.brokers[1].directories[0]
     given: dict[str, Any] = {"broker_id": 1, "log_dirs": [taken], **fields}
-    response = harness.ask(registration(**given), BrokerRegistrationResponse, 4)
+    response = harness.exchange(registration(**given), BrokerRegistrationResponse, 4)
     assert (response.error_code, response.broker_epoch) == (error, -1)
 
 
@@ -408,7 +408,7 @@ def test_the_same_incarnation_amends_its_registration() -> None:
 def features(harness: Harness, name: str, level: int, type: int = 1, version: int = 1) -> int:
     update = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=type)
     body = UpdateFeaturesRequest(feature_updates=[update])
-    return harness.ask(body, UpdateFeaturesResponse, version).error_code
+    return harness.exchange(body, UpdateFeaturesResponse, version).error_code
 
 
 def test_features_are_updated_by_their_rules() -> None:
@@ -449,21 +449,23 @@ def test_blocks_of_producer_ids_follow_each_other() -> None:
     harness = cluster()
     epoch = harness.controller.image.brokers[1].epoch
     body = AllocateProducerIdsRequest(broker_id=1, broker_epoch=epoch)
-    starts = [harness.ask(body, AllocateProducerIdsResponse).producer_id_start for _ in range(3)]
+    starts = [
+        harness.exchange(body, AllocateProducerIdsResponse).producer_id_start for _ in range(3)
+    ]
     assert starts == [0, 1000, 2000]
     body.broker_epoch += 1
-    assert harness.ask(body, AllocateProducerIdsResponse).error_code == E.STALE_BROKER_EPOCH
+    assert harness.exchange(body, AllocateProducerIdsResponse).error_code == E.STALE_BROKER_EPOCH
 
 
 def test_a_topic_is_spread_over_racks_and_validated_without_being_created() -> None:
     harness = cluster()
     topic = creating.CreatableTopic(name="r", num_partitions=8, replication_factor=2)
     body = creating.CreateTopicsRequest(topics=[topic], validate_only=True)
-    [result] = harness.ask(body, CreateTopicsResponse, 7).topics
+    [result] = harness.exchange(body, CreateTopicsResponse, 7).topics
     assert (result.error_code, result.num_partitions, result.topic_id) == (0, 8, bytes(16))
     assert not harness.controller.image.topics
     body.validate_only = False
-    harness.ask(body, CreateTopicsResponse, 7)
+    harness.exchange(body, CreateTopicsResponse, 7)
     for index in range(8):
         assert sum(each % 2 for each in partition(harness, index, "r").replicas) == 1
 
@@ -475,10 +477,10 @@ def test_one_request_creates_so_many_partitions() -> None:
         for number in range(2)
     ]
     body = creating.CreateTopicsRequest(topics=topics)
-    answer = harness.ask(body, CreateTopicsResponse, 7)
+    answer = harness.exchange(body, CreateTopicsResponse, 7)
     assert {each.error_code for each in answer.topics} == {E.POLICY_VIOLATION}
     body = creating.CreateTopicsRequest(topics=[topics[0], topics[0]])
-    [result] = harness.ask(body, CreateTopicsResponse, 7).topics
+    [result] = harness.exchange(body, CreateTopicsResponse, 7).topics
     assert result.error_code == E.INVALID_REQUEST
 
 
@@ -488,13 +490,13 @@ def test_one_request_adds_so_many_partitions() -> None:
     create(harness, [1], name="u")
     wanted = [CreatePartitionsTopic(name=name, count=5002, assignments=None) for name in "tu"]
     body = CreatePartitionsRequest(topics=wanted)
-    answer = harness.ask(body, CreatePartitionsResponse, 3)
+    answer = harness.exchange(body, CreatePartitionsResponse, 3)
     assert {each.error_code for each in answer.results} == {E.POLICY_VIOLATION}
     body.topics = [wanted[0], wanted[0]]
-    answer = harness.ask(body, CreatePartitionsResponse, 3)
+    answer = harness.exchange(body, CreatePartitionsResponse, 3)
     assert [each.error_code for each in answer.results] == [E.POLICY_VIOLATION, E.INVALID_REQUEST]
     body.topics = wanted[:1]
-    answer = harness.ask(body, CreatePartitionsResponse, 3)
+    answer = harness.exchange(body, CreatePartitionsResponse, 3)
     assert [each.error_code for each in answer.results] == [0]
     assert len(harness.controller.image.indexes.replicas) == 5003
 
@@ -508,7 +510,7 @@ def test_topics_are_deleted_by_id() -> None:
         DeleteTopicState(name=None, topic_id=topic_id),
         DeleteTopicState(name=None, topic_id=topic_id),
     ]
-    answer = harness.ask(DeleteTopicsRequest(topics=wanted), DeleteTopicsResponse, 6)
+    answer = harness.exchange(DeleteTopicsRequest(topics=wanted), DeleteTopicsResponse, 6)
     assert [each.error_code for each in answer.responses] == [
         E.INVALID_REQUEST,
         0,

@@ -58,12 +58,12 @@ def names(harness: Harness) -> list[str]:
 
 
 def create_acls(harness: Harness, request: CreateAclsRequest) -> list[int]:
-    response = harness.ask(request, CreateAclsResponse, 3)
+    response = harness.exchange(request, CreateAclsResponse, 3)
     return [each.error_code for each in response.results]
 
 
 def delete_acls(harness: Harness, *filters: DeleteAclsFilter) -> list[tuple[int, list[str]]]:
-    response = harness.ask(without_acls(*filters), DeleteAclsResponse, 3)
+    response = harness.exchange(without_acls(*filters), DeleteAclsResponse, 3)
     return [
         (each.error_code, sorted(one.resource_name for one in each.matching_acls))
         for each in response.filter_results
@@ -72,7 +72,7 @@ def delete_acls(harness: Harness, *filters: DeleteAclsFilter) -> list[tuple[int,
 
 def alter_users(harness: Harness, *upsertions: Any, **more: Any) -> list[tuple[str, int]]:
     request = users(*upsertions, **more)
-    response = harness.ask(request, AlterUserScramCredentialsResponse)
+    response = harness.exchange(request, AlterUserScramCredentialsResponse)
     return [(each.user, each.error_code) for each in response.results]
 
 
@@ -231,7 +231,7 @@ def test_users_before_metadata_version_3_5() -> None:
 def test_a_controller_is_registered() -> None:
     harness = Harness()
     for _ in range(2):
-        response = harness.ask(controller(3001), ControllerRegistrationResponse)
+        response = harness.exchange(controller(3001), ControllerRegistrationResponse)
         assert response.error_code == 0
     [found] = harness.controller.image.controllers.values()
     assert (found.controller_id, found.incarnation_id) == (3001, bytes(range(16)))
@@ -240,7 +240,7 @@ def test_a_controller_is_registered() -> None:
     ]
     assert [each.max_supported_version for each in found.features] == [1]
     old = secured(**{"metadata.version": 14})
-    refused = old.ask(controller(3001), ControllerRegistrationResponse)
+    refused = old.exchange(controller(3001), ControllerRegistrationResponse)
     assert refused.error_code == E.UNSUPPORTED_VERSION
 
 
@@ -254,7 +254,7 @@ def test_a_replica_is_in_the_directory_that_its_broker_names() -> None:
     epoch = harness.controller.image.brokers[1].epoch
     rows = [(one, topic_id, 0), (other, topic_id, 1), (one, topic_id, 2), (one, topic_id, 3)]
     request = directories(1, epoch, *rows, (one, bytes(16), 0))
-    response = harness.ask(request, AssignReplicasToDirsResponse)
+    response = harness.exchange(request, AssignReplicasToDirsResponse)
     codes = [
         each.error_code
         for directory in response.directories
@@ -268,7 +268,7 @@ def test_a_replica_is_in_the_directory_that_its_broker_names() -> None:
     assert partition(harness, 1).directory(2) != other
     assert harness.controller.image.indexes.directories.of(other) == [(topic_id, 1)]
     written = len(harness.log)
-    harness.ask(directories(1, epoch, *rows[:2]), AssignReplicasToDirsResponse)
+    harness.exchange(directories(1, epoch, *rows[:2]), AssignReplicasToDirsResponse)
     assert len(harness.log) == written, "nothing changed"
 
 
@@ -278,7 +278,7 @@ def test_a_replica_in_a_directory_that_is_offline_leaves_the_isr() -> None:
     topic_id = harness.controller.image.topic_ids["t"]
     epoch = harness.controller.image.brokers[1].epoch
     rows = [(b"an unknown place", topic_id, index) for index in (0, 1)]
-    harness.ask(directories(1, epoch, *rows), AssignReplicasToDirsResponse)
+    harness.exchange(directories(1, epoch, *rows), AssignReplicasToDirsResponse)
     assert (partition(harness, 0).leader, partition(harness, 0).isr) == (2, (2,))
     assert (partition(harness, 1).leader, partition(harness, 1).isr) == (2, (2,))
     assert partition(harness, 0).directory(1) == b"an unknown place"
@@ -293,7 +293,7 @@ def test_directories_of_another_incarnation_and_of_old_clusters(
     harness = secured(**{"metadata.version": level})
     harness.start(1)
     epoch = harness.controller.image.brokers[1].epoch
-    response = harness.ask(directories(1, epoch + 1), AssignReplicasToDirsResponse)
+    response = harness.exchange(directories(1, epoch + 1), AssignReplicasToDirsResponse)
     assert response.error_code == error
 
 
@@ -301,7 +301,7 @@ def test_all_of_it_survives_a_snapshot() -> None:
     harness = secured()
     create_acls(harness, acls(acl("a"), acl("b", resource_pattern_type=PREFIXED)))
     alter_users(harness, user("a"), user("b", SHA_512))
-    harness.ask(controller(3001), ControllerRegistrationResponse)
+    harness.exchange(controller(3001), ControllerRegistrationResponse)
     image = harness.controller.image
     again = MetadataLoader()
     again.load_snapshot([each.message for each in snapshot(image)], image.offset)

@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from .mutants import MUTANTS, mutated
+from .simulated import Violation
 from .simulation import STEPS, digest, failure, run, shrink
-from .world import Violation
 
 FEW = 40
 SEEN = (0, 1, 2, 11, 16)

@@ -143,8 +143,8 @@ def test_a_tag_met_twice_is_read_and_not_written() -> None:
 def test_frames_hold_the_values_of_their_rows() -> None:
     for name, rows in vectors.by_message("frames").items():
         for row in rows:
-            answered = (row["api_key"], row["version"]) if row["type"] == "response" else None
-            frame = kafkawire.decode_frame(body(row), response_to=answered)
+            responded = (row["api_key"], row["version"]) if row["type"] == "response" else None
+            frame = kafkawire.decode_frame(body(row), response_to=responded)
             assert same(frame.body, vectors.instance(row)), f"frame {where(row)}"
             assert type(frame.body).__name__ == name
 

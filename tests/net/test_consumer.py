@@ -52,24 +52,24 @@ def test_a_client_closed_at_once_waits_for_nothing(kafka_broker: ServerThread) -
 
 
 class Listener:
-    """Is told of partitions by the test's leave, and may refuse them."""
+    """Learns of partitions by the test's leave, and may refuse them."""
 
     def __init__(self) -> None:
         self.may = asyncio.Event()
-        self.told: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
         self.refuses = False
 
     async def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        self.told.append(("assigned", len(partitions)))
+        self.calls.append(("assigned", len(partitions)))
         await self.may.wait()
         if self.refuses:
             raise ZeroDivisionError("not these")
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        self.told.append(("revoked", len(partitions)))
+        self.calls.append(("revoked", len(partitions)))
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        self.told.append(("lost", len(partitions)))
+        self.calls.append(("lost", len(partitions)))
 
 
 def test_nothing_is_returned_before_the_listener_has(kafka_broker: ServerThread) -> None:
@@ -79,7 +79,7 @@ def test_nothing_is_returned_before_the_listener_has(kafka_broker: ServerThread)
         async with consumer(kafka_broker) as it:
             it.subscribe(["t"], listener)
             polling = asyncio.ensure_future(it.poll())
-            while not listener.told:
+            while not listener.calls:
                 await asyncio.sleep(0)
             with pytest.raises(LocalProtocolError, match="another poll"):
                 await it.poll()
@@ -87,7 +87,7 @@ def test_nothing_is_returned_before_the_listener_has(kafka_broker: ServerThread)
             assert not polling.done()
             listener.may.set()
             assert [each.value for each in await polling] == [b"0", b"1", b"2"]
-        assert listener.told == [("assigned", 1), ("revoked", 1)]
+        assert listener.calls == [("assigned", 1), ("revoked", 1)]
 
     asyncio.run(scenario())
 
@@ -134,7 +134,7 @@ def test_pending_calls_fail_on_close(kafka_broker: ServerThread) -> None:
         it = consumer(kafka_broker)
         await it.start()
         kafka_broker.fault("OffsetFetch", action="drop")
-        asked = asyncio.ensure_future(it.committed(WHERE))
+        requested = asyncio.ensure_future(it.committed(WHERE))
         it.assign([WHERE])
         polling = asyncio.ensure_future(it.poll())
         while not any(
@@ -142,7 +142,7 @@ def test_pending_calls_fail_on_close(kafka_broker: ServerThread) -> None:
         ):
             await asyncio.sleep(0)
         await it.close(0.2)
-        for each in (asked, polling):
+        for each in (requested, polling):
             with pytest.raises(ClientClosed):
                 await each
         with pytest.raises(ClientClosed):

@@ -61,18 +61,18 @@ def test_results_and_what_is_called_with_them_come_in_order(kafka_broker: Server
     """Also where batches are sent again: the answers to the second and the fifth are lost."""
     for nth in (2, 5):
         kafka_broker.fault("Produce", nth=nth, action="disconnect", carried_out=True)
-    told: list[int] = []
+    reported: list[int] = []
 
     async def scenario() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
             for at in range(MANY):
                 future = await producer.send("t", b"%d" % at)
-                future.add_done_callback(lambda done: told.append(done.result().offset))
+                future.add_done_callback(lambda done: reported.append(done.result().offset))
             await producer.flush()
             await asyncio.sleep(0)  # callbacks come with the loop's next turn
 
     asyncio.run(scenario())
-    assert told == list(range(MANY))
+    assert reported == list(range(MANY))
 
 
 def test_sends_let_the_loop_handle_what_its_sockets_received(kafka_broker: ServerThread) -> None:

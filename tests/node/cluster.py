@@ -121,7 +121,9 @@ class Cluster(Network):
 
     # -- a client
 
-    def ask(self, target: int, version: int, body: Message, listener: str = "PLAINTEXT") -> Any:
+    def exchange(
+        self, target: int, version: int, body: Message, listener: str = "PLAINTEXT"
+    ) -> Any:
         """Send a request, and wait for the response."""
         found: list[Message | None] = []
         self.request(CLIENT, target, listener, version, body, found.append, WAIT_SECONDS)
@@ -131,7 +133,7 @@ class Cluster(Network):
     def create(self, name: str, partitions: int, replicas: int, **configs: str) -> None:
         """Create a topic, and wait until all brokers know it."""
         request = create_topic(name, partitions, replicas, **configs)
-        body = self.ask(self.live()[0], CREATE_VERSION, request)
+        body = self.exchange(self.live()[0], CREATE_VERSION, request)
         assert isinstance(body, CreateTopicsResponse)
         assert not body.topics[0].error_code, body
         self.wait(lambda: all(self.broker(each).loader.image.topic(name) for each in self.live()))
@@ -139,7 +141,7 @@ class Cluster(Network):
     def delete(self, name: str) -> None:
         """Delete a topic, and wait until no broker knows it."""
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=1000)
-        assert not self.ask(self.live()[0], 6, request).responses[0].error_code
+        assert not self.exchange(self.live()[0], 6, request).responses[0].error_code
         self.wait(
             lambda: not any(self.broker(each).loader.image.topic(name) for each in self.live())
         )
@@ -148,7 +150,7 @@ class Cluster(Network):
         """Produce to the leader; return what it says of the partition."""
         leader = self.leader(topic, index)
         return produced(
-            self.ask(leader, PRODUCE_VERSION, produce(topic, index, *values, acks=acks))
+            self.exchange(leader, PRODUCE_VERSION, produce(topic, index, *values, acks=acks))
         )
 
     def read(self, topic: str, index: int = 0) -> list[bytes]:
@@ -156,7 +158,7 @@ class Cluster(Network):
         leader = self.leader(topic, index)
         key = self.key(topic, index)
         assert key is not None
-        body = self.ask(leader, FETCH_VERSION, fetch(key.topic_id, index, 0))
+        body = self.exchange(leader, FETCH_VERSION, fetch(key.topic_id, index, 0))
         return [value for _, value in values(fetched(body).records)]
 
     def shut_down(self, id: int) -> None:

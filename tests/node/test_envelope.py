@@ -13,7 +13,7 @@ from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode, decode_response_header, encode_frame
 
-from .front_scene import NodeScene
+from .front_harness import NodeHarness
 
 CORRELATION_ID = 77
 CREATE = CreateTopicsRequest(
@@ -25,16 +25,16 @@ def content(message: Message, version: int) -> bytes:
     return encode_frame(message, version, CORRELATION_ID, client_id="behind")[4:]
 
 
-def answered(data: bytes) -> EnvelopeResponse:
+def responded(data: bytes) -> EnvelopeResponse:
     """The response of a new node to an Envelope with this content."""
-    client = NodeScene().client(listener="CONTROLLER")
+    client = NodeHarness().client(listener="CONTROLLER")
     request = EnvelopeRequest(request_data=data, client_host_address=bytes([127, 0, 0, 1]))
     return client.exchange(request, 0, EnvelopeResponse)
 
 
 @pytest.mark.parametrize("version", [5, 7])
 def test_the_controller_decides_on_what_is_in_it(version: int) -> None:
-    found = answered(content(CREATE, version))
+    found = responded(content(CREATE, version))
     assert found.error_code == ErrorCode.NONE
     assert found.response_data is not None
     head = decode_response_header(found.response_data, ApiKey.CREATE_TOPICS, version)
@@ -55,4 +55,4 @@ def test_the_controller_decides_on_what_is_in_it(version: int) -> None:
     ids=["empty", "garbage", "truncated", "not for controllers", "another envelope"],
 )
 def test_what_is_invalid(data: bytes) -> None:
-    assert answered(data) == EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
+    assert responded(data) == EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)

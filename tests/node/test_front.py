@@ -44,9 +44,8 @@ from kafkawire.protocol import ErrorCode as E
 from kafkawire.records import RecordBatches
 from kafkawire.replication import AppendCompleted, AppendResult
 
-from ..broker.fetches import fetched
-from ..broker.person import (
-    Person,
+from ..broker.consumer import (
+    Consumer,
     commit,
     commit_error,
     commit_request,
@@ -55,17 +54,18 @@ from ..broker.person import (
     described,
     stable,
 )
-from ..broker.scene import Client, metadata
+from ..broker.fetches import fetched
+from ..broker.harness import Client, metadata
 from ..broker.test_log import batch, offset_at, produce
-from .front_scene import NodeClient, NodeScene
+from .front_harness import NodeClient, NodeHarness
 
 
 @pytest.fixture
-def scene() -> NodeScene:
-    scene = NodeScene(topics={"t": 1})
-    coordinator(scene.client())
-    scene.advance(1.0)
-    return scene
+def harness() -> NodeHarness:
+    harness = NodeHarness(topics={"t": 1})
+    coordinator(harness.client())
+    harness.advance(1.0)
+    return harness
 
 
 def values(client: Client, topic: str = "t") -> list[bytes | None]:
@@ -81,20 +81,20 @@ def producer_id(client: NodeClient) -> int:
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["shut down", "killed"])
-def test_what_was_acknowledged_outlives_the_process(scene: NodeScene, in_order: bool) -> None:
-    one = Person(scene)  # type: ignore[arg-type]
+def test_what_was_acknowledged_outlives_the_process(harness: NodeHarness, in_order: bool) -> None:
+    one = Consumer(harness)  # type: ignore[arg-type]
     stable(one)
-    client = scene.client()
+    client = harness.client()
     assert produce(client, batch(b"a", b"b")).error_code == E.NONE
     assert one.commits(1) == E.NONE
     first = producer_id(client)
     assert producer_id(client) == first + 1
     if in_order:
-        scene.shut_down()
-        assert scene.stopped is not None
-        assert scene.stopped.failure is None
-    scene.restart()
-    again = scene.client()
+        harness.shut_down()
+        assert harness.stopped is not None
+        assert harness.stopped.failure is None
+    harness.restart()
+    again = harness.client()
     assert values(again) == [b"a", b"b"]
     assert committed(again) == 1
     group = described(again)
@@ -104,38 +104,38 @@ def test_what_was_acknowledged_outlives_the_process(scene: NodeScene, in_order: 
     assert one.beats() == E.NONE
 
 
-def test_a_batch_is_stored_once_however_often_the_process_is_killed(scene: NodeScene) -> None:
-    number = producer_id(scene.client())
+def test_a_batch_is_stored_once_however_often_the_process_is_killed(harness: NodeHarness) -> None:
+    number = producer_id(harness.client())
     sent = batch(b"a", producer_id=number, producer_epoch=0, base_sequence=0)
     for _ in range(3):
-        assert produce(scene.client(), sent).base_offset == 0
-        scene.restart()
-    assert values(scene.client()) == [b"a"]
+        assert produce(harness.client(), sent).base_offset == 0
+        harness.restart()
+    assert values(harness.client()) == [b"a"]
 
 
-def test_a_topic_is_created_when_it_is_first_used(scene: NodeScene) -> None:
-    client = scene.client()
+def test_a_topic_is_created_when_it_is_first_used(harness: NodeHarness) -> None:
+    client = harness.client()
     first = metadata(client, "new").topics[0]
     assert first.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-    scene.advance(0.1)
+    harness.advance(0.1)
     second = metadata(client, "new").topics[0]
     assert (second.error_code, second.partitions[0].leader_id) == (E.NONE, 1)
     for name in ("a b", "__transaction_state"):
         metadata(client, name)
-    scene.advance(0.1)
-    assert [topic.name for topic in scene.cluster.topics] == ["t", "__consumer_offsets", "new"]
+    harness.advance(0.1)
+    assert [topic.name for topic in harness.cluster.topics] == ["t", "__consumer_offsets", "new"]
 
 
 def test_topics_are_not_created_where_the_settings_forbid_it() -> None:
-    scene = NodeScene({"auto.create.topics.enable": "false"})
+    harness = NodeHarness({"auto.create.topics.enable": "false"})
     for _ in range(2):
-        topic = metadata(scene.client(), "new").topics[0]
+        topic = metadata(harness.client(), "new").topics[0]
         assert topic.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-        scene.advance(0.1)
+        harness.advance(0.1)
 
 
-def test_the_controller_decides_what_brokers_forward(scene: NodeScene) -> None:
-    client = scene.client()
+def test_the_controller_decides_what_brokers_forward(harness: NodeHarness) -> None:
+    client = harness.client()
     more = CreatePartitionsTopic(name="t", count=3, assignments=None)
     request = CreatePartitionsRequest(topics=[more], timeout_ms=1000)
     assert client.exchange(request, 3, CreatePartitionsResponse).results[0].error_code == E.NONE
@@ -143,53 +143,53 @@ def test_the_controller_decides_what_brokers_forward(scene: NodeScene) -> None:
     state = DeleteTopicState(name="t")
     deletion = DeleteTopicsRequest(topics=[state], timeout_ms=1000)
     assert client.exchange(deletion, 6, DeleteTopicsResponse).responses[0].error_code == E.NONE
-    assert "t" not in scene.cluster.topics
+    assert "t" not in harness.cluster.topics
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "key"), [(2, "t", "max.message.bytes"), (4, "", "message.max.bytes")]
 )
 def test_configs_are_in_effect_at_once_and_after_a_restart(
-    scene: NodeScene, kind: int, name: str, key: str
+    harness: NodeHarness, kind: int, name: str, key: str
 ) -> None:
     change = AlterableConfig(name=key, config_operation=SET, value="100")
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[change])
     request = IncrementalAlterConfigsRequest(resources=[resource])
 
     def altered() -> int:
-        response = scene.client().exchange(request, 1, IncrementalAlterConfigsResponse)
+        response = harness.client().exchange(request, 1, IncrementalAlterConfigsResponse)
         return response.responses[0].error_code
 
     def produced() -> int:
-        return produce(scene.client(), batch(b"x" * 200)).error_code
+        return produce(harness.client(), batch(b"x" * 200)).error_code
 
     assert altered() == E.NONE
     assert produced() == E.MESSAGE_TOO_LARGE
-    scene.restart()
+    harness.restart()
     assert produced() == E.MESSAGE_TOO_LARGE
     change.config_operation, change.value = DELETE, None
     assert altered() == E.NONE
     assert produced() == E.NONE
 
 
-def test_offsets_of_a_deleted_topic_are_deleted(scene: NodeScene) -> None:
-    client = scene.client()
+def test_offsets_of_a_deleted_topic_are_deleted(harness: NodeHarness) -> None:
+    client = harness.client()
     assert commit(client, "t", 5) == E.NONE
     state = DeleteTopicState(name="t")
     deletion = DeleteTopicsRequest(topics=[state], timeout_ms=1000)
     client.exchange(deletion, 6, DeleteTopicsResponse)
-    scene.create_topic("t")
+    harness.create_topic("t")
     assert committed(client) == -1
-    scene.restart()
-    assert committed(scene.client()) == -1
+    harness.restart()
+    assert committed(harness.client()) == -1
 
 
 def test_a_commit_that_the_log_refuses_is_not_acknowledged(
-    scene: NodeScene, monkeypatch: pytest.MonkeyPatch
+    harness: NodeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = scene.client()
+    client = harness.client()
     assert commit(client, "t", 1) == E.NONE
-    machines = scene.front.machines
+    machines = harness.front.machines
 
     def refuse(*_: Any) -> AppendCompleted:
         return AppendCompleted(0, (AppendResult(E.NOT_ENOUGH_REPLICAS),))
@@ -203,20 +203,20 @@ def test_a_commit_that_the_log_refuses_is_not_acknowledged(
     assert committed(client) == 3
 
 
-def test_requests_wait_for_a_block_of_producer_ids(scene: NodeScene) -> None:
-    clients = [scene.client() for _ in range(3)]
+def test_requests_wait_for_a_block_of_producer_ids(harness: NodeHarness) -> None:
+    clients = [harness.client() for _ in range(3)]
     for client in clients:
         client.send(InitProducerIdRequest(transactional_id=None), 4)
-    scene.advance(1.0)
+    harness.advance(1.0)
     ids = [client.receive(InitProducerIdResponse).producer_id for client in clients]
     assert ids == [ids[0], ids[0] + 1, ids[0] + 2]
 
 
-def test_each_listener_has_its_own_apis(scene: NodeScene) -> None:
+def test_each_listener_has_its_own_apis(harness: NodeHarness) -> None:
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
     found = {}
     for listener in ("PLAINTEXT", "CONTROLLER"):
-        client = scene.client(listener=listener)
+        client = harness.client(listener=listener)
         response = client.exchange(request, 3, ApiVersionsResponse)
         found[listener] = {ApiKey(each.api_key) for each in response.api_keys}
     assert ApiKey.PRODUCE in found["PLAINTEXT"] - found["CONTROLLER"]
@@ -224,27 +224,29 @@ def test_each_listener_has_its_own_apis(scene: NodeScene) -> None:
     assert ApiKey.DESCRIBE_QUORUM in found["CONTROLLER"] & found["PLAINTEXT"]
 
 
-def test_the_quorum_is_described_through_a_broker(scene: NodeScene) -> None:
+def test_the_quorum_is_described_through_a_broker(harness: NodeHarness) -> None:
     topic = TopicData(
         topic_name="__cluster_metadata", partitions=[PartitionData(partition_index=0)]
     )
-    response = scene.client().exchange(
+    response = harness.client().exchange(
         DescribeQuorumRequest(topics=[topic]), 2, DescribeQuorumResponse
     )
     assert response.topics[0].partitions[0].leader_id == 1
 
 
 @pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
-def test_hostile_bytes_close_their_connection_and_no_other(scene: NodeScene, listener: str) -> None:
+def test_hostile_bytes_close_their_connection_and_no_other(
+    harness: NodeHarness, listener: str
+) -> None:
     rng = random.Random(5)
     for _ in range(100):
         size = rng.randrange(1, 80)
-        client = scene.client(listener=listener)
+        client = harness.client(listener=listener)
         header = rng.choice([*ApiKey]).to_bytes(2, "big") + rng.randrange(5).to_bytes(2, "big")
         frame = header + rng.randbytes(size)
-        scene.handle(Received(client.number, len(frame).to_bytes(4, "big") + frame))
-    assert scene.stopped is None
-    assert produce(scene.client(), batch(b"a")).error_code == E.NONE
+        harness.handle(Received(client.number, len(frame).to_bytes(4, "big") + frame))
+    assert harness.stopped is None
+    assert produce(harness.client(), batch(b"a")).error_code == E.NONE
 
 
 def every_version(key: ApiKey) -> range:
@@ -252,17 +254,17 @@ def every_version(key: ApiKey) -> range:
     return range(offered[key].first, offered[key].last + 1)
 
 
-def by_id(scene: NodeScene, version: int, first: int) -> dict[str, Any]:
+def by_id(harness: NodeHarness, version: int, first: int) -> dict[str, Any]:
     """Return what a request names a topic by: its name, from version `first` on its id."""
-    topic = scene.cluster.topics.get("t")
+    topic = harness.cluster.topics.get("t")
     assert topic is not None
     return {"topic_id": topic.topic_id} if version >= first else {"topic": "t"}
 
 
-def test_records_are_the_same_in_every_version(scene: NodeScene) -> None:
-    client = scene.client()
+def test_records_are_the_same_in_every_version(harness: NodeHarness) -> None:
+    client = harness.client()
     for version in every_version(ApiKey.PRODUCE):
-        name = by_id(scene, version, 13)
+        name = by_id(harness, version, 13)
         topic = TopicProduceData(
             name=name.get("topic", ""),
             topic_id=name.get("topic_id", bytes(16)),
@@ -275,7 +277,7 @@ def test_records_are_the_same_in_every_version(scene: NodeScene) -> None:
     for version in every_version(ApiKey.FETCH):
         one = FetchTopic(
             partitions=[FetchPartition(partition=0, partition_max_bytes=1 << 20)],
-            **by_id(scene, version, 13),
+            **by_id(harness, version, 13),
         )
         fetch = FetchRequest(max_bytes=1 << 20, session_epoch=-1, topics=[one])
         found = client.exchange(fetch, version, FetchResponse).responses[0].partitions[0]
@@ -285,18 +287,18 @@ def test_records_are_the_same_in_every_version(scene: NodeScene) -> None:
 
 
 def test_an_idle_connection_is_closed() -> None:
-    scene = NodeScene({"connections.max.idle.ms": "5000"})
-    idle = scene.client()
-    scene.advance(6.0)
+    harness = NodeHarness({"connections.max.idle.ms": "5000"})
+    idle = harness.client()
+    harness.advance(6.0)
     assert idle.closed == "no request within connections.max.idle.ms"
 
 
-def test_a_full_disk_stops_the_node_and_acknowledges_nothing(scene: NodeScene) -> None:
-    client = scene.client()
-    scene.disk.capacity = scene.disk.used
+def test_a_full_disk_stops_the_node_and_acknowledges_nothing(harness: NodeHarness) -> None:
+    client = harness.client()
+    harness.disk.capacity = harness.disk.used
     client.send(commit_request("t", 1), 8)
-    scene.wait(lambda: scene.stopped is not None)
+    harness.wait(lambda: harness.stopped is not None)
     assert client.received == b""
-    assert scene.front.next_deadline() is None
-    assert scene.stopped is not None
-    assert scene.stopped.failure
+    assert harness.front.next_deadline() is None
+    assert harness.stopped is not None
+    assert harness.stopped.failure

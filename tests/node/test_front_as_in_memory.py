@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ..broker.person import coordinator
+from ..broker.consumer import coordinator
 from ..broker.test_fetch import (
     test_a_fetch_waits_for_records,
     test_a_fetch_waits_no_longer_than_it_says,
@@ -56,7 +56,7 @@ from ..broker.test_static_members import (
     test_a_static_member_rejoins_without_a_rebalance,
     test_a_static_member_stays_while_it_is_away,
 )
-from .front_scene import NodeScene
+from .front_harness import NodeHarness
 
 __all__ = [
     "test_a_batch_that_comes_again_is_stored_once",
@@ -102,8 +102,8 @@ __all__ = [
 
 
 @pytest.fixture
-def scene() -> NodeScene:
-    scene = NodeScene(topics={"t": 1, "u": 2})
-    coordinator(scene.client())
-    scene.advance(1.0)  # the topic of the offsets is created
-    return scene
+def harness() -> NodeHarness:
+    harness = NodeHarness(topics={"t": 1, "u": 2})
+    coordinator(harness.client())
+    harness.advance(1.0)  # the topic of the offsets is created
+    return harness

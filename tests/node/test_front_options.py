@@ -41,8 +41,8 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.raft import Endpoint
 
-from ..broker.scene import metadata
-from .front_scene import BROKER, NodeScene
+from ..broker.harness import metadata
+from .front_harness import BROKER, NodeHarness
 
 SASL = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}
 STANDARD = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
@@ -51,28 +51,28 @@ SALTED = hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 4096)
 
 
 def test_a_node_describes_the_listeners_that_it_has() -> None:
-    scene = NodeScene(SASL, listeners=(BROKER, Endpoint("SASL_SSL", "node", 9094)))
+    harness = NodeHarness(SASL, listeners=(BROKER, Endpoint("SASL_SSL", "node", 9094)))
     resource = DescribeConfigsResource(resource_type=4, resource_name="1")
     request = DescribeConfigsRequest(resources=[resource])
-    [described] = scene.client().exchange(request, 4, DescribeConfigsResponse).results
+    [described] = harness.client().exchange(request, 4, DescribeConfigsResponse).results
     found = {each.name: each.value for each in described.configs}
     assert found["listeners"] == "PLAINTEXT://node:9092,SASL_SSL://node:9094"
-    [registered] = scene.front.broker.metadata.image.brokers.values()
+    [registered] = harness.front.broker.metadata.image.brokers.values()
     protocols = {each.name: each.security_protocol for each in registered.endpoints}
     assert protocols == {"PLAINTEXT": 0, "SASL_SSL": 3}
 
 
 def test_only_clients_authenticate() -> None:
-    scene = NodeScene(SASL, listeners=(BROKER, CLIENTS))
-    client = scene.client(listener="SASL_PLAINTEXT")
+    harness = NodeHarness(SASL, listeners=(BROKER, CLIENTS))
+    client = harness.client(listener="SASL_PLAINTEXT")
     client.send(MetadataRequest(topics=None), 9)
     assert client.closed == "METADATA before authentication"
-    [shown] = metadata(scene.client()).brokers
+    [shown] = metadata(harness.client()).brokers
     assert (shown.host, shown.port) == ("node", 9092)
 
 
 def test_scram_credentials_are_described() -> None:
-    client = NodeScene().client()
+    client = NodeHarness().client()
     bob = ScramCredentialUpsertion(
         name="bob", mechanism=1, iterations=4096, salt=b"salt", salted_password=SALTED
     )
@@ -116,7 +116,7 @@ ACL: dict[str, Any] = {
 }
 
 
-def found_acls(scene: NodeScene, kind: int = 1) -> DescribeAclsResponse:
+def found_acls(harness: NodeHarness, kind: int = 1) -> DescribeAclsResponse:
     """Describe the ACLs of resources of a type; 1: any."""
     request = DescribeAclsRequest(
         resource_type_filter=kind,
@@ -127,23 +127,23 @@ def found_acls(scene: NodeScene, kind: int = 1) -> DescribeAclsResponse:
         operation=1,
         permission_type=1,
     )
-    return scene.client().exchange(request, 3, DescribeAclsResponse)
+    return harness.client().exchange(request, 3, DescribeAclsResponse)
 
 
 def test_acls_are_created_described_and_deleted() -> None:
-    scene = NodeScene(STANDARD)
+    harness = NodeHarness(STANDARD)
     acls = [AclCreation(**ACL | {"operation": each}) for each in (3, 8)]
-    created = scene.client().exchange(CreateAclsRequest(creations=acls), 3, CreateAclsResponse)
+    created = harness.client().exchange(CreateAclsRequest(creations=acls), 3, CreateAclsResponse)
     assert [each.error_code for each in created.results] == [E.NONE, E.NONE]
-    scene.restart()
-    [resource] = found_acls(scene).resources
+    harness.restart()
+    [resource] = found_acls(harness).resources
     assert (resource.resource_type, resource.resource_name) == (2, "orders")
     assert [(each.principal, each.operation) for each in resource.acls] == [
         ("User:alice", 3),
         ("User:alice", 8),
     ]
-    assert not found_acls(scene, kind=3).resources
-    assert found_acls(scene, kind=99).error_code == E.INVALID_REQUEST
+    assert not found_acls(harness, kind=3).resources
+    assert found_acls(harness, kind=99).error_code == E.INVALID_REQUEST
     reads = DeleteAclsFilter(
         resource_type_filter=2,
         resource_name_filter="orders",
@@ -153,47 +153,51 @@ def test_acls_are_created_described_and_deleted() -> None:
         operation=3,
         permission_type=1,
     )
-    deleted = scene.client().exchange(DeleteAclsRequest(filters=[reads]), 3, DeleteAclsResponse)
+    deleted = harness.client().exchange(DeleteAclsRequest(filters=[reads]), 3, DeleteAclsResponse)
     assert len(deleted.filter_results[0].matching_acls) == 1
-    [resource] = found_acls(scene).resources
+    [resource] = found_acls(harness).resources
     assert [each.operation for each in resource.acls] == [8]
 
 
 def test_without_an_authorizer_there_are_no_acls() -> None:
-    scene = NodeScene()
+    harness = NodeHarness()
     request = CreateAclsRequest(creations=[AclCreation(**ACL)])
-    created = scene.client().exchange(request, 3, CreateAclsResponse)
+    created = harness.client().exchange(request, 3, CreateAclsResponse)
     assert created.results[0].error_code == E.SECURITY_DISABLED
-    described = found_acls(scene)
+    described = found_acls(harness)
     assert described.error_code == E.SECURITY_DISABLED
     assert described.error_message == "No Authorizer is configured."
 
 
 @pytest.mark.parametrize("first", ["PLAINTEXT", "SASL_PLAINTEXT"])
 def test_delayed_responses_go_to_the_listener_of_their_request(first: str) -> None:
-    scene = NodeScene(listeners=(BROKER, CLIENTS))
-    clients = [scene.client(listener=first), scene.client(), scene.client(listener=CLIENTS.name)]
+    harness = NodeHarness(listeners=(BROKER, CLIENTS))
+    clients = [
+        harness.client(listener=first),
+        harness.client(),
+        harness.client(listener=CLIENTS.name),
+    ]
     for client in clients:
         client.send(InitProducerIdRequest(transactional_id=None), 4)
-    scene.advance(1.0)
+    harness.advance(1.0)
     found = [client.receive(InitProducerIdResponse) for client in clients]
     assert [each.producer_id for each in found] == [0, 1, 2]
 
 
 def test_initial_topics_are_created_when_they_do_not_exist() -> None:
-    scene = NodeScene(initial={"t": 2, "bad name": 1})
-    scene.wait(lambda: "t" in scene.cluster.topics)
-    assert len(metadata(scene.client(), "t").topics[0].partitions) == 2
+    harness = NodeHarness(initial={"t": 2, "bad name": 1})
+    harness.wait(lambda: "t" in harness.cluster.topics)
+    assert len(metadata(harness.client(), "t").topics[0].partitions) == 2
     state = DeleteTopicState(name="t")
     deletion = DeleteTopicsRequest(topics=[state], timeout_ms=1000)
-    scene.client().exchange(deletion, 6, DeleteTopicsResponse)
-    scene.advance(60.0)
-    assert not list(scene.cluster.topics), "it was deleted on purpose"
-    scene.restart()
-    scene.wait(lambda: "t" in scene.cluster.topics)
+    harness.client().exchange(deletion, 6, DeleteTopicsResponse)
+    harness.advance(60.0)
+    assert not list(harness.cluster.topics), "it was deleted on purpose"
+    harness.restart()
+    harness.wait(lambda: "t" in harness.cluster.topics)
 
 
 def test_initial_topics_wait_for_enough_brokers() -> None:
-    scene = NodeScene({"default.replication.factor": "2"}, initial={"t": 1})
-    scene.advance(60.0)
-    assert not list(scene.cluster.topics)
+    harness = NodeHarness({"default.replication.factor": "2"}, initial={"t": 1})
+    harness.advance(60.0)
+    assert not list(harness.cluster.topics)

@@ -23,9 +23,9 @@ from kafkawire.metadata import QuotaEntity
 from kafkawire.node.front.quotas.client_quotas import FETCH, MOST_RATES, PRODUCE, ClientQuotas, Rate
 from kafkawire.protocol import ErrorCode as E
 
-from ..broker.scene import metadata
+from ..broker.harness import metadata
 from ..broker.test_log import batch
-from .front_scene import NodeClient, NodeScene
+from .front_harness import NodeClient, NodeHarness
 
 ANY: Final = frozenset({("client-id", None)})
 QUOTA = 1000
@@ -90,18 +90,18 @@ def test_a_default_is_a_quota_for_each() -> None:
 
 
 def set_quota(
-    scene: NodeScene, key: str, value: float | None = QUOTA, client: str = "tester"
+    harness: NodeHarness, key: str, value: float | None = QUOTA, client: str = "tester"
 ) -> None:
     op = alter.OpData(key=key, value=value or 0.0, remove=value is None)
     entity = [alter.EntityData(entity_type="client-id", entity_name=client)]
     request = alter.AlterClientQuotasRequest(entries=[alter.EntryData(entity=entity, ops=[op])])
-    response = scene.client().exchange(request, 1, AlterClientQuotasResponse)
+    response = harness.client().exchange(request, 1, AlterClientQuotasResponse)
     assert response.entries[0].error_code == E.NONE
 
 
 @pytest.fixture
-def scene() -> NodeScene:
-    return NodeScene(topics={"t": 1})
+def harness() -> NodeHarness:
+    return NodeHarness(topics={"t": 1})
 
 
 def produce_request(size: int, acks: int = -1) -> ProduceRequest:
@@ -118,34 +118,34 @@ def produced(client: NodeClient, size: int) -> int:
     return response.throttle_time_ms
 
 
-def test_a_producer_that_exceeds_its_quota_waits(scene: NodeScene) -> None:
-    client = scene.client()
+def test_a_producer_that_exceeds_its_quota_waits(harness: NodeHarness) -> None:
+    client = harness.client()
     assert produced(client, 20_000) == 0
-    set_quota(scene, PRODUCE)
+    set_quota(harness, PRODUCE)
     assert produced(client, 5_000) == 0
     throttle_ms = produced(client, 15_000)
     assert throttle_ms == pytest.approx(10_000, rel=0.05)
-    now = scene.now
+    now = harness.now
     client.send(produce_request(10), 9)
-    scene.advance(throttle_ms / 1000 - 1.0)
+    harness.advance(throttle_ms / 1000 - 1.0)
     assert not client.received, "the connection is muted"
-    assert produced(scene.client(), 10) > 0, "the quota is of all connections of a client id"
-    scene.advance(1.1)
+    assert produced(harness.client(), 10) > 0, "the quota is of all connections of a client id"
+    harness.advance(1.1)
     assert client.receive(ProduceResponse).responses
-    assert scene.now - now < 15
-    set_quota(scene, PRODUCE, None)
-    assert produced(scene.client(), 100_000) == 0
+    assert harness.now - now < 15
+    set_quota(harness, PRODUCE, None)
+    assert produced(harness.client(), 100_000) == 0
 
 
-def test_acks_0_is_throttled_too(scene: NodeScene) -> None:
-    set_quota(scene, PRODUCE)
-    client = scene.client()
+def test_acks_0_is_throttled_too(harness: NodeHarness) -> None:
+    set_quota(harness, PRODUCE)
+    client = harness.client()
     client.send(produce_request(20_000, acks=0), 9)
     client.in_flight.clear()
     client.send(produce_request(10), 9)
-    scene.advance(5.0)
+    harness.advance(5.0)
     assert not client.received
-    scene.advance(10.0)
+    harness.advance(10.0)
     assert client.receive(ProduceResponse).responses
 
 
@@ -168,27 +168,27 @@ def records(response: FetchResponse) -> int:
     return sum(len(p.records or b"") for each in response.responses for p in each.partitions)
 
 
-def test_a_throttled_consumer_gets_nothing_until_it_may(scene: NodeScene) -> None:
+def test_a_throttled_consumer_gets_nothing_until_it_may(harness: NodeHarness) -> None:
     for _ in range(4):
-        produced(scene.client(), 3_000)
-    set_quota(scene, FETCH)
-    client = scene.client()
+        produced(harness.client(), 3_000)
+    set_quota(harness, FETCH)
+    client = harness.client()
     first = fetched(client)
     assert (first.throttle_time_ms, records(first) > 9_000) == (0, True)
     assert records(first) < 10_000, "no more than the windows allow"
     second = fetched(client)
     assert records(second) == 0
     assert second.throttle_time_ms > 5_000
-    before = scene.now
+    before = harness.now
     while not records(fetched(client)):
-        assert scene.now - before >= second.throttle_time_ms / 1000
-    assert 11 <= scene.now - before <= 20, "until the first response is out of the windows"
+        assert harness.now - before >= second.throttle_time_ms / 1000
+    assert 11 <= harness.now - before <= 20, "until the first response is out of the windows"
 
 
-def test_a_session_goes_on_after_throttling(scene: NodeScene) -> None:
-    produced(scene.client(), 9_000)
-    set_quota(scene, FETCH)
-    client = scene.client()
+def test_a_session_goes_on_after_throttling(harness: NodeHarness) -> None:
+    produced(harness.client(), 9_000)
+    set_quota(harness, FETCH)
+    client = harness.client()
     fetched(client)
     throttled = fetched(client, (0, 0))
     assert throttled.session_id > 0
@@ -198,16 +198,16 @@ def test_a_session_goes_on_after_throttling(scene: NodeScene) -> None:
     assert records(last) > 8_000
 
 
-def test_quotas_are_described(scene: NodeScene) -> None:
+def test_quotas_are_described(harness: NodeHarness) -> None:
     for name in ("a", "b"):
-        set_quota(scene, PRODUCE, 7.0, name)
+        set_quota(harness, PRODUCE, 7.0, name)
 
     def described(match_type: int, match: str | None, strict: bool = False) -> list[str | None]:
         component = describe.ComponentData(
             entity_type="client-id", match_type=match_type, match=match
         )
         request = describe.DescribeClientQuotasRequest(components=[component], strict=strict)
-        response = scene.client().exchange(request, 1, DescribeClientQuotasResponse)
+        response = harness.client().exchange(request, 1, DescribeClientQuotasResponse)
         assert response.error_code == E.NONE
         assert response.entries is not None
         return [each.entity[0].entity_name for each in response.entries]
@@ -217,5 +217,5 @@ def test_quotas_are_described(scene: NodeScene) -> None:
     assert described(2, None, strict=True) == ["a", "b"]
     wrong = describe.ComponentData(entity_type="client-id", match_type=0, match=None)
     request = describe.DescribeClientQuotasRequest(components=[wrong])
-    response = scene.client().exchange(request, 1, DescribeClientQuotasResponse)
+    response = harness.client().exchange(request, 1, DescribeClientQuotasResponse)
     assert response.error_code == E.INVALID_REQUEST

@@ -84,7 +84,7 @@ def in_sync(cluster: Cluster, index: int) -> set[int]:
 def fail(cluster: Cluster, broker: int, index: int) -> None:
     """Let the second disk of the leader of a partition fail, with the next Produce."""
     disk_of(cluster, broker).fault = broken
-    body = cluster.ask(broker, PRODUCE_VERSION, produce(TOPIC, index, b"refused"))
+    body = cluster.exchange(broker, PRODUCE_VERSION, produce(TOPIC, index, b"refused"))
     assert produced(body).error_code == E.KAFKA_STORAGE_ERROR
 
 
@@ -176,7 +176,7 @@ def test_a_partition_with_one_replica_has_no_leader_until_its_directory_is_back(
     assert cluster.produce(TOPIC, b"kept", index=index).error_code == E.NONE
     fail(cluster, 1, index)
     cluster.wait(lambda: cluster.partition(TOPIC, index).leader == -1)
-    body = cluster.ask(1, PRODUCE_VERSION, produce(TOPIC, index, b"refused"))
+    body = cluster.exchange(1, PRODUCE_VERSION, produce(TOPIC, index, b"refused"))
     assert produced(body).error_code == E.KAFKA_STORAGE_ERROR
     assert cluster.produce(TOPIC, b"other", index=1 - index).error_code == E.NONE
     disk_of(cluster, 1).fault = None
@@ -220,7 +220,7 @@ def test_a_log_that_was_created_anew_outranks_the_copy_in_a_directory_that_comes
 def described(
     cluster: Cluster, broker: int, topics: list[DescribableLogDirTopic] | None = None
 ) -> dict[str, DescribeLogDirsResult]:
-    body = cluster.ask(broker, DESCRIBE_VERSION, DescribeLogDirsRequest(topics=topics))
+    body = cluster.exchange(broker, DESCRIBE_VERSION, DescribeLogDirsRequest(topics=topics))
     return {each.log_dir: each for each in body.results}
 
 
@@ -252,7 +252,7 @@ def test_a_broker_describes_its_directories() -> None:
     assert found["other"].usable_bytes == disk.capacity - disk.used
     one = described(cluster, 1, [DescribableLogDirTopic(topic=TOPIC, partitions=[0])])
     assert replicas(one["data"]) + replicas(one["other"]) == [(TOPIC, 0, False)]
-    old = cluster.ask(1, 1, DescribeLogDirsRequest(topics=None))
+    old = cluster.exchange(1, 1, DescribeLogDirsRequest(topics=None))
     assert [each.log_dir for each in old.results] == ["data", "other"]
     disk.fault = broken
     failed = described(cluster, 1)
@@ -263,7 +263,7 @@ def test_a_broker_describes_its_directories() -> None:
 
 def move(cluster: Cluster, path: str, topic: str = TOPIC, index: int = 0) -> int:
     """Move a log of broker 1; return the error."""
-    body = cluster.ask(1, MOVE_VERSION, moved(TopicPartition(topic, index), path))
+    body = cluster.exchange(1, MOVE_VERSION, moved(TopicPartition(topic, index), path))
     code: int = body.results[0].partitions[0].error_code
     return code
 

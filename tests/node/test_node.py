@@ -146,7 +146,7 @@ def test_a_topic_of_the_same_name_has_nothing_of_the_one_before() -> None:
     cluster.shut_down(away)
     first = cluster.key("orders")
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="orders")], timeout_ms=1000)
-    assert not cluster.ask(cluster.live()[0], 6, request).responses[0].error_code
+    assert not cluster.exchange(cluster.live()[0], 6, request).responses[0].error_code
     cluster.wait(lambda: cluster.key("orders") is None)
     cluster.create("orders", 1, 2)
     cluster.start(away)
@@ -170,7 +170,7 @@ def test_a_node_whose_disk_fails_stops() -> None:
         return 0.0
 
     process.disk.fault = fail
-    assert produced(cluster.ask(leader, PRODUCE_VERSION, produce("orders", 0, b"x"))) is None
+    assert produced(cluster.exchange(leader, PRODUCE_VERSION, produce("orders", 0, b"x"))) is None
     assert process.node is None
     assert "offline" in (process.failure or "")
     assert cluster.leader("orders") != leader
@@ -202,7 +202,7 @@ def test_clients_ask_any_broker_about_the_quorum() -> None:
         topics=[TopicData(topic_name="__cluster_metadata", partitions=[PartitionData()])]
     )
     for each in cluster.live():
-        found = cluster.ask(each, 1, request).topics[0].partitions[0]
+        found = cluster.exchange(each, 1, request).topics[0].partitions[0]
         assert found.leader_id == cluster.active_controller()
         assert len(found.current_voters) == 3
 
@@ -211,7 +211,7 @@ def test_without_a_quorum_requests_time_out() -> None:
     cluster = Cluster(combined(3))
     for each in (2, 3):
         cluster.kill(each)
-    response = cluster.ask(1, CREATE_VERSION, create_topic("t", 1, 1))
+    response = cluster.exchange(1, CREATE_VERSION, create_topic("t", 1, 1))
     assert cluster.active_controller() is None
     assert response.topics[0].error_code == E.REQUEST_TIMED_OUT
 
@@ -237,7 +237,9 @@ def test_a_topic_is_deleted_while_a_fetch_waits_for_two_of_its_partitions() -> N
     cluster.request(CLIENT, 1, "PLAINTEXT", FETCH_VERSION, body, responses.append, WAIT_SECONDS)
     cluster.run(cluster.now + 0.5)
     assert responses == []
-    cluster.ask(1, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1000))
+    cluster.exchange(
+        1, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1000)
+    )
     cluster.wait(lambda: bool(responses))
     found = responses[0].responses[0].partitions
     assert [each.error_code for each in found] == 2 * [E.UNKNOWN_TOPIC_ID]

@@ -109,7 +109,7 @@ def test_a_voter_is_added_while_topics_are_created_and_the_controller_stays() ->
         for each in (active, OBSERVER):
             cluster.request(-1, each, "PLAINTEXT", CREATE_VERSION, request, results.append, 20.0)
         if number == 3:
-            body = cluster.ask(OBSERVER, ADD_VERSION, added(OBSERVER))
+            body = cluster.exchange(OBSERVER, ADD_VERSION, added(OBSERVER))
             assert body.error_code == E.NONE, body
         cluster.run(cluster.now + 0.003)
     cluster.wait(lambda: len(results) == 20)
@@ -119,7 +119,7 @@ def test_a_voter_is_added_while_topics_are_created_and_the_controller_stays() ->
     for each in cluster.live():
         cluster.wait(lambda each=each: cluster.voters(each) == {1, 2, 3, 4})
     cluster.wait(lambda: len(cluster.newest().topics) == 10)
-    removal = cluster.ask(OBSERVER, REMOVE_VERSION, removed(OBSERVER))
+    removal = cluster.exchange(OBSERVER, REMOVE_VERSION, removed(OBSERVER))
     assert removal.error_code == E.NONE, removal
     cluster.create("last", 1, 3)
     assert cluster.voters(active) == {1, 2, 3}
@@ -130,7 +130,7 @@ def test_the_leader_is_removed_and_another_decides() -> None:
     cluster = DynamicQuorum()
     active = cluster.active_controller()
     assert active is not None
-    body = cluster.ask(OBSERVER, REMOVE_VERSION, removed(active))
+    body = cluster.exchange(OBSERVER, REMOVE_VERSION, removed(active))
     assert body.error_code == E.NONE, body
     cluster.wait(lambda: cluster.active_controller() not in (None, active))
     cluster.create("orders", 1, 3)
@@ -142,6 +142,6 @@ def test_the_leader_is_removed_and_another_decides() -> None:
 )
 def test_static_voters_do_not_change(request_: AddRaftVoterRequest) -> None:
     cluster = Cluster(combined(1))
-    body = cluster.ask(1, ADD_VERSION, request_)
+    body = cluster.exchange(1, ADD_VERSION, request_)
     assert body.error_code == E.UNSUPPORTED_VERSION
     assert type(request_) in QUORUM_RESPONSES

@@ -49,7 +49,7 @@ from kafkawire.messages.txn_offset_commit_response import TxnOffsetCommitRespons
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.records import BatchBuilder, RecordBatches
 
-from .front_scene import EPOCH_MS, NodeClient, NodeScene
+from .front_harness import EPOCH_MS, NodeClient, NodeHarness
 
 SETTINGS = {"transaction.state.log.num.partitions": "3"}
 READ_COMMITTED = 1
@@ -135,40 +135,40 @@ class Producer(NamedTuple):
         return E(self.client.exchange(request, 3, AddOffsetsToTxnResponse).error_code)
 
 
-def find(scene: NodeScene) -> E:
+def find(harness: NodeHarness) -> E:
     request = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["x"])
-    response = scene.client().exchange(request, 4, FindCoordinatorResponse)
+    response = harness.client().exchange(request, 4, FindCoordinatorResponse)
     return E(response.coordinators[0].error_code)
 
 
-def initialised(scene: NodeScene) -> InitProducerIdResponse:
+def initialised(harness: NodeHarness) -> InitProducerIdResponse:
     request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=TIMEOUT_MS)
-    return scene.client().exchange(request, 4, InitProducerIdResponse)
+    return harness.client().exchange(request, 4, InitProducerIdResponse)
 
 
-def started(scene: NodeScene) -> Producer:
+def started(harness: NodeHarness) -> Producer:
     """Let a producer begin; it tries again as long as a transaction of another one ends."""
-    response = initialised(scene)
+    response = initialised(harness)
     while response.error_code == E.CONCURRENT_TRANSACTIONS:
-        scene.advance(0.1)
-        response = initialised(scene)
+        harness.advance(0.1)
+        response = initialised(harness)
     assert response.error_code == E.NONE
-    return Producer(scene.client(), response.producer_id, response.producer_epoch)
+    return Producer(harness.client(), response.producer_id, response.producer_epoch)
 
 
-def fetched(scene: NodeScene, partition: int = 0) -> PartitionData:
+def fetched(harness: NodeHarness, partition: int = 0) -> PartitionData:
     wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(
         max_bytes=1 << 20,
         isolation_level=READ_COMMITTED,
         topics=[FetchTopic(topic="t", partitions=[wanted])],
     )
-    return scene.client().exchange(request, 12, FetchResponse).responses[0].partitions[0]
+    return harness.client().exchange(request, 12, FetchResponse).responses[0].partitions[0]
 
 
-def visible(scene: NodeScene, partition: int = 0) -> list[bytes | None]:
+def visible(harness: NodeHarness, partition: int = 0) -> list[bytes | None]:
     """Return what a consumer with read_committed sees: it leaves out aborted transactions."""
-    data = fetched(scene, partition)
+    data = fetched(harness, partition)
     aborted = {each.producer_id: each.first_offset for each in data.aborted_transactions or []}
     found: list[bytes | None] = []
     for batch in RecordBatches(data.records or b""):
@@ -179,37 +179,37 @@ def visible(scene: NodeScene, partition: int = 0) -> list[bytes | None]:
     return found
 
 
-def committed_offset(scene: NodeScene, stable: bool = True) -> tuple[E, int]:
+def committed_offset(harness: NodeHarness, stable: bool = True) -> tuple[E, int]:
     topic = OffsetFetchRequestTopic(name="t", partition_indexes=[0])
     request = OffsetFetchRequest(group_id="g", topics=[topic], require_stable=stable)
-    response = scene.client().exchange(request, 7, OffsetFetchResponse)
+    response = harness.client().exchange(request, 7, OffsetFetchResponse)
     found = response.topics[0].partitions[0]
     return E(found.error_code), found.committed_offset
 
 
-def commit(scene: NodeScene, offset: int) -> E:
+def commit(harness: NodeHarness, offset: int) -> E:
     """Commit an offset of the group `g` for t-0 without a transaction."""
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
     topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
     request = OffsetCommitRequest(group_id="g", topics=[topic])
-    response = scene.client().exchange(request, 8, OffsetCommitResponse)
+    response = harness.client().exchange(request, 8, OffsetCommitResponse)
     return E(response.topics[0].partitions[0].error_code)
 
 
-def scene_with(settings: dict[str, str]) -> NodeScene:
-    scene = NodeScene(SETTINGS | settings, topics={"t": 2})
-    find(scene)
-    scene.advance(1.0)
-    return scene
+def harness_with(settings: dict[str, str]) -> NodeHarness:
+    harness = NodeHarness(SETTINGS | settings, topics={"t": 2})
+    find(harness)
+    harness.advance(1.0)
+    return harness
 
 
-def described(scene: NodeScene, transactional_id: str) -> list[TransactionState]:
+def described(harness: NodeHarness, transactional_id: str) -> list[TransactionState]:
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    response = scene.client().exchange(request, 0, DescribeTransactionsResponse)
+    response = harness.client().exchange(request, 0, DescribeTransactionsResponse)
     return response.transaction_states
 
 
-def listed(scene: NodeScene, **filters: Any) -> list[str]:
+def listed(harness: NodeHarness, **filters: Any) -> list[str]:
     request = ListTransactionsRequest(**filters)
-    response = scene.client().exchange(request, 1, ListTransactionsResponse)
+    response = harness.client().exchange(request, 1, ListTransactionsResponse)
     return [each.transactional_id for each in response.transaction_states]

@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 
 MODES: Final = ("off", "hot", "all")
 
-# where a build may fall back, any mode may be what was built; otherwise only the one asked for
+# where a build may fall back, any mode may be what was built; otherwise only the one requested for
 ASKED: Final = os.environ.get("KAFKAWIRE_COMPILE", "hot")
 ALLOWED: Final = (ASKED,) if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1" else MODES
 

@@ -163,7 +163,7 @@ def test_a_header_is_encoded_as_strictly_as_a_body() -> None:
         kafkawire.encode_frame(message, 2**40, 1)
 
 
-# -- ApiVersions, where a response may be of another version than was asked (KIP-511)
+# -- ApiVersions, where a response may be of another version than was requested (KIP-511)
 
 FALLBACK = bytes.fromhex("0000001000000007002300000001001200000003")
 

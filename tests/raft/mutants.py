@@ -120,9 +120,9 @@ def _always_valid(*_: Any) -> None:
 def _no_reset() -> Iterator[None]:
     """Count any granted vote, of whichever epoch and state it is."""
 
-    def count_any(self: Quorum, answered: Any, sent: Any, now: float) -> None:
-        if answered.partition is not None and self.state in (State.PROSPECTIVE, State.CANDIDATE):
-            voting.count(self, sent.node.id, answered.partition.vote_granted, now)
+    def count_any(self: Quorum, responded: Any, sent: Any, now: float) -> None:
+        if responded.partition is not None and self.state in (State.PROSPECTIVE, State.CANDIDATE):
+            voting.count(self, sent.node.id, responded.partition.vote_granted, now)
 
     responses = {**client_module.RESPONSES, VoteResponse: count_any}
     with (

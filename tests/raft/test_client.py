@@ -46,7 +46,7 @@ from kafkawire.raft.control_batches import data_batch
 from kafkawire.raft.leading import MOST_REPLICAS
 from kafkawire.records import ControlType, RecordBatches, control_record
 
-from .person import CLUSTER, Person, fetch, key, vote
+from .harness import CLUSTER, Harness, fetch, key, vote
 
 
 def only(response: Any) -> Any:
@@ -57,8 +57,8 @@ def only(response: Any) -> Any:
     return topics[0].partitions[0]
 
 
-def granted(person: Person, request: VoteRequest, version: int = 2) -> bool:
-    partition = only(person.request(request, version))
+def granted(harness: Harness, request: VoteRequest, version: int = 2) -> bool:
+    partition = only(harness.request(request, version))
     assert not partition.error_code, partition
     return bool(partition.vote_granted)
 
@@ -67,22 +67,22 @@ def granted(person: Person, request: VoteRequest, version: int = 2) -> bool:
 
 
 def test_a_vote_is_given_once_an_epoch_and_persisted_before_the_response() -> None:
-    person = Person()
-    assert granted(person, vote(2, 4))
-    kinds = [type(each) for each in person.effects]
+    harness = Harness()
+    assert granted(harness, vote(2, 4))
+    kinds = [type(each) for each in harness.effects]
     assert kinds.index(PersistQuorumState) < kinds.index(Reply)
-    text = person.of(PersistQuorumState)[-1].text
+    text = harness.of(PersistQuorumState)[-1].text
     assert read_quorum_state(text).voted == key(2)
-    assert not granted(person, vote(3, 4))
-    assert granted(person, vote(2, 4))
-    assert granted(person, vote(3, 5))
+    assert not granted(harness, vote(3, 4))
+    assert granted(harness, vote(2, 4))
+    assert granted(harness, vote(3, 5))
 
 
 def test_a_vote_survives_a_restart() -> None:
-    person = Person()
-    assert granted(person, vote(2, 4))
-    text = person.of(PersistQuorumState)[-1].text
-    again = Person(log=person.log, quorum_state=text)
+    harness = Harness()
+    assert granted(harness, vote(2, 4))
+    text = harness.of(PersistQuorumState)[-1].text
+    again = Harness(log=harness.log, quorum_state=text)
     assert not granted(again, vote(3, 4))
     assert granted(again, vote(2, 4))
 
@@ -91,25 +91,25 @@ def test_a_vote_survives_a_restart() -> None:
 def test_a_vote_needs_a_log_that_is_as_new(end: tuple[int, int], wanted: bool) -> None:
     log = MemoryLog()
     log.append(data_batch([b"a", b"b"], 0, 1, 0))
-    person = Person(log=log)
-    assert granted(person, vote(2, 4, end)) is wanted
+    harness = Harness(log=log)
+    assert granted(harness, vote(2, 4, end)) is wanted
 
 
 def test_a_pre_vote_changes_nothing() -> None:
-    person = Person()
-    persisted = len(person.of(PersistQuorumState))
-    assert granted(person, vote(2, 0, pre_vote=True))
-    assert granted(person, vote(3, 0, pre_vote=True))
-    assert (person.client.epoch, len(person.of(PersistQuorumState))) == (0, persisted)
+    harness = Harness()
+    persisted = len(harness.of(PersistQuorumState))
+    assert granted(harness, vote(2, 0, pre_vote=True))
+    assert granted(harness, vote(3, 0, pre_vote=True))
+    assert (harness.client.epoch, len(harness.of(PersistQuorumState))) == (0, persisted)
 
 
 def test_a_leader_denies_pre_votes_once_it_commits() -> None:
-    person = Person()
-    person.lead()
-    end = person.log.end
-    assert granted(person, vote(2, 1, end, pre_vote=True))
-    person.commit(2)
-    assert not granted(person, vote(2, 1, end, pre_vote=True))
+    harness = Harness()
+    harness.lead()
+    end = harness.log.end
+    assert granted(harness, vote(2, 1, end, pre_vote=True))
+    harness.commit(2)
+    assert not granted(harness, vote(2, 1, end, pre_vote=True))
 
 
 @pytest.mark.parametrize(
@@ -124,17 +124,17 @@ def test_a_leader_denies_pre_votes_once_it_commits() -> None:
     ],
 )
 def test_an_invalid_candidate_gets_an_error(request_: VoteRequest, error: ErrorCode) -> None:
-    person = Person()
-    assert granted(person, vote(2, 2))
-    partition = only(person.request(request_, 2))
+    harness = Harness()
+    assert granted(harness, vote(2, 2))
+    partition = only(harness.request(request_, 2))
     assert (partition.error_code, partition.vote_granted) == (error, False)
 
 
 def test_requests_of_other_clusters_and_topics_get_an_error() -> None:
-    person = Person()
-    other: Any = person.request(vote(2, 4, cluster_id="other"), 2)
+    harness = Harness()
+    other: Any = harness.request(vote(2, 4, cluster_id="other"), 2)
     assert other.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-    topic: Any = person.request(vote(2, 4, topic="other"), 2)
+    topic: Any = harness.request(vote(2, 4, topic="other"), 2)
     assert topic.error_code == ErrorCode.INVALID_REQUEST
     for request, version in (
         (VoteRequest(), 0),
@@ -144,42 +144,42 @@ def test_requests_of_other_clusters_and_topics_get_an_error() -> None:
         (FetchSnapshotRequest(), 0),
         (DescribeQuorumRequest(), 0),
     ):
-        response: Any = person.request(request, version)
+        response: Any = harness.request(request, version)
         assert response.error_code == ErrorCode.INVALID_REQUEST
         if not isinstance(request, DescribeQuorumRequest):
             request.cluster_id = "other"
-            response = person.request(request, version)
+            response = harness.request(request, version)
             assert response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-    assert person.client.epoch == 0
+    assert harness.client.epoch == 0
 
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_votes_of_older_versions_are_served(version: int) -> None:
-    assert granted(Person(), vote(2, 4), version)
+    assert granted(Harness(), vote(2, 4), version)
 
 
 def test_a_voter_without_pre_votes_counts_as_granting_them() -> None:
-    person = Person()
-    person.after(1.6)
-    send = next(each for each, _ in person.sent(VoteRequest) if each.node.id == 3)
-    person.handle(RequestFailed(send.correlation_id, unsupported=True))
-    assert (person.client.state, person.client.epoch) == (State.CANDIDATE, 1)
+    harness = Harness()
+    harness.after(1.6)
+    send = next(each for each, _ in harness.sent(VoteRequest) if each.node.id == 3)
+    harness.handle(RequestFailed(send.correlation_id, unsupported=True))
+    assert (harness.client.state, harness.client.epoch) == (State.CANDIDATE, 1)
 
 
 def test_a_quorum_of_one_elects_itself_at_once() -> None:
-    person = Person(voters=1)
-    assert person.client.state is State.LEADER
-    person.after(0.03)
-    assert person.of(BecameLeader) == [BecameLeader(1, 0)]
+    harness = Harness(voters=1)
+    assert harness.client.state is State.LEADER
+    harness.after(0.03)
+    assert harness.of(BecameLeader) == [BecameLeader(1, 0)]
 
 
 # -- the leader
 
 
 def test_an_epoch_begins_with_the_leader_and_the_voters_of_the_bootstrap_snapshot() -> None:
-    person = Person()
-    person.lead()
-    (batch,) = RecordBatches(person.log.read(0, 1000))
+    harness = Harness()
+    harness.lead()
+    (batch,) = RecordBatches(harness.log.read(0, 1000))
     assert batch.control
     assert batch.partition_leader_epoch == 1
     records = [control_record(record) for record in batch]
@@ -194,23 +194,23 @@ def test_an_epoch_begins_with_the_leader_and_the_voters_of_the_bootstrap_snapsho
 
 
 def test_static_voters_are_not_written() -> None:
-    person = Person(dynamic=False)
-    person.lead()
-    (batch,) = RecordBatches(person.log.read(0, 1000))
+    harness = Harness(dynamic=False)
+    harness.lead()
+    (batch,) = RecordBatches(harness.log.read(0, 1000))
     assert [control_record(each).type for each in batch] == [ControlType.LEADER_CHANGE]
 
 
 def test_a_record_is_committed_when_a_majority_has_flushed_it() -> None:
-    person = Person()
-    person.lead()
-    person.commit(2)
-    committed = person.of(Committed)[-1].offset
-    person.handle(Append(7, 1, (b"a", b"b")))
-    assert person.of(Appended) == [Appended(7, committed + 1)]
-    person.request(fetch(person, 2), 17)
-    assert person.of(Committed)[-1].offset == committed  # not flushed by the leader
-    person.after(0.03)
-    assert person.of(Committed)[-1].offset == committed + 2
+    harness = Harness()
+    harness.lead()
+    harness.commit(2)
+    committed = harness.of(Committed)[-1].offset
+    harness.handle(Append(7, 1, (b"a", b"b")))
+    assert harness.of(Appended) == [Appended(7, committed + 1)]
+    harness.request(fetch(harness, 2), 17)
+    assert harness.of(Committed)[-1].offset == committed  # not flushed by the leader
+    harness.after(0.03)
+    assert harness.of(Committed)[-1].offset == committed + 2
 
 
 def test_records_of_older_epochs_are_committed_by_one_of_this_epoch_only() -> None:
@@ -218,22 +218,22 @@ def test_records_of_older_epochs_are_committed_by_one_of_this_epoch_only() -> No
     log = MemoryLog()
     log.append(data_batch([b"a", b"b"], 0, 1, 0))
     log.flush()
-    person = Person(dynamic=False, log=log, quorum_state=None)
-    person.lead()
-    person.after(0.03)
-    person.request(fetch(person, 2, 2, 1), 17)
-    assert person.of(Committed) == []
-    person.request(fetch(person, 2), 17)
-    assert person.of(Committed) == [Committed(3)]
+    harness = Harness(dynamic=False, log=log, quorum_state=None)
+    harness.lead()
+    harness.after(0.03)
+    harness.request(fetch(harness, 2, 2, 1), 17)
+    assert harness.of(Committed) == []
+    harness.request(fetch(harness, 2), 17)
+    assert harness.of(Committed) == [Committed(3)]
 
 
 def test_only_the_leader_of_the_epoch_appends() -> None:
-    person = Person()
-    person.handle(Append(1, 0, (b"a",)))
-    person.lead()
-    person.handle(Append(2, 0, (b"a",)))
-    person.handle(Append(3, 1, ()))
-    assert person.of(AppendFailed) == [
+    harness = Harness()
+    harness.handle(Append(1, 0, (b"a",)))
+    harness.lead()
+    harness.handle(Append(2, 0, (b"a",)))
+    harness.handle(Append(3, 1, ()))
+    assert harness.of(AppendFailed) == [
         AppendFailed(1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         AppendFailed(2, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         AppendFailed(3, ErrorCode.INVALID_REQUEST),
@@ -241,33 +241,33 @@ def test_only_the_leader_of_the_epoch_appends() -> None:
 
 
 def test_a_leader_that_nobody_fetches_from_resigns_and_goes_on_in_the_next_epoch() -> None:
-    person = Person()
-    person.lead()
-    person.after(2.9)
-    assert person.client.state.value == "Leader"
-    person.after(0.2)
-    assert person.client.state is State.RESIGNED
-    assert person.of(Resigned) == [Resigned(1)]
-    assert {each.node.id for each, _ in person.sent(EndQuorumEpochRequest)} <= {2, 3}
-    person.after(1.6)
-    assert (person.client.state, person.client.epoch) == (State.UNATTACHED, 2)
+    harness = Harness()
+    harness.lead()
+    harness.after(2.9)
+    assert harness.client.state.value == "Leader"
+    harness.after(0.2)
+    assert harness.client.state is State.RESIGNED
+    assert harness.of(Resigned) == [Resigned(1)]
+    assert {each.node.id for each, _ in harness.sent(EndQuorumEpochRequest)} <= {2, 3}
+    harness.after(1.6)
+    assert (harness.client.state, harness.client.epoch) == (State.UNATTACHED, 2)
 
 
 def test_who_led_when_it_stopped_does_not_lead_that_epoch_again() -> None:
-    person = Person()
-    person.lead()
-    text = person.of(PersistQuorumState)[-1].text
-    again = Person(log=person.log, quorum_state=text)
+    harness = Harness()
+    harness.lead()
+    text = harness.of(PersistQuorumState)[-1].text
+    again = Harness(log=harness.log, quorum_state=text)
     assert (again.client.state, again.client.epoch) == (State.RESIGNED, 1)
     assert not granted(again, vote(2, 1, (9, 0)))
 
 
 def test_a_resigning_leader_names_the_longest_log_first() -> None:
-    person = Person()
-    person.lead()
-    person.commit(3)
-    person.handle(Resign(1))
-    request = person.sent(EndQuorumEpochRequest)[-1][1]
+    harness = Harness()
+    harness.lead()
+    harness.commit(3)
+    harness.handle(Resign(1))
+    request = harness.sent(EndQuorumEpochRequest)[-1][1]
     candidates = request.topics[0].partitions[0].preferred_candidates
     assert [each.candidate_id for each in candidates] == [3, 2]
 
@@ -280,9 +280,9 @@ def test_a_resigning_leader_names_the_longest_log_first() -> None:
     [(0, ErrorCode.FENCED_LEADER_EPOCH), (9, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
 def test_a_fetch_of_another_epoch_is_told_the_leader(epoch: int, error: ErrorCode) -> None:
-    person = Person()
-    person.lead()
-    response: Any = person.request(fetch(person, 2, 0, 0, epoch=epoch), 17)
+    harness = Harness()
+    harness.lead()
+    response: Any = harness.request(fetch(harness, 2, 0, 0, epoch=epoch), 17)
     partition = only(response)
     assert partition.error_code == error
     assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (1, 1)
@@ -294,42 +294,42 @@ def test_a_diverging_log_is_told_where_the_leaders_epoch_ends() -> None:
     log = MemoryLog()
     log.append(data_batch([b"a", b"b"], 0, 1, 0))
     log.append(data_batch([b"c"], 2, 3, 0))
-    person = Person(dynamic=False, log=log)
-    person.lead()
-    diverging = only(person.request(fetch(person, 2, 5, 2), 17)).diverging_epoch
+    harness = Harness(dynamic=False, log=log)
+    harness.lead()
+    diverging = only(harness.request(fetch(harness, 2, 5, 2), 17)).diverging_epoch
     assert (diverging.epoch, diverging.end_offset) == (1, 2)
-    diverging = only(person.request(fetch(person, 2, 9, 3), 17)).diverging_epoch
+    diverging = only(harness.request(fetch(harness, 2, 9, 3), 17)).diverging_epoch
     assert (diverging.epoch, diverging.end_offset) == (3, 3)
-    assert person.of(Committed) == []
+    assert harness.of(Committed) == []
 
 
 def test_a_fetch_waits_for_records_or_its_time() -> None:
-    person = Person()
-    person.lead()
-    assert person.request(fetch(person, 2, wait=500), 17) is None
-    assert not [each for each in person.after(0.4) if isinstance(each, Reply)]
-    assert [each for each in person.after(0.2) if isinstance(each, Reply)]
-    assert person.request(fetch(person, 2, wait=500), 17) is None
-    effects = person.handle(Append(1, 1, (b"a",)))
+    harness = Harness()
+    harness.lead()
+    assert harness.request(fetch(harness, 2, wait=500), 17) is None
+    assert not [each for each in harness.after(0.4) if isinstance(each, Reply)]
+    assert [each for each in harness.after(0.2) if isinstance(each, Reply)]
+    assert harness.request(fetch(harness, 2, wait=500), 17) is None
+    effects = harness.handle(Append(1, 1, (b"a",)))
     (reply,) = [each for each in effects if isinstance(each, Reply)]
     assert only(reply.response).records
 
 
 def test_a_fetch_that_knows_an_older_high_watermark_does_not_wait() -> None:
-    person = Person()
-    person.lead()
-    person.commit(2)
-    committed = person.client.high_watermark
-    assert person.request(fetch(person, 2, wait=500, high_watermark=committed), 18) is None
-    response = person.request(fetch(person, 3, wait=500, high_watermark=0), 18)
+    harness = Harness()
+    harness.lead()
+    harness.commit(2)
+    committed = harness.client.high_watermark
+    assert harness.request(fetch(harness, 2, wait=500, high_watermark=committed), 18) is None
+    response = harness.request(fetch(harness, 3, wait=500, high_watermark=0), 18)
     assert only(response).high_watermark == committed
 
 
 def test_a_waiting_fetch_is_ended_by_a_resignation() -> None:
-    person = Person()
-    person.lead()
-    assert person.request(fetch(person, 2, wait=500), 17) is None
-    effects = person.handle(Resign(1))
+    harness = Harness()
+    harness.lead()
+    assert harness.request(fetch(harness, 2, wait=500), 17) is None
+    effects = harness.handle(Resign(1))
     (reply,) = [each for each in effects if isinstance(each, Reply)]
     assert only(reply.response).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -348,17 +348,17 @@ def snapshot_request(end: OffsetAndEpoch, position: int) -> FetchSnapshotRequest
 
 
 def test_a_snapshot_is_served_in_parts() -> None:
-    person = Person()
-    person.lead()
-    person.commit(2)
-    end = person.log.end
-    data = person.client.snapshot(end, [[b"state"]], person.now)
-    person.handle(SnapshotTaken(end, data))
-    found = only(person.request(fetch(person, 3, 0, 0), 17)).snapshot_id
+    harness = Harness()
+    harness.lead()
+    harness.commit(2)
+    end = harness.log.end
+    data = harness.client.snapshot(end, [[b"state"]], harness.now)
+    harness.handle(SnapshotTaken(end, data))
+    found = only(harness.request(fetch(harness, 3, 0, 0), 17)).snapshot_id
     assert OffsetAndEpoch(found.end_offset, found.epoch) == end
     parts = b""
     while len(parts) < len(data):
-        part = only(person.request(snapshot_request(end, len(parts)), 1))
+        part = only(harness.request(snapshot_request(end, len(parts)), 1))
         assert (part.position, part.size) == (len(parts), len(data))
         parts += part.unaligned_records
     assert parts == data
@@ -383,16 +383,16 @@ def test_a_snapshot_is_served_in_parts() -> None:
 def test_an_invalid_part_of_a_snapshot_gets_an_error(
     end: OffsetAndEpoch, position: int, error: ErrorCode
 ) -> None:
-    person = Person()
-    person.lead()
-    assert only(person.request(snapshot_request(end, position), 1)).error_code == error
+    harness = Harness()
+    harness.lead()
+    assert only(harness.request(snapshot_request(end, position), 1)).error_code == error
 
 
 def test_no_snapshot_is_taken_of_what_is_not_committed() -> None:
-    person = Person()
-    person.lead()
+    harness = Harness()
+    harness.lead()
     with pytest.raises(ValueError, match="committed is 0"):
-        person.handle(SnapshotTaken(person.log.end, b""))
+        harness.handle(SnapshotTaken(harness.log.end, b""))
 
 
 # -- DescribeQuorum
@@ -400,48 +400,48 @@ def test_no_snapshot_is_taken_of_what_is_not_committed() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_a_leader_describes_the_quorum(version: int) -> None:
-    person = Person()
+    harness = Harness()
     request = DescribeQuorumRequest(
         topics=[TopicData(topic_name=TOPIC, partitions=[PartitionData()])]
     )
-    assert only(person.request(request, version)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    person.lead()
-    person.commit(2)
-    person.request(fetch(person, 7), 17)
-    response: Any = person.request(request, version)
+    assert only(harness.request(request, version)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    harness.lead()
+    harness.commit(2)
+    harness.request(fetch(harness, 7), 17)
+    response: Any = harness.request(request, version)
     partition = only(response)
-    end = person.log.end.offset
+    end = harness.log.end.offset
     assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (1, 1, end)
     ends = [(each.replica_id, each.log_end_offset) for each in partition.current_voters]
     assert ends == [(1, end), (2, end), (3, -1)]
     assert [each.replica_id for each in partition.observers] == [7]
-    fetched = int(person.now * 1000) if version else -1
+    fetched = int(harness.now * 1000) if version else -1
     assert partition.current_voters[1].last_fetch_timestamp == fetched
     assert [each.node_id for each in response.nodes] == ([1, 2, 3] if version == 2 else [])
 
 
 def test_a_leader_knows_a_limited_number_of_observers() -> None:
-    person = Person()
-    person.lead()
-    person.commit(2)
+    harness = Harness()
+    harness.lead()
+    harness.commit(2)
     for id in range(10, 10 + MOST_REPLICAS + 5):
-        request = fetch(person, 2)
+        request = fetch(harness, 2)
         request.replica_state.replica_id = id
-        person.request(request, 17)
+        harness.request(request, 17)
     describe = DescribeQuorumRequest(
         topics=[TopicData(topic_name=TOPIC, partitions=[PartitionData()])]
     )
-    partition = only(person.request(describe, 2))
+    partition = only(harness.request(describe, 2))
     assert len(partition.observers) + 2 == MOST_REPLICAS
     assert [each.log_end_offset for each in partition.current_voters[:2]] == [
-        person.log.end.offset
+        harness.log.end.offset
     ] * 2
 
 
 def test_sends_go_to_the_voters_listeners() -> None:
-    person = Person()
-    person.after(1.6)
-    nodes = {each.node for each in person.of(Send)}
+    harness = Harness()
+    harness.after(1.6)
+    nodes = {each.node for each in harness.of(Send)}
     assert {(each.id, each.host, each.port) for each in nodes} == {
         (2, "node2", 9002),
         (3, "node3", 9003),

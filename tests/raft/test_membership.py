@@ -20,7 +20,7 @@ from kafkawire.messages.update_raft_voter_request import Listener as UpdatedList
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.raft import Reply, ResponseReceived, State
 
-from .person import CLUSTER, Person, endpoint, fetch, key
+from .harness import CLUSTER, Harness, endpoint, fetch, key
 
 
 def add(id: int, *, cluster_id: str = CLUSTER, listeners: bool = True) -> AddRaftVoterRequest:
@@ -51,73 +51,73 @@ def update(id: int, port: int, *, most: int = 1, epoch: int = 1) -> UpdateRaftVo
     )
 
 
-def leader(voters: int = 3, *, dynamic: bool = True, committed: bool = True) -> Person:
-    person = Person(voters, dynamic=dynamic)
+def leader(voters: int = 3, *, dynamic: bool = True, committed: bool = True) -> Harness:
+    harness = Harness(voters, dynamic=dynamic)
     if voters > 1:
-        person.lead()
+        harness.lead()
     if committed:
-        person.commit(*range(2, voters + 1))
-    return person
+        harness.commit(*range(2, voters + 1))
+    return harness
 
 
-def supports(person: Person, most: int = 1) -> None:
+def supports(harness: Harness, most: int = 1) -> None:
     """Respond to the ApiVersions request to a new voter."""
-    send, _ = person.sent(ApiVersionsRequest)[-1]
+    send, _ = harness.sent(ApiVersionsRequest)[-1]
     feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=most)
     response = ApiVersionsResponse(supported_features=[feature])
-    person.handle(ResponseReceived(send.correlation_id, response))
+    harness.handle(ResponseReceived(send.correlation_id, response))
 
 
-def replies(person: Person) -> list[int]:
-    return [each.response.error_code for each in person.of(Reply)[-1:]]  # type: ignore[attr-defined]
+def replies(harness: Harness) -> list[int]:
+    return [each.response.error_code for each in harness.of(Reply)[-1:]]  # type: ignore[attr-defined]
 
 
-def ids(person: Person) -> list[int]:
-    return [each.id for each in person.client.voters.keys]
+def ids(harness: Harness) -> list[int]:
+    return [each.id for each in harness.client.voters.keys]
 
 
 def test_a_voter_that_has_caught_up_is_added_and_then_counts() -> None:
-    person = leader()
-    person.request(fetch(person, 4), 17)
-    assert person.request(add(4), 1) is None
-    supports(person)
-    assert ids(person) == [1, 2, 3, 4]
-    before = person.client.high_watermark
-    person.after(0.03)
-    person.request(fetch(person, 2), 17)
-    assert person.client.high_watermark == before  # two of four
-    effects_before = len(person.of(Reply))
-    person.request(fetch(person, 4), 17)
-    assert person.client.high_watermark == before + 1
-    answered = person.of(Reply)[effects_before:]
-    assert [type(each.response).__name__ for each in answered] == [
+    harness = leader()
+    harness.request(fetch(harness, 4), 17)
+    assert harness.request(add(4), 1) is None
+    supports(harness)
+    assert ids(harness) == [1, 2, 3, 4]
+    before = harness.client.high_watermark
+    harness.after(0.03)
+    harness.request(fetch(harness, 2), 17)
+    assert harness.client.high_watermark == before  # two of four
+    effects_before = len(harness.of(Reply))
+    harness.request(fetch(harness, 4), 17)
+    assert harness.client.high_watermark == before + 1
+    responded = harness.of(Reply)[effects_before:]
+    assert [type(each.response).__name__ for each in responded] == [
         "FetchResponse",
         "AddRaftVoterResponse",
     ]
-    assert replies(person) == [ErrorCode.NONE]
+    assert replies(harness) == [ErrorCode.NONE]
 
 
 def test_a_voter_that_lags_is_not_added() -> None:
-    person = leader()
-    assert person.request(add(4), 1) is None
-    supports(person)
-    assert replies(person) == [ErrorCode.REQUEST_TIMED_OUT]
-    assert ids(person) == [1, 2, 3]
+    harness = leader()
+    assert harness.request(add(4), 1) is None
+    supports(harness)
+    assert replies(harness) == [ErrorCode.REQUEST_TIMED_OUT]
+    assert ids(harness) == [1, 2, 3]
 
 
 def test_a_voter_without_dynamic_voters_is_not_added() -> None:
-    person = leader()
-    person.request(fetch(person, 4), 17)
-    assert person.request(add(4), 1) is None
-    supports(person, most=0)
-    assert replies(person) == [ErrorCode.INVALID_REQUEST]
+    harness = leader()
+    harness.request(fetch(harness, 4), 17)
+    assert harness.request(add(4), 1) is None
+    supports(harness, most=0)
+    assert replies(harness) == [ErrorCode.INVALID_REQUEST]
 
 
 def test_a_voter_that_does_not_respond_is_not_added() -> None:
-    person = leader()
-    assert person.request(add(4), 1) is None
-    person.after(1.1)
-    assert replies(person) == [ErrorCode.REQUEST_TIMED_OUT]
+    harness = leader()
+    assert harness.request(add(4), 1) is None
+    harness.after(1.1)
+    assert replies(harness) == [ErrorCode.REQUEST_TIMED_OUT]
 
 
 @pytest.mark.parametrize(
@@ -140,26 +140,26 @@ def test_an_invalid_change_gets_an_error(
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (Person, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (Harness, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (partial(leader, dynamic=False), ErrorCode.UNSUPPORTED_VERSION),
         (partial(leader, committed=False), ErrorCode.REQUEST_TIMED_OUT),
     ],
     ids=["not the leader", "static voters", "epoch not committed"],
 )
-def test_the_voters_cannot_always_be_changed(make: Callable[[], Person], error: ErrorCode) -> None:
-    person = make()
+def test_the_voters_cannot_always_be_changed(make: Callable[[], Harness], error: ErrorCode) -> None:
+    harness = make()
     for request in (add(4), remove(3)):
-        response: Any = person.request(request, 0)
+        response: Any = harness.request(request, 0)
         assert response.error_code == error
 
 
 def test_one_change_at_a_time() -> None:
-    person = leader()
-    assert person.request(remove(3), 0) is None
-    response: Any = person.request(remove(2), 0)
+    harness = leader()
+    assert harness.request(remove(3), 0) is None
+    response: Any = harness.request(remove(2), 0)
     assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
-    person.commit(2)
-    assert person.request(remove(2), 0) is None
+    harness.commit(2)
+    assert harness.request(remove(2), 0) is None
 
 
 def test_the_last_voter_stays() -> None:
@@ -168,25 +168,25 @@ def test_the_last_voter_stays() -> None:
 
 
 def test_a_leader_that_is_removed_leads_until_that_is_committed() -> None:
-    person = leader()
-    assert person.request(remove(1), 0) is None
-    person.after(0.03)
-    person.request(fetch(person, 2), 17)
-    assert person.client.state.value == "Leader"  # it does not count itself
-    person.request(fetch(person, 3), 17)
-    assert person.client.state is State.RESIGNED
-    assert person.client.is_observer
+    harness = leader()
+    assert harness.request(remove(1), 0) is None
+    harness.after(0.03)
+    harness.request(fetch(harness, 2), 17)
+    assert harness.client.state.value == "Leader"  # it does not count itself
+    harness.request(fetch(harness, 3), 17)
+    assert harness.client.state is State.RESIGNED
+    assert harness.client.is_observer
 
 
 def test_a_voter_moves() -> None:
-    person = leader()
-    response: Any = person.request(update(2, 77), 0)
+    harness = leader()
+    response: Any = harness.request(update(2, 77), 0)
     assert response.error_code == ErrorCode.NONE
     assert response.current_leader.leader_id == 1
-    voter = person.client.voters.find(2)
+    voter = harness.client.voters.find(2)
     assert voter is not None
     assert voter.endpoints[0].port == 77
-    again: Any = person.request(update(2, 78), 0)
+    again: Any = harness.request(update(2, 78), 0)
     assert again.error_code == ErrorCode.REQUEST_TIMED_OUT
 
 

@@ -193,7 +193,7 @@ class Broker:
                 request = ApiVersionsRequest(
                     client_software_name="kafkawire", client_software_version="tests"
                 )
-                versions = wire.ask(request, 3, ApiVersionsResponse)
+                versions = wire.exchange(request, 3, ApiVersionsResponse)
         except OSError:
             return False
         assert versions.error_code == ErrorCode.NONE

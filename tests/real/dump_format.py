@@ -51,17 +51,17 @@ def segment(file: LogFile) -> dump.File:
     with file.path.open("rb") as stream:
         for found in SegmentReader(file, stream):
             assert isinstance(found, StoredBatch), found
-            records = [tell_record(found, record, file.log) for record in found.records]
-            said.batches.append(dump.Batch(tell_batch(found), records))
+            records = [format_record(found, record, file.log) for record in found.records]
+            said.batches.append(dump.Batch(format_batch(found), records))
     return said
 
 
 def entries(file: LogFile) -> dump.File:
     """Read an index, or a snapshot of producers."""
-    return dump.File(entries=[tell_entry(row) for row in read(file)])
+    return dump.File(entries=[format_entry(row) for row in read(file)])
 
 
-def tell_batch(stored: StoredBatch) -> dict[str, str]:
+def format_batch(stored: StoredBatch) -> dict[str, str]:
     batch = stored.batch
     return {
         "baseOffset": str(batch.base_offset),
@@ -85,7 +85,7 @@ def tell_batch(stored: StoredBatch) -> dict[str, str]:
     }
 
 
-def tell_record(stored: StoredBatch, record: Record, log: InternalLog | None) -> dump.Record:
+def format_record(stored: StoredBatch, record: Record, log: InternalLog | None) -> dump.Record:
     batch = stored.batch
     values = {
         "offset": str(record.offset),
@@ -97,20 +97,20 @@ def tell_record(stored: StoredBatch, record: Record, log: InternalLog | None) ->
     header_keys = ",".join(key for key, _ in record.headers)
     content: object
     if batch.control:
-        content = tell_control(decode_control_record(record.key, record.value))
+        content = format_control(decode_control_record(record.key, record.value))
     elif log is None:
-        content = tell_texts(record)
+        content = format_texts(record)
     else:
-        content = tell_decoded(log, decode_log_record(log, record.key, record.value))
+        content = format_decoded(log, decode_log_record(log, record.key, record.value))
     return dump.Record(values, header_keys, content)
 
 
-def tell_texts(record: Record) -> str:
+def format_texts(record: Record) -> str:
     parts = (("key", record.key), ("payload", record.value))
     return " ".join(f"{name}: {part.decode()}" for name, part in parts if part is not None)
 
 
-def tell_control(record: LogRecord) -> object:
+def format_control(record: LogRecord) -> object:
     part = record.value
     assert record.key is not None
     assert part is not None
@@ -123,7 +123,7 @@ def tell_control(record: LogRecord) -> object:
     return [CONTROL[part.name], body(part)]
 
 
-def tell_decoded(log: InternalLog, record: LogRecord) -> object:
+def format_decoded(log: InternalLog, record: LogRecord) -> object:
     part = record.value
     if log is InternalLog.METADATA:
         assert record.key is None
@@ -151,7 +151,7 @@ def body(part: LogPart) -> Any:
     return made
 
 
-def tell_entry(row: Row | Finding) -> dict[str, str]:
+def format_entry(row: Row | Finding) -> dict[str, str]:
     match row:
         case OffsetIndexEntry():
             return {"offset": str(row.offset), "position": str(row.position)}
@@ -166,11 +166,11 @@ def tell_entry(row: Row | Finding) -> dict[str, str]:
                 "lastStableOffset": str(row.last_stable_offset),
             }
         case ProducerState():
-            return tell_producer(row)
+            return format_producer(row)
     raise AssertionError(row)
 
 
-def tell_producer(row: ProducerState) -> dict[str, str]:
+def format_producer(row: ProducerState) -> dict[str, str]:
     first = row.current_txn_first_offset
     return {
         "producerId": str(row.producer_id),

@@ -74,7 +74,7 @@ def opened(broker: Broker, message: str, known: Known) -> Wire:
         wire.answer(filled("SaslHandshakeRequest", 1, known), 1)
         if message not in DURING_SASL:
             request = filled("SaslAuthenticateRequest", 2, known)
-            assert wire.ask(request, 2, SaslAuthenticateResponse).error_code == ErrorCode.NONE
+            assert wire.exchange(request, 2, SaslAuthenticateResponse).error_code == ErrorCode.NONE
     return wire
 
 
@@ -98,26 +98,26 @@ def prepare(broker: Broker) -> Known:
     known = Known(TOPIC)
     with opened(broker, "", known) as wire:
 
-        def ask(name: str, version: int) -> Message:
+        def exchange(name: str, version: int) -> Message:
             return insist(wire, filled(name, version, known), version)
 
         create = filled("CreateTopicsRequest", 7, known)
         assert isinstance(create, CreateTopicsRequest)
         create.topics[0].name = TOPIC
         insist(wire, create, 7)
-        metadata = ask("MetadataRequest", 12)
+        metadata = exchange("MetadataRequest", 12)
         assert isinstance(metadata, MetadataResponse)
         known = replace(known, topic_id=metadata.topics[0].topic_id)
-        ask("ProduceRequest", 13)
+        exchange("ProduceRequest", 13)
         for key_type in (GROUP, TRANSACTION):
             find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[TOPIC])
             insist(wire, find, 6)
         for group in ("Consumer", "Share", "Streams"):
-            ask(f"{group}GroupHeartbeatRequest", 1 if group != "Streams" else 0)
+            exchange(f"{group}GroupHeartbeatRequest", 1 if group != "Streams" else 0)
         # the group's share partitions are initialised after its first heartbeat
         read = filled("ReadShareGroupStateRequest", 0, known)
         insist(wire, read, 0, TRANSIENT | {ErrorCode.INVALID_REQUEST})
-        ask("OffsetCommitRequest", 10)
+        exchange("OffsetCommitRequest", 10)
         join(wire, known)
         initialise = filled("InitProducerIdRequest", 5, known)
         assert isinstance(initialise, InitProducerIdRequest)

@@ -177,13 +177,13 @@ async def joined(controller: Broker, replicas: list[RaftNode]) -> None:
 
 def sent(port: int, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     with Wire(port) as wire:
-        return wire.ask(request, 1, AddRaftVoterResponse)
+        return wire.exchange(request, 1, AddRaftVoterResponse)
 
 
 def described(port: int):  # type: ignore[no-untyped-def]
     topic = TopicData(topic_name="__cluster_metadata", partitions=[PartitionData()])
     with Wire(port) as wire:
-        response = wire.ask(DescribeQuorumRequest(topics=[topic]), 2, DescribeQuorumResponse)
+        response = wire.exchange(DescribeQuorumRequest(topics=[topic]), 2, DescribeQuorumResponse)
     return response.topics[0].partitions[0]
 
 

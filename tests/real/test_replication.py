@@ -123,7 +123,7 @@ class Cluster:
             log_dirs=[b"a directory ours"],
         )
         with Wire(self.broker.controller_port) as wire:
-            response = wire.ask(request, 4, BrokerRegistrationResponse)
+            response = wire.exchange(request, 4, BrokerRegistrationResponse)
         assert response.error_code == 0
         self.epoch = response.broker_epoch
         self.heartbeat(fence=False)
@@ -138,7 +138,7 @@ class Cluster:
             want_fence=fence,
         )
         with Wire(self.broker.controller_port) as wire:
-            response = wire.ask(request, 1, BrokerHeartbeatResponse)
+            response = wire.exchange(request, 1, BrokerHeartbeatResponse)
         assert (response.error_code, response.is_fenced) == (0, fence)
 
     def create(self, *replicas: int) -> None:
@@ -149,7 +149,7 @@ class Cluster:
         )
         with Wire(self.broker.port) as wire:
             request = CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
-            [result] = wire.ask(request, 7, CreateTopicsResponse).topics
+            [result] = wire.exchange(request, 7, CreateTopicsResponse).topics
         assert result.error_code == 0, result.error_message
 
     def prefer(self, *replicas: int) -> None:
@@ -162,9 +162,9 @@ class Cluster:
             election_type=0, topic_partitions=[TopicPartitions(topic=TOPIC, partitions=[0])]
         )
         with Wire(self.broker.port) as wire:
-            reassigned = wire.ask(reassignment, 0, AlterPartitionReassignmentsResponse)
+            reassigned = wire.exchange(reassignment, 0, AlterPartitionReassignmentsResponse)
             assert reassigned.responses[0].partitions[0].error_code == 0
-            elected = wire.ask(election, 2, ElectLeadersResponse)
+            elected = wire.exchange(election, 2, ElectLeadersResponse)
         assert elected.replica_election_results[0].partition_result[0].error_code == 0
 
     def produce(self, records: bytes, acks: int = 1) -> int:
@@ -173,7 +173,7 @@ class Cluster:
         topic = TopicProduceData(name=TOPIC, partition_data=[data])
         request = ProduceRequest(acks=acks, timeout_ms=int(SECONDS * 1000), topic_data=[topic])
         with Wire(self.broker.port, seconds=SECONDS) as wire:
-            response = wire.ask(request, 9, ProduceResponse)
+            response = wire.exchange(request, 9, ProduceResponse)
         return response.responses[0].partition_responses[0].error_code
 
     def produce_once_it_leads(self, records: bytes) -> None:
@@ -187,7 +187,7 @@ class Cluster:
         topics = [ListOffsetsTopic(name=TOPIC, partitions=[row])]
         with Wire(self.broker.port) as wire:
             request = ListOffsetsRequest(replica_id=-1, topics=topics)
-            response = wire.ask(request, 7, ListOffsetsResponse)
+            response = wire.exchange(request, 7, ListOffsetsResponse)
         return response.topics[0].partitions[0].offset
 
     @property

@@ -131,7 +131,7 @@ def known(own_kafka: Broker) -> Known:
 def offered(wire: Wire) -> dict[str, range]:
     """Return the versions of requests that the broker accepts."""
     request = ApiVersionsRequest(client_software_name="kafkawire", client_software_version="tests")
-    answer = wire.ask(request, 4, ApiVersionsResponse)
+    answer = wire.exchange(request, 4, ApiVersionsResponse)
     found = {}
     for entry in answer.api_keys:
         info = REGISTRY.request(entry.api_key)

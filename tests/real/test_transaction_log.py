@@ -12,7 +12,7 @@ from kafkawire.messages.transaction_log_value import TransactionLogValue
 from kafkawire.protocol import ErrorCode as E
 from tests.interop.implementations import until
 from tests.net.server.transactional import Actor, prepared
-from tests.node.front_scene import NodeScene
+from tests.node.front_harness import NodeHarness
 from tests.node.transactional import find, started
 
 from .broker import NODE_ID, Broker, free_ports
@@ -32,17 +32,17 @@ STATES = [0, 1, 2, 4, 1, 3, 5]
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """The log of two transactions."""
-    scene = NodeScene(SETTINGS, topics={"t": 1})
-    find(scene)
-    scene.advance(1.0)
-    producer = started(scene)
+    harness = NodeHarness(SETTINGS, topics={"t": 1})
+    find(harness)
+    harness.advance(1.0)
+    producer = started(harness)
     for commit in (True, False):
         assert producer.begin(0) == E.NONE
         assert producer.end(commit) == E.NONE
-        scene.advance(0.1)
+        harness.advance(0.1)
     made = tmp_path / FILE
     made.parent.mkdir()
-    made.write_bytes(scene.disk.read(FILE, 0, scene.disk.size(FILE)))
+    made.write_bytes(harness.disk.read(FILE, 0, harness.disk.size(FILE)))
     return made
 
 

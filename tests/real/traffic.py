@@ -110,20 +110,20 @@ def make_topics(wire: Wire) -> None:
 def administer(wire: Wire, known: Known) -> None:
     """Cause a record of each kind that administration can cause."""
 
-    def ask(name: str, version: int, **changes: object) -> Message:
+    def exchange(name: str, version: int, **changes: object) -> Message:
         request: Any = filled(name, version, known)
         for attribute, value in changes.items():
             setattr(request, attribute, value)
         return insist(wire, request, version)
 
-    ask("CreateAclsRequest", 3)
+    exchange("CreateAclsRequest", 3)
     everybody: Any = filled("DeleteAclsRequest", 3, known)
     everybody.filters[0].principal_filter = None
     insist(wire, everybody, 3)
-    ask("AlterClientQuotasRequest", 1, validate_only=False)
-    ask("IncrementalAlterConfigsRequest", 1, validate_only=False)
-    ask("CreatePartitionsRequest", 3, validate_only=False)
-    ask("CreateDelegationTokenRequest", 3)
+    exchange("AlterClientQuotasRequest", 1, validate_only=False)
+    exchange("IncrementalAlterConfigsRequest", 1, validate_only=False)
+    exchange("CreatePartitionsRequest", 3, validate_only=False)
+    exchange("CreateDelegationTokenRequest", 3)
     earliest = AlterableConfig(name="share.auto.offset.reset", value="earliest")
     group = AlterConfigsResource(
         resource_type=GROUP_RESOURCE, resource_name="shared-group", configs=[earliest]

@@ -62,7 +62,7 @@ class Wire:
         assert frame.correlation_id == self.correlation_id
         return Answer(data, frame)
 
-    def ask(self, request: Message, version: int, expected: type[M]) -> M:
+    def exchange(self, request: Message, version: int, expected: type[M]) -> M:
         """Send a request and return the body of its response."""
         body = self.answer(request, version).frame.body
         assert isinstance(body, expected)

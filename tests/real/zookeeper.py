@@ -173,7 +173,7 @@ def metadata(done: Callable[[MetadataResponse], bool]) -> MetadataResponse:
         for node in BROKERS:
             try:
                 with Wire(BASE + 10 + node, 3.0) as wire:
-                    found = wire.ask(MetadataRequest(topics=None), 5, MetadataResponse)
+                    found = wire.exchange(MetadataRequest(topics=None), 5, MetadataResponse)
             except OSError:
                 continue
             if done(found):
@@ -191,11 +191,11 @@ def scenario(ensemble: Ensemble) -> None:
         _create(wire, "orders", 2, 2)
         more = CreatePartitionsTopic(name="orders", count=3, assignments=None)
         request = CreatePartitionsRequest(topics=[more], timeout_ms=10_000)
-        wire.ask(request, 0, CreatePartitionsResponse)
+        wire.exchange(request, 0, CreatePartitionsResponse)
         time.sleep(2.0)
         _create(wire, "kept", 3, 3)
         delete = DeleteTopicsRequest(topic_names=["orders"], timeout_ms=10_000)
-        wire.ask(delete, 1, DeleteTopicsResponse)
+        wire.exchange(delete, 1, DeleteTopicsResponse)
     time.sleep(2.0)
     for kill in (False, True):
         ensemble.stop_broker(2, kill=kill)
@@ -210,7 +210,7 @@ def scenario(ensemble: Ensemble) -> None:
 def _create(wire: Wire, name: str, partitions: int, replicas: int) -> None:
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
-    wire.ask(request, 1, CreateTopicsResponse)
+    wire.exchange(request, 1, CreateTopicsResponse)
     time.sleep(2.0)
 
 

@@ -72,8 +72,8 @@ def test_frames_are_explained_whole() -> None:
     for rows in vectors.by_message("frames").values():
         for row in rows[::4]:
             raw = bytes.fromhex(row["hex"])
-            answered = (row["api_key"], row["version"]) if row["type"] == "response" else None
-            explanation = explain_frame(raw, answered)
+            responded = (row["api_key"], row["version"]) if row["type"] == "response" else None
+            explanation = explain_frame(raw, responded)
             assert explanation.error is None, where(row)
             assert covered(explanation, raw), where(row)
             assert [tree.name for tree in explanation.trees][0::2] == ["size", row["message"]]
@@ -104,12 +104,12 @@ BROKEN_FRAMES = [
 
 
 @pytest.mark.parametrize(
-    ("data", "answered", "said"), BROKEN_FRAMES, ids=[said for *_, said in BROKEN_FRAMES]
+    ("data", "responded", "said"), BROKEN_FRAMES, ids=[said for *_, said in BROKEN_FRAMES]
 )
 def test_what_is_wrong_with_a_frame_is_said_and_its_bytes_shown(
-    data: bytes, answered: tuple[int, int] | None, said: str
+    data: bytes, responded: tuple[int, int] | None, said: str
 ) -> None:
-    explanation = explain_frame(data, answered)
+    explanation = explain_frame(data, responded)
     assert explanation.error is not None
     assert said in str(explanation)
     assert covered(explanation, data)

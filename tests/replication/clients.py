@@ -32,7 +32,7 @@ from kafkawire.replication import AppendCompleted, ReplicaLog
 
 from .checker import Violation, records
 from .plan import Fault
-from .world import MIN_ISR, QUIET, TOPIC, TOPIC_ID, World
+from .simulated import MIN_ISR, QUIET, TOPIC, TOPIC_ID, SimulatedCluster
 
 E = ErrorCode
 CLIENT: Final = 100
@@ -63,8 +63,8 @@ class Consumer:
         self.preferred: dict[TopicIdPartition, int] = {}
 
 
-class Cluster(World):
-    """A world with clients. outcomes: how often what happened."""
+class Cluster(SimulatedCluster):
+    """A simulated with clients. outcomes: how often what happened."""
 
     def simulate(self) -> None:
         """Run, and check that everything caught up at the end."""
@@ -72,7 +72,7 @@ class Cluster(World):
         self.seen: Counter[TopicIdPartition] = Counter()
         self.values = 0
         self.every(0.25, self.produce)
-        self.every(0.9, self.ask_for_the_end)
+        self.every(0.9, self.look_up_end)
         consumers = [Consumer(0, 0, "rack1"), Consumer(1, 1, "")]
         for consumer in consumers:
             self.every(0.5, lambda consumer=consumer: self.consume(consumer))  # type: ignore[misc]
@@ -151,7 +151,7 @@ class Cluster(World):
 
     # -- consumers
 
-    def ask_for_the_end(self) -> None:
+    def look_up_end(self) -> None:
         """Ask for the latest offset: it is not before what anybody saw."""
         key = self.rng.choice(self.keys)
         registration, seen = self.controller.partitions[key].registration, self.seen[key]

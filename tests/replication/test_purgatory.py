@@ -6,7 +6,7 @@ import pytest
 
 from kafkawire.replication.purgatory import SLACK, Purgatory, Thresholds
 
-from .scene import KEY, Scene
+from .harness import KEY, Harness
 
 
 def test_thresholds_in_order() -> None:
@@ -44,16 +44,16 @@ def test_an_operation_completes_once() -> None:
 @pytest.mark.parametrize("count", [50, 500])
 def test_appends_look_only_at_what_completes(count: int) -> None:
     """A hundred appends beside many that wait."""
-    scene = Scene()
-    scene.metadata()
+    harness = Harness()
+    harness.metadata()
     for _ in range(count):
-        scene.fetch(-1, 0, min_bytes=1 << 20, max_wait_ms=60_000)
-    scene.fetch(2, 0, min_bytes=1 << 20, max_wait_ms=60_000)
-    before = scene.machine._fetches.purgatory.work
-    tokens = [scene.produce(b"a" * 10, acks=-1) for _ in range(20)]
+        harness.fetch(-1, 0, min_bytes=1 << 20, max_wait_ms=60_000)
+    harness.fetch(2, 0, min_bytes=1 << 20, max_wait_ms=60_000)
+    before = harness.machine._fetches.purgatory.work
+    tokens = [harness.produce(b"a" * 10, acks=-1) for _ in range(20)]
     for each in range(1, 21):
-        scene.fetch(2, each)
-        scene.fetch(3, each)
-    assert all(token in scene.responses for token in tokens)
-    assert scene.machine._appends.purgatory.work <= 2 * len(tokens)
-    assert scene.machine._fetches.purgatory.work - before <= 40
+        harness.fetch(2, each)
+        harness.fetch(3, each)
+    assert all(token in harness.responses for token in tokens)
+    assert harness.machine._appends.purgatory.work <= 2 * len(tokens)
+    assert harness.machine._fetches.purgatory.work - before <= 40

@@ -96,8 +96,8 @@ def test_commands_write_tables(page: str, playground: Playground) -> None:
     ran = CliRunner().invoke(app, words[1:])
     assert ran.exit_code == 0, ran.output
     manifest = json.loads((playground.folder / "tables" / MANIFEST).read_text())
-    asked = [words[at + 1] for at, word in enumerate(words) if word == "--table"]
-    assert list(manifest["tables"]) == asked
+    requested = [words[at + 1] for at, word in enumerate(words) if word == "--table"]
+    assert list(manifest["tables"]) == requested
 
 
 @pytest.mark.parametrize("page", BOTH)

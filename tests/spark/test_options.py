@@ -62,7 +62,7 @@ def hidden(table: str) -> Callable[[list[Row]], list[Row]]:
     return left
 
 
-def asked_for(api: str) -> Callable[[list[Row]], list[Row]]:
+def rows_of_api(api: str) -> Callable[[list[Row]], list[Row]]:
     return where(lambda row: row["api_name"] == api)
 
 
@@ -72,8 +72,8 @@ CASES: Final = {
     "brokers": Case(
         {"brokers": "127.0.0.1:47622"}, "exchanges", arguments={"brokers": ["127.0.0.1:47622"]}
     ),
-    "apis": Case({"apis": "find_coordinator"}, "exchanges", left=asked_for("FindCoordinator")),
-    "apis, a request": Case({"apis": "FetchRequest"}, "messages", left=asked_for("Fetch")),
+    "apis": Case({"apis": "find_coordinator"}, "exchanges", left=rows_of_api("FindCoordinator")),
+    "apis, a request": Case({"apis": "FetchRequest"}, "messages", left=rows_of_api("Fetch")),
     "apis, by key": Case(
         {"apis": "0"}, "records", left=where(lambda row: row["direction"] == "produce")
     ),

@@ -12,15 +12,15 @@ from kafkawire.transactions import EPOCH_BUMPED, TRANSITIONS, TransactionConfig,
 from kafkawire.transactions.states import END, END_AGAIN, END_NEXT, IDLE, PREPARED, Trigger
 from kafkawire.transactions.transaction import LAST_EPOCH, read_record
 
-from .scene import EPOCH_MS, TIMEOUT_MS, A, B, Scene, error_of
+from .harness import EPOCH_MS, TIMEOUT_MS, A, B, Harness, error_of
 
 S = TransactionState
 ALL = tuple(S)
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> Harness:
+    return Harness()
 
 
 def test_tables_are_total_and_consistent() -> None:
@@ -39,148 +39,148 @@ def test_tables_are_total_and_consistent() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_transaction_ends_when_its_markers_are_written(scene: Scene, commit: bool) -> None:
-    producer = scene.ongoing(A, B)
-    assert error_of(scene.end(producer, commit)) == E.NONE
-    [marker] = scene.markers
+def test_a_transaction_ends_when_its_markers_are_written(harness: Harness, commit: bool) -> None:
+    producer = harness.ongoing(A, B)
+    assert error_of(harness.end(producer, commit)) == E.NONE
+    [marker] = harness.markers
     assert marker.partitions == {A, B}
     assert (marker.commit, marker.producer_epoch) == (commit, 0)
     prepared = S.PREPARE_COMMIT if commit else S.PREPARE_ABORT
-    assert scene.transaction.state is prepared
-    for result in (scene.init(), scene.end(producer, commit)):
+    assert harness.transaction.state is prepared
+    for result in (harness.init(), harness.end(producer, commit)):
         assert error_of(result) == E.CONCURRENT_TRANSACTIONS
-    assert scene.add(producer, A) == E.CONCURRENT_TRANSACTIONS
-    assert error_of(scene.end(producer, not commit)) == E.INVALID_TXN_STATE
-    scene.write_markers()
+    assert harness.add(producer, A) == E.CONCURRENT_TRANSACTIONS
+    assert error_of(harness.end(producer, not commit)) == E.INVALID_TXN_STATE
+    harness.write_markers()
     complete = S.COMPLETE_COMMIT if commit else S.COMPLETE_ABORT
-    assert scene.transaction.state is complete
-    assert error_of(scene.end(producer, commit)) == E.NONE, "a repeated request has its result"
-    assert error_of(scene.end(producer, not commit)) == E.INVALID_TXN_STATE
-    assert scene.add(producer, A) == E.NONE
-    assert scene.transaction.partitions == {A}
+    assert harness.transaction.state is complete
+    assert error_of(harness.end(producer, commit)) == E.NONE, "a repeated request has its result"
+    assert error_of(harness.end(producer, not commit)) == E.INVALID_TXN_STATE
+    assert harness.add(producer, A) == E.NONE
+    assert harness.transaction.partitions == {A}
 
 
-def test_nothing_is_done_before_a_record_is_committed(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    scene.log.lag = True
-    assert scene.end(producer, True) is None
-    assert scene.markers == []
-    assert error_of(scene.end(producer, True)) == E.CONCURRENT_TRANSACTIONS
-    assert scene.add(producer, B) == E.CONCURRENT_TRANSACTIONS
-    assert scene.transaction.state is S.ONGOING
-    scene.commit_log()
-    assert [each.commit for each in scene.markers] == [True]
-    assert E.NONE in {each.error for each in scene.results.values()}
+def test_nothing_is_done_before_a_record_is_committed(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    harness.log.lag = True
+    assert harness.end(producer, True) is None
+    assert harness.markers == []
+    assert error_of(harness.end(producer, True)) == E.CONCURRENT_TRANSACTIONS
+    assert harness.add(producer, B) == E.CONCURRENT_TRANSACTIONS
+    assert harness.transaction.state is S.ONGOING
+    harness.commit_log()
+    assert [each.commit for each in harness.markers] == [True]
+    assert E.NONE in {each.error for each in harness.results.values()}
 
 
 def test_a_request_whose_record_is_not_committed_fails_in_time_and_its_state_stays_open(
-    scene: Scene,
+    harness: Harness,
 ) -> None:
-    producer = scene.ongoing(A)
-    scene.log.lag = True
-    number = next(scene.numbers) + 1
-    assert scene.end(producer, True) is None
-    scene.advance(scene.config.append_timeout)
-    assert scene.results[number].error == E.COORDINATOR_NOT_AVAILABLE
-    assert error_of(scene.end(producer, True)) == E.CONCURRENT_TRANSACTIONS
-    scene.commit_log()
-    assert scene.transaction.state is S.PREPARE_COMMIT
+    producer = harness.ongoing(A)
+    harness.log.lag = True
+    number = next(harness.numbers) + 1
+    assert harness.end(producer, True) is None
+    harness.advance(harness.config.append_timeout)
+    assert harness.results[number].error == E.COORDINATOR_NOT_AVAILABLE
+    assert error_of(harness.end(producer, True)) == E.CONCURRENT_TRANSACTIONS
+    harness.commit_log()
+    assert harness.transaction.state is S.PREPARE_COMMIT
 
 
-def test_each_producer_fences_those_before_it(scene: Scene) -> None:
-    first, second = scene.started(), scene.started()
+def test_each_producer_fences_those_before_it(harness: Harness) -> None:
+    first, second = harness.started(), harness.started()
     assert second.producer_id == first.producer_id
     assert (first.producer_epoch, second.producer_epoch) == (0, 1)
-    assert scene.add(first, A) == E.PRODUCER_FENCED
-    assert error_of(scene.end(first, True)) == E.PRODUCER_FENCED
-    assert error_of(scene.verify(first, A)) == E.PRODUCER_FENCED
-    assert scene.add(second, A) == E.NONE
+    assert harness.add(first, A) == E.PRODUCER_FENCED
+    assert error_of(harness.end(first, True)) == E.PRODUCER_FENCED
+    assert error_of(harness.verify(first, A)) == E.PRODUCER_FENCED
+    assert harness.add(second, A) == E.NONE
     stranger = second._replace(producer_id=7)
-    assert scene.add(stranger, A) == E.INVALID_PRODUCER_ID_MAPPING
-    assert error_of(scene.end(stranger, True)) == E.INVALID_PRODUCER_ID_MAPPING
+    assert harness.add(stranger, A) == E.INVALID_PRODUCER_ID_MAPPING
+    assert error_of(harness.end(stranger, True)) == E.INVALID_PRODUCER_ID_MAPPING
 
 
-def test_a_new_producer_aborts_the_transaction_of_the_one_before(scene: Scene) -> None:
-    old = scene.ongoing(A)
-    assert error_of(scene.init()) == E.CONCURRENT_TRANSACTIONS
-    [marker] = scene.markers
+def test_a_new_producer_aborts_the_transaction_of_the_one_before(harness: Harness) -> None:
+    old = harness.ongoing(A)
+    assert error_of(harness.init()) == E.CONCURRENT_TRANSACTIONS
+    [marker] = harness.markers
     assert (marker.commit, marker.producer_epoch) == (False, 1)
-    assert error_of(scene.init()) == E.CONCURRENT_TRANSACTIONS
-    assert error_of(scene.end(old, True)) == E.PRODUCER_FENCED
-    scene.write_markers()
-    new = scene.started()
+    assert error_of(harness.init()) == E.CONCURRENT_TRANSACTIONS
+    assert error_of(harness.end(old, True)) == E.PRODUCER_FENCED
+    harness.write_markers()
+    new = harness.started()
     assert new.producer_epoch == 2
 
 
-def test_a_producer_bumps_its_own_epoch_once(scene: Scene) -> None:
-    first = scene.started()
+def test_a_producer_bumps_its_own_epoch_once(harness: Harness) -> None:
+    first = harness.started()
     identity = first.producer_id, first.producer_epoch
-    bumped = scene.init(*identity)
+    bumped = harness.init(*identity)
     assert bumped is not None
     assert bumped.producer_epoch == 1
-    again = scene.init(*identity)
+    again = harness.init(*identity)
     assert again is not None
     assert again.producer_epoch == 1, "its response was lost"
-    scene.started()
-    assert error_of(scene.init(*identity)) == E.PRODUCER_FENCED
-    assert error_of(scene.init(7, 0)) == E.PRODUCER_FENCED
+    harness.started()
+    assert error_of(harness.init(*identity)) == E.PRODUCER_FENCED
+    assert error_of(harness.init(7, 0)) == E.PRODUCER_FENCED
 
 
-def test_a_new_producer_id_comes_after_the_last_epoch(scene: Scene) -> None:
-    first = scene.started()
+def test_a_new_producer_id_comes_after_the_last_epoch(harness: Harness) -> None:
+    first = harness.started()
     for _ in range(LAST_EPOCH):
-        last = scene.started()
+        last = harness.started()
     assert (last.producer_id, last.producer_epoch) == (first.producer_id, LAST_EPOCH)
-    rotated = scene.init(last.producer_id, last.producer_epoch)
+    rotated = harness.init(last.producer_id, last.producer_epoch)
     assert rotated is not None
     assert rotated.producer_id != first.producer_id
     assert rotated.producer_epoch == 0
-    assert scene.transaction.previous_producer_id == first.producer_id
+    assert harness.transaction.previous_producer_id == first.producer_id
 
 
-def test_a_transaction_is_aborted_after_its_timeout(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    scene.advance(TIMEOUT_MS / 1000)
-    assert scene.markers == []
-    scene.advance(scene.config.abort_interval)
-    [marker] = scene.markers
+def test_a_transaction_is_aborted_after_its_timeout(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    harness.advance(TIMEOUT_MS / 1000)
+    assert harness.markers == []
+    harness.advance(harness.config.abort_interval)
+    [marker] = harness.markers
     assert (marker.commit, marker.producer_epoch) == (False, 1)
-    assert error_of(scene.end(producer, True)) == E.PRODUCER_FENCED
-    scene.write_markers()
-    assert scene.transaction.state is S.COMPLETE_ABORT
+    assert error_of(harness.end(producer, True)) == E.PRODUCER_FENCED
+    harness.write_markers()
+    assert harness.transaction.state is S.COMPLETE_ABORT
 
 
-def test_a_transaction_in_time_is_not_aborted(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    assert error_of(scene.end(producer, True)) == E.NONE
-    scene.advance(10 * TIMEOUT_MS / 1000)
-    assert [each.commit for each in scene.markers] == [True]
+def test_a_transaction_in_time_is_not_aborted(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    harness.advance(10 * TIMEOUT_MS / 1000)
+    assert [each.commit for each in harness.markers] == [True]
 
 
-def test_an_unused_transactional_id_expires(scene: Scene) -> None:
-    scene.config = TransactionConfig(EPOCH_MS, expiration_ms=5_000_000)
-    scene.fail_over()
-    scene.started()
-    scene.advance(5000.0)
-    assert "x" in scene.coordinator.transactions
-    scene.advance(3600.0)
-    assert scene.coordinator.transactions == {}
-    scene.fail_over()
-    assert scene.coordinator.transactions == {}
-    assert scene.started().producer_epoch == 0
+def test_an_unused_transactional_id_expires(harness: Harness) -> None:
+    harness.config = TransactionConfig(EPOCH_MS, expiration_ms=5_000_000)
+    harness.fail_over()
+    harness.started()
+    harness.advance(5000.0)
+    assert "x" in harness.coordinator.transactions
+    harness.advance(3600.0)
+    assert harness.coordinator.transactions == {}
+    harness.fail_over()
+    assert harness.coordinator.transactions == {}
+    assert harness.started().producer_epoch == 0
 
 
-def test_an_ongoing_transaction_does_not_expire(scene: Scene) -> None:
-    scene.config = TransactionConfig(EPOCH_MS, abort_interval=1e9, expiration_ms=1)
-    scene.fail_over()
-    scene.ongoing(A)
-    scene.advance(7200.0)
-    assert scene.transaction.state is S.ONGOING
+def test_an_ongoing_transaction_does_not_expire(harness: Harness) -> None:
+    harness.config = TransactionConfig(EPOCH_MS, abort_interval=1e9, expiration_ms=1)
+    harness.fail_over()
+    harness.ongoing(A)
+    harness.advance(7200.0)
+    assert harness.transaction.state is S.ONGOING
 
 
 def test_transactional_ids_are_limited() -> None:
-    scene = Scene(TransactionConfig(EPOCH_MS, ids=0))
-    assert error_of(scene.init()) == E.POLICY_VIOLATION
+    harness = Harness(TransactionConfig(EPOCH_MS, ids=0))
+    assert error_of(harness.init()) == E.POLICY_VIOLATION
 
 
 # -- failover
@@ -188,145 +188,149 @@ def test_transactional_ids_are_limited() -> None:
 
 @pytest.mark.parametrize(("state", "version"), list(product(ALL, (0, EPOCH_BUMPED))), ids=str)
 def test_the_next_coordinator_goes_on_in_each_state(
-    scene: Scene, state: TransactionState, version: int
+    harness: Harness, state: TransactionState, version: int
 ) -> None:
     if state is S.DEAD:
-        assert scene.coordinator.transactions == {}
+        assert harness.coordinator.transactions == {}
         return
-    producer = scene.started()
+    producer = harness.started()
     if state is not S.EMPTY:
-        assert scene.add(producer, A, version=version) == E.NONE
+        assert harness.add(producer, A, version=version) == E.NONE
         commit = state in (S.PREPARE_COMMIT, S.COMPLETE_COMMIT)
         if state is not S.ONGOING:
-            assert error_of(scene.end(producer, commit, version)) == E.NONE
+            assert error_of(harness.end(producer, commit, version)) == E.NONE
         if state in (S.COMPLETE_COMMIT, S.COMPLETE_ABORT):
-            scene.write_markers()
-    before = scene.transaction
+            harness.write_markers()
+    before = harness.transaction
     assert before.state is state
-    scene.fail_over()
-    assert scene.transaction == before.__class__(
+    harness.fail_over()
+    assert harness.transaction == before.__class__(
         **{name: getattr(before, name) for name in before.__slots__} | {"last_producer_epoch": -1}
     )
     expected = [(state is S.PREPARE_COMMIT, 1, frozenset({A}))] if state in PREPARED else []
-    assert [(m.commit, m.coordinator_epoch, m.partitions) for m in scene.markers] == expected
-    scene.write_markers()
+    assert [(m.commit, m.coordinator_epoch, m.partitions) for m in harness.markers] == expected
+    harness.write_markers()
     if state is S.ONGOING:
-        assert error_of(scene.end(producer, True, version)) == E.NONE
-        scene.write_markers()
-    assert scene.transaction.is_idle
+        assert error_of(harness.end(producer, True, version)) == E.NONE
+        harness.write_markers()
+    assert harness.transaction.is_idle
 
 
-def test_what_was_not_committed_is_not_done_after_a_failover(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    scene.log.lag = True
-    number = next(scene.numbers) + 1
-    assert scene.end(producer, True) is None
-    scene.fail_over(lose=1)
-    assert scene.results[number].error == E.NOT_COORDINATOR
-    assert (scene.transaction.state, scene.markers) == (S.ONGOING, [])
-    assert error_of(scene.end(producer, False)) == E.NONE
+def test_what_was_not_committed_is_not_done_after_a_failover(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    harness.log.lag = True
+    number = next(harness.numbers) + 1
+    assert harness.end(producer, True) is None
+    harness.fail_over(lose=1)
+    assert harness.results[number].error == E.NOT_COORDINATOR
+    assert (harness.transaction.state, harness.markers) == (S.ONGOING, [])
+    assert error_of(harness.end(producer, False)) == E.NONE
 
 
-def test_markers_of_a_loaded_transaction_wait_until_its_record_is_committed(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    assert error_of(scene.end(producer, True)) == E.NONE
-    scene.markers.clear()
-    scene.log.high_watermark = 0
-    scene.epoch = 1
-    scene._loaded()
-    assert scene.markers == []
-    scene.commit_log()
-    assert [each.coordinator_epoch for each in scene.markers] == [1]
+def test_markers_of_a_loaded_transaction_wait_until_its_record_is_committed(
+    harness: Harness,
+) -> None:
+    producer = harness.ongoing(A)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    harness.markers.clear()
+    harness.log.high_watermark = 0
+    harness.epoch = 1
+    harness._loaded()
+    assert harness.markers == []
+    harness.commit_log()
+    assert [each.coordinator_epoch for each in harness.markers] == [1]
 
 
-def test_markers_of_an_earlier_coordinator_complete_nothing(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    assert error_of(scene.end(producer, True)) == E.NONE
-    [old] = scene.markers
-    scene.fail_over()
-    scene.take(scene.coordinator.markers_written(old, scene.now))
-    states = [scene.transaction.state]
-    scene.write_markers()
-    assert [*states, scene.transaction.state] == [S.PREPARE_COMMIT, S.COMPLETE_COMMIT]
+def test_markers_of_an_earlier_coordinator_complete_nothing(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    [old] = harness.markers
+    harness.fail_over()
+    harness.take(harness.coordinator.markers_written(old, harness.now))
+    states = [harness.transaction.state]
+    harness.write_markers()
+    assert [*states, harness.transaction.state] == [S.PREPARE_COMMIT, S.COMPLETE_COMMIT]
 
 
 # -- verification, and transactions version 2 (KIP-890)
 
 
-def test_partitions_are_verified(scene: Scene) -> None:
-    producer = scene.ongoing(A)
-    found = scene.verify(producer, A, B)
+def test_partitions_are_verified(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    found = harness.verify(producer, A, B)
     assert found is not None
     assert found.error == E.NONE
     assert found.missing == {B}
-    assert error_of(scene.end(producer, True)) == E.NONE
-    assert error_of(scene.verify(producer, A)) == E.CONCURRENT_TRANSACTIONS
-    scene.write_markers()
-    found = scene.verify(producer, A)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    assert error_of(harness.verify(producer, A)) == E.CONCURRENT_TRANSACTIONS
+    harness.write_markers()
+    found = harness.verify(producer, A)
     assert found is not None
     assert found.missing == {A}, "the transaction is over"
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_each_transaction_of_version_2_has_an_epoch_of_its_own(scene: Scene, commit: bool) -> None:
-    first = scene.ongoing(A, version=EPOCH_BUMPED)
-    second = scene.end(first, commit, EPOCH_BUMPED)
+def test_each_transaction_of_version_2_has_an_epoch_of_its_own(
+    harness: Harness, commit: bool
+) -> None:
+    first = harness.ongoing(A, version=EPOCH_BUMPED)
+    second = harness.end(first, commit, EPOCH_BUMPED)
     assert second is not None
     assert (second.producer_id, second.producer_epoch) == (first.producer_id, 1)
-    assert [each.producer_epoch for each in scene.markers] == [1]
-    assert error_of(scene.end(first, commit, EPOCH_BUMPED)) == E.CONCURRENT_TRANSACTIONS
-    assert error_of(scene.end(second, commit, EPOCH_BUMPED)) == E.PRODUCER_FENCED
-    scene.write_markers()
-    again = scene.end(first, commit, EPOCH_BUMPED)
+    assert [each.producer_epoch for each in harness.markers] == [1]
+    assert error_of(harness.end(first, commit, EPOCH_BUMPED)) == E.CONCURRENT_TRANSACTIONS
+    assert error_of(harness.end(second, commit, EPOCH_BUMPED)) == E.PRODUCER_FENCED
+    harness.write_markers()
+    again = harness.end(first, commit, EPOCH_BUMPED)
     assert again is not None
     assert (again.error, again.producer_epoch) == (E.NONE, 1), "its response was lost"
-    assert error_of(scene.end(first, not commit, EPOCH_BUMPED)) == E.INVALID_TXN_STATE
-    assert scene.add(first, A, version=EPOCH_BUMPED) == E.PRODUCER_FENCED
-    assert scene.add(second, A, version=EPOCH_BUMPED) == E.NONE
-    assert error_of(scene.end(first, commit, EPOCH_BUMPED)) == E.PRODUCER_FENCED
+    assert error_of(harness.end(first, not commit, EPOCH_BUMPED)) == E.INVALID_TXN_STATE
+    assert harness.add(first, A, version=EPOCH_BUMPED) == E.PRODUCER_FENCED
+    assert harness.add(second, A, version=EPOCH_BUMPED) == E.NONE
+    assert error_of(harness.end(first, commit, EPOCH_BUMPED)) == E.PRODUCER_FENCED
 
 
-def test_an_empty_transaction_of_version_2_can_be_aborted_only(scene: Scene) -> None:
-    producer = scene.started()
-    assert error_of(scene.end(producer, True, EPOCH_BUMPED)) == E.INVALID_TXN_STATE
-    bumped = scene.end(producer, False, EPOCH_BUMPED)
+def test_an_empty_transaction_of_version_2_can_be_aborted_only(harness: Harness) -> None:
+    producer = harness.started()
+    assert error_of(harness.end(producer, True, EPOCH_BUMPED)) == E.INVALID_TXN_STATE
+    bumped = harness.end(producer, False, EPOCH_BUMPED)
     assert bumped is not None
     assert (bumped.error, bumped.producer_epoch) == (E.NONE, 1)
-    assert [each.partitions for each in scene.markers] == [frozenset()]
-    scene.write_markers()
-    assert scene.transaction.state is S.COMPLETE_ABORT
+    assert [each.partitions for each in harness.markers] == [frozenset()]
+    harness.write_markers()
+    assert harness.transaction.state is S.COMPLETE_ABORT
 
 
-def test_the_last_epoch_of_version_2_is_followed_by_a_new_producer_id(scene: Scene) -> None:
-    producer = scene.started()
-    scene.coordinator.transactions["x"] = scene.transaction.initialised(
+def test_the_last_epoch_of_version_2_is_followed_by_a_new_producer_id(harness: Harness) -> None:
+    producer = harness.started()
+    harness.coordinator.transactions["x"] = harness.transaction.initialised(
         TIMEOUT_MS, LAST_EPOCH, -1, EPOCH_MS
     )
     producer = producer._replace(producer_epoch=LAST_EPOCH)
-    assert scene.add(producer, A, version=EPOCH_BUMPED) == E.NONE
-    rotated = scene.end(producer, True, EPOCH_BUMPED)
+    assert harness.add(producer, A, version=EPOCH_BUMPED) == E.NONE
+    rotated = harness.end(producer, True, EPOCH_BUMPED)
     assert rotated is not None
     assert rotated.producer_id != producer.producer_id
     assert rotated.producer_epoch == 0
-    [marker] = scene.markers
+    [marker] = harness.markers
     assert (marker.producer_id, marker.producer_epoch) == (producer.producer_id, LAST_EPOCH + 1)
-    scene.fail_over()
-    scene.write_markers()
-    again = scene.end(producer, True, EPOCH_BUMPED)
+    harness.fail_over()
+    harness.write_markers()
+    again = harness.end(producer, True, EPOCH_BUMPED)
     assert again is not None
     assert (again.error, again.producer_id) == (E.NONE, rotated.producer_id)
-    assert scene.add(rotated, A, version=EPOCH_BUMPED) == E.NONE
+    assert harness.add(rotated, A, version=EPOCH_BUMPED) == E.NONE
 
 
 # -- the log
 
 
-def test_records_are_those_of_kafka(scene: Scene) -> None:
-    producer = scene.ongoing(A, B)
-    assert error_of(scene.end(producer, True)) == E.NONE
-    scene.write_markers()
+def test_records_are_those_of_kafka(harness: Harness) -> None:
+    producer = harness.ongoing(A, B)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    harness.write_markers()
     states = []
-    for data in scene.log.data:
+    for data in harness.log.data:
         for record in Batch(data, 0, len(data)).records():
             read = read_record(record)
             assert read is not None

@@ -14,7 +14,7 @@ from kafkawire.client.consumer.assignors import Assignments, Assignor, Rebalance
 from kafkawire.client.consumer.assignors.soundness import invalid_assignment
 from kafkawire.client.consumer.failures import GroupFailed
 
-from .test_scenarios import ORDERS, config, stable, world, write
+from .test_scenarios import ORDERS, config, simulation, stable, write
 from .users import User, covered
 
 Divide = Callable[[Mapping[str, int], Sequence[Member]], Assignments]
@@ -51,7 +51,7 @@ def by_weight(partitions: Mapping[str, int], members: Sequence[Member]) -> Assig
 
 
 def test_custom_assignor_assigns_partitions() -> None:
-    it = world()
+    it = simulation()
     write(it, 5, 3)
     one = User(it, "one", config(partition_assignment_strategy=Own(1)))
     two = User(it, "two", config(partition_assignment_strategy=Own(2)))
@@ -128,7 +128,7 @@ FAULTS: dict[Divide, str] = {
 
 @pytest.mark.parametrize("divide", FAULTS)
 def test_invalid_assignment_is_an_error_of_the_leader_and_retried(divide: Divide) -> None:
-    it = world()
+    it = simulation()
     one = User(it, "one", config(partition_assignment_strategy=Own(1, by_weight, divide)))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS) and stable(one))
@@ -172,7 +172,7 @@ class Unable(Own):
 
 @pytest.mark.parametrize("where", ["user_data", "understand"])
 def test_assignor_that_raises_is_an_error_of_its_user_and_retried(where: str) -> None:
-    it = world()
+    it = simulation()
     one = User(it, "one", config(partition_assignment_strategy=Unable(where)))
     one.subscribe("orders")
     it.run(lambda: bool(one.errors))

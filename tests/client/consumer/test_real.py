@@ -338,7 +338,7 @@ def test_a_cancelled_poll_loses_nothing(kafka: Broker, topic: str) -> None:
             while len(found) < 200:
                 task = asyncio.create_task(it.poll())
                 polls += 1
-                for _ in range(polls % 4):  # from before it began to after it was answered
+                for _ in range(polls % 4):  # from before it began to after it was responded
                     await asyncio.sleep(0)
                 if polls % 5:
                     task.cancel()

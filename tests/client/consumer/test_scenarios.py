@@ -1,4 +1,4 @@
-"""Scenarios of consumers and brokers in a simulated world without sockets."""
+"""Scenarios of consumers and brokers in a simulation without sockets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.fetch_request import FetchRequest
 from kafkawire.messages.offset_commit_request import OffsetCommitRequest
 from tests.client.made import producer_client
-from tests.client.world import Weather, World
+from tests.client.simulation import NetworkConditions, Simulation
 
 from .users import User, covered
 
 ORDERS = [TopicPartition("orders", n) for n in range(4)]
 FIRST = ORDERS[0]
-CALM = Weather(delay_s=0.002, split=0.0)
+CALM = NetworkConditions(delay_s=0.002, split=0.0)
 CONFIG: dict[str, Setting] = {
     "group.id": "readers",
     "auto.offset.reset": "earliest",
@@ -42,24 +42,24 @@ CONFIG: dict[str, Setting] = {
 }
 
 
-def world(brokers: int = 2, release: str | None = None) -> World:
-    """A world with a topic of four partitions, whose leaders are spread."""
-    made = World(1, brokers=brokers, weather=CALM, release=release)
+def simulation(brokers: int = 2, release: str | None = None) -> Simulation:
+    """A simulation with a topic of four partitions, whose leaders are spread."""
+    made = Simulation(1, brokers=brokers, conditions=CALM, release=release)
     nodes = list(made.cluster.brokers)
     replicas = [[nodes[n % brokers], nodes[(n + 1) % brokers]][:brokers] for n in range(4)]
     made.cluster.controller.create_topic("orders", replicas, {}, 0.0)
     return made
 
 
-def write(world: World, number: int, partition: int = 0, name: str = "p") -> None:
+def write(simulation: Simulation, number: int, partition: int = 0, name: str = "p") -> None:
     """Write so many records, through a producer."""
-    if name not in world.news:
-        world.add(name, producer_client(Random(9), world.bootstrap))
+    if name not in simulation.news:
+        simulation.add(name, producer_client(Random(9), simulation.bootstrap))
     for n in range(number):
-        world.tell(name, Send(object(), "orders", partition, None, b"%d" % n, n))
-    done = Flushed(world.now)
-    world.tell(name, Flush(world.now))
-    world.run(lambda: done in world.news[name])
+        simulation.send_event(name, Send(object(), "orders", partition, None, b"%d" % n, n))
+    done = Flushed(simulation.now)
+    simulation.send_event(name, Flush(simulation.now))
+    simulation.run(lambda: done in simulation.news[name])
 
 
 def config(**more: Setting) -> dict[str, Setting]:
@@ -71,7 +71,7 @@ def stable(*users: User) -> bool:
 
 
 def test_two_members_share_and_the_second_leaves_again() -> None:
-    it = world()
+    it = simulation()
     one = User(it, "one", config())
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
@@ -92,7 +92,7 @@ def test_two_members_share_and_the_second_leaves_again() -> None:
 
 
 def test_a_cooperative_rebalance_revokes_only_moving_partitions() -> None:
-    it = world()
+    it = simulation()
     cooperative = config(partition_assignment_strategy="cooperative-sticky")
     one, two = User(it, "one", cooperative), User(it, "two", cooperative)
     one.subscribe("orders")
@@ -115,7 +115,7 @@ def test_a_cooperative_rebalance_revokes_only_moving_partitions() -> None:
 
 
 def test_a_static_member_comes_back_without_a_rebalance() -> None:
-    it = world()
+    it = simulation()
     one = User(it, "one", config())
     two = User(it, "two", config(group_instance_id="two"))
     one.subscribe("orders")
@@ -132,7 +132,7 @@ def test_a_static_member_comes_back_without_a_rebalance() -> None:
 
 
 def test_a_user_who_stops_polling_loses_all_partitions_and_rejoins() -> None:
-    it = world()
+    it = simulation()
     one, two = User(it, "one", config()), User(it, "two", config())
     one.subscribe("orders")
     two.subscribe("orders")
@@ -150,7 +150,7 @@ def test_a_user_who_stops_polling_loses_all_partitions_and_rejoins() -> None:
 
 
 def test_a_crashed_member_is_removed_after_its_session_timeout() -> None:
-    it = world()
+    it = simulation()
     one, two = User(it, "one", config()), User(it, "two", config())
     one.subscribe("orders")
     two.subscribe("orders")
@@ -162,7 +162,7 @@ def test_a_crashed_member_is_removed_after_its_session_timeout() -> None:
 
 
 def test_new_partitions_start_a_rebalance() -> None:
-    it = world()
+    it = simulation()
     one = User(it, "one", config(metadata_max_age_ms=1_000))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
@@ -173,7 +173,7 @@ def test_new_partitions_start_a_rebalance() -> None:
 
 
 def test_a_new_subscription_revokes_the_old_partitions() -> None:
-    it = world()
+    it = simulation()
     it.cluster.controller.create_topic("payments", [[1]], {}, 0.0)
     one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
     one.subscribe("orders")
@@ -184,7 +184,7 @@ def test_a_new_subscription_revokes_the_old_partitions() -> None:
 
 
 def test_records_are_fetched_ahead_of_polls() -> None:
-    it = world()
+    it = simulation()
     write(it, 25)
     one = User(it, "one", config())
     one.assign(FIRST)
@@ -208,7 +208,7 @@ def test_records_are_fetched_ahead_of_polls() -> None:
 def test_fetches_have_topic_names_or_ids_and_only_changes(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    it = world(release=release)
+    it = simulation(release=release)
     seen: list[tuple[int, FetchRequest]] = []
     serve = it.cluster.handle
 
@@ -240,7 +240,7 @@ def test_fetches_have_topic_names_or_ids_and_only_changes(
 
 @pytest.mark.parametrize("policy", ["earliest", "none"])
 def test_log_truncation_is_detected(policy: str) -> None:
-    it = world()
+    it = simulation()
     write(it, 5)
     write(it, 3)  # a batch of its own: what goes, goes whole
     one = User(it, "one", config(auto_offset_reset=policy, metadata_max_age_ms=500))
@@ -264,7 +264,7 @@ def test_log_truncation_is_detected(policy: str) -> None:
 
 
 def test_a_position_out_of_range_is_reset() -> None:
-    it = world()
+    it = simulation()
     write(it, 8)
     one = User(it, "one", config())
     one.assign(FIRST)
@@ -273,7 +273,7 @@ def test_a_position_out_of_range_is_reset() -> None:
 
 
 def test_the_next_member_starts_at_committed_offsets() -> None:
-    it = world()
+    it = simulation()
     write(it, 8)
     one = User(it, "one", config(enable_auto_commit=False))
     one.assign(FIRST)
@@ -290,7 +290,7 @@ def test_the_next_member_starts_at_committed_offsets() -> None:
 
 
 def test_close_waits_for_the_last_commit() -> None:
-    it = world()
+    it = simulation()
     write(it, 8)
     one = User(it, "one", config(max_poll_records=4), think_s=0.0)
     one.subscribe("orders")
@@ -310,7 +310,7 @@ def test_auto_commit_commits_consumed_offsets_every_interval(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """At first at once, then with an interval in between, and never what was not returned."""
-    it = world()
+    it = simulation()
     one = User(it, "one", config(auto_commit_interval_ms=1_000, max_poll_records=2), think_s=0.0)
     seen: list[tuple[float, int]] = []
     serve = it.cluster.handle

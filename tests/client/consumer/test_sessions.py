@@ -73,7 +73,7 @@ class Agreeing(RuleBasedStateMachine):
         self.ids, self.anew = dict(IDS), ANEW
         self.wrong = 0
 
-    def ask(self, offsets: dict[TopicPartition, int], by_id: bool) -> tuple[object, ...]:
+    def exchange(self, offsets: dict[TopicPartition, int], by_id: bool) -> tuple[object, ...]:
         wanted = {
             each: PartitionFetch(self.ids[each.topic] if by_id else NO_ID, offset)
             for each, offset in offsets.items()
@@ -95,7 +95,7 @@ class Agreeing(RuleBasedStateMachine):
 
     @rule(offsets=WANTED, by_id=st.booleans())
     def arrives(self, offsets: dict[TopicPartition, int], by_id: bool) -> None:
-        message, used, expected = self.ask(offsets, by_id)
+        message, used, expected = self.exchange(offsets, by_id)
         assert isinstance(message, FetchRequest)
         code, session_id, fetched = self.peer.take(message, bool(used))
         if code == ErrorCode.NONE:
@@ -108,14 +108,14 @@ class Agreeing(RuleBasedStateMachine):
 
     @rule(offsets=WANTED, by_id=st.booleans())
     def answer_is_lost(self, offsets: dict[TopicPartition, int], by_id: bool) -> None:
-        message, used, _ = self.ask(offsets, by_id)
+        message, used, _ = self.exchange(offsets, by_id)
         assert isinstance(message, FetchRequest)
         self.peer.take(message, bool(used))
         self.session.on_no_response()
 
     @rule(offsets=WANTED, by_id=st.booleans())
     def request_is_lost(self, offsets: dict[TopicPartition, int], by_id: bool) -> None:
-        self.ask(offsets, by_id)
+        self.exchange(offsets, by_id)
         self.session.on_no_response()
 
     @rule()

@@ -19,7 +19,7 @@ from kafkawire.client.consumer import (
     events,
 )
 from kafkawire.client.network.network import CloseNetwork, Network
-from tests.client.world import World
+from tests.client.simulation import Simulation
 
 SOFTWARE = ("kafkawire", "tests")
 WALL_MS = 1_700_000_000_000
@@ -44,7 +44,7 @@ def consumer_client(
 
 
 class User:
-    """The user of one consumer in the world.
+    """The user of one consumer in the simulation.
 
     read: all records, in order. changes: the calls of its listener. think_s: the maximum time
     between two polls.
@@ -52,14 +52,14 @@ class User:
 
     def __init__(
         self,
-        world: World,
+        simulation: Simulation,
         name: str,
         config: dict[str, Setting],
         *,
         think_s: float = 0.05,
         seed: int = 0,
     ) -> None:
-        self.world = world
+        self.simulation = simulation
         self.name = name
         self.random = Random(seed)
         self.think_s = think_s
@@ -70,47 +70,47 @@ class User:
         self.polling = True
         self.closed = False
         self._waiting = False
-        client, self.machine = consumer_client(Random(seed + 1), world.bootstrap, config)
-        world.on_news[name] = self._on_effect
-        world.add(name, client)
+        client, self.machine = consumer_client(Random(seed + 1), simulation.bootstrap, config)
+        simulation.on_news[name] = self._on_effect
+        simulation.add(name, client)
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         return self.machine.assignment
 
     def subscribe(self, *topics: str) -> None:
-        self.world.tell(self.name, events.Subscribe(topics, has_listener=True))
+        self.simulation.send_event(self.name, events.Subscribe(topics, has_listener=True))
         self.poll()
 
     def assign(self, *partitions: TopicPartition) -> None:
-        self.world.tell(self.name, events.Assign(partitions))
+        self.simulation.send_event(self.name, events.Assign(partitions))
         self.poll()
 
     def send(self, event: object) -> None:
-        self.world.tell(self.name, event)
+        self.simulation.send_event(self.name, event)
 
     def poll(self) -> None:
         """Poll, unless a poll is pending."""
         if self.polling and not self._waiting and not self.closed and not self.machine.closed:
             self._waiting = True
-            self.world.tell(self.name, events.Poll())
+            self.simulation.send_event(self.name, events.Poll())
 
     def stop(self) -> None:
         """Stop polling."""
         self.polling = False
         self._waiting = False
         if not self.closed:
-            self.world.tell(self.name, events.StopPolling())
+            self.simulation.send_event(self.name, events.StopPolling())
 
     def close(self) -> None:
         if not self.closed:
             self.polling = False
-            self.world.tell(self.name, events.Close(30.0))
+            self.simulation.send_event(self.name, events.Close(30.0))
 
     def crash(self) -> None:
         """Disconnect without leaving the group."""
         self.closed = True
-        self.world.to_network(self.name, CloseNetwork())
+        self.simulation.to_network(self.name, CloseNetwork())
 
     def offsets(self, partition: TopicPartition) -> list[int]:
         return [each.offset for each in self.read if each[:2] == partition]
@@ -125,11 +125,12 @@ class User:
                 self._poll_later()
             case events.CallListener():
                 self.changes.append((effect.change, effect.partitions))
-                self.world.at(self._next_time(), lambda: self._listener_done(effect.serial))
+                self.simulation.at(self._next_time(), lambda: self._listener_done(effect.serial))
             case events.Closed():
                 self.closed = True
-                self.world.at(
-                    self.world.now, lambda: self.world.to_network(self.name, CloseNetwork())
+                self.simulation.at(
+                    self.simulation.now,
+                    lambda: self.simulation.to_network(self.name, CloseNetwork()),
                 )
             case events.Done() | events.CommittedFound() | events.OffsetsFound():
                 self.results[effect.key] = effect
@@ -138,14 +139,14 @@ class User:
 
     def _poll_later(self) -> None:
         self._waiting = False
-        self.world.at(self._next_time(), self.poll)
+        self.simulation.at(self._next_time(), self.poll)
 
     def _listener_done(self, serial: int) -> None:
         if not self.closed:
-            self.world.tell(self.name, events.ListenerDone(serial))
+            self.simulation.send_event(self.name, events.ListenerDone(serial))
 
     def _next_time(self) -> float:
-        return self.world.now + self.random.random() * self.think_s
+        return self.simulation.now + self.random.random() * self.think_s
 
 
 def covered(users: Iterable[User], partitions: Iterable[TopicPartition]) -> bool:

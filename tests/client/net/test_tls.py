@@ -58,7 +58,7 @@ async def relay(context: ssl.SSLContext, target: str) -> asyncio.Server:
 
 
 async def topics(config: dict[str, Setting], certificate: tuple[Path, Path]) -> list[str]:
-    """Ask for topics through the relay; only bootstrap is TLS, so nothing else is asked."""
+    """Request topics through the relay; only bootstrap is TLS, so nothing else is requested."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*certificate)
     async with Server() as server:

@@ -66,7 +66,7 @@ def record(token: int, **values: Any) -> Send:
 
 def stored(stage: Stage) -> list[tuple[bytes | None, bytes | None, object]]:
     """Read what the broker has."""
-    topic = stage.world.cluster.topics.get("t")
+    topic = stage.simulation.cluster.topics.get("t")
     assert topic is not None
     found: list[tuple[bytes | None, bytes | None, object]] = []
     for each in topic.partitions[0].log:
@@ -83,11 +83,11 @@ def test_a_wrong_record_is_refused_at_the_send_and_others_are_delivered(
     stage = Stage({"linger.ms": 10})
     if known:
         stage.warm()
-    stage.world.tell("p", record(100))
+    stage.simulation.send_event("p", record(100))
     with pytest.raises(error) as raised:
-        stage.world.tell("p", record(101, **values))
+        stage.simulation.send_event("p", record(101, **values))
     assert raised.value.path == where
-    stage.world.tell("p", record(102))
+    stage.simulation.send_event("p", record(102))
     stage.settled()
     delivered = [each.tokens for each in stage.results() if isinstance(each, Delivered)]
     assert [token for tokens in delivered for token in tokens] == [100, 102]
@@ -103,7 +103,7 @@ def test_what_is_harmless_is_taken_and_copied(known: bool) -> None:
     headers = [["h", inside], ("n", None)]
     view = memoryview(value)[1::2]
     record_7 = record(7, key=key, value=view, headers=headers, timestamp=Seven.SEVEN, partition=0)
-    stage.world.tell("p", record_7)
+    stage.simulation.send_event("p", record_7)
     key[:], value[:], inside[:] = b"???", b"??????????", b"?"
     headers.clear()
     stage.settled()
@@ -124,7 +124,7 @@ def test_an_exception_over_one_parked_record_is_that_records_result(
     monkeypatch.setattr(RecordAccumulator, "_append_to_batch", failing)
     stage = Stage()
     for token, value in enumerate((b"good", b"bad", b"good")):
-        stage.world.tell("p", record(token, value=value))
+        stage.simulation.send_event("p", record(token, value=value))
     stage.settled()
     failed = [each for each in stage.results() if isinstance(each, Failed)]
     assert [each.tokens for each in failed] == [[1]]
@@ -146,8 +146,8 @@ def test_a_batch_that_cannot_be_built_fails_alone(monkeypatch: pytest.MonkeyPatc
     stage = Stage({"linger.ms": 0, "batch.size": 0})
     stage.warm()
     for token in (4, 5, 6, 7):
-        stage.world.tell("p", record(token))
-    stage.world.tell("p", Flush("end"))
+        stage.simulation.send_event("p", record(token))
+    stage.simulation.send_event("p", Flush("end"))
     stage.until(lambda: Flushed("end") in stage.said)
     results = [(type(each).__name__, each.tokens) for each in stage.results()]
     assert results == [
@@ -173,8 +173,8 @@ def test_a_batch_that_could_not_take_its_first_record_is_not_left_behind(
             "kafkawire.client.producer.record_accumulator.Batch", lambda *_: FailingBatch(failing)
         )
         with pytest.raises(OutOfRange):
-            stage.world.tell("p", record(1))
-    stage.world.tell("p", record(2))
+            stage.simulation.send_event("p", record(1))
+    stage.simulation.send_event("p", record(2))
     stage.settled()
     assert len(stored(stage)) == before + 1
 

@@ -36,40 +36,42 @@ from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.consumer.test_subscription import View
 from tests.client.made import producer_client
-from tests.client.world import Weather, World
+from tests.client.simulation import NetworkConditions, Simulation
 
-CALM = Weather(0.001, 0.0, 0.0)
+CALM = NetworkConditions(0.001, 0.0, 0.0)
 
 
 class Stage:
     """A producer and a broker; what the producer says."""
 
     def __init__(self, config: dict[str, Setting] | None = None, brokers: int = 1) -> None:
-        self.world = World(1, brokers=brokers, weather=CALM)
-        client = producer_client(Random(1), self.world.bootstrap, config)
-        self.world.add("p", client)
+        self.simulation = Simulation(1, brokers=brokers, conditions=CALM)
+        client = producer_client(Random(1), self.simulation.bootstrap, config)
+        self.simulation.add("p", client)
         self.tokens = 0
 
     @property
     def said(self) -> list[object]:
-        return self.world.news["p"]
+        return self.simulation.news["p"]
 
     def send(
         self, value: bytes = b"v", key: bytes | None = None, topic: str = "t", **more: int
     ) -> int:
         self.tokens += 1
         partition = more.get("partition")
-        self.world.tell("p", Send(self.tokens, topic, partition, key, value, 1_700_000_000_000))
+        self.simulation.send_event(
+            "p", Send(self.tokens, topic, partition, key, value, 1_700_000_000_000)
+        )
         return self.tokens
 
     def results(self) -> list[Delivered | Failed]:
         return [each for each in self.said if isinstance(each, Delivered | Failed)]
 
     def until(self, what: Callable[[], bool]) -> None:
-        self.world.run(what)
+        self.simulation.run(what)
 
     def settled(self) -> None:
-        self.world.tell("p", Flush("settled"))
+        self.simulation.send_event("p", Flush("settled"))
         self.until(lambda: Flushed("settled") in self.said)
         self.said.remove(Flushed("settled"))
 
@@ -83,7 +85,7 @@ class Stage:
 def test_records_linger_together() -> None:
     stage = Stage({"linger.ms": 100})
     stage.warm()
-    began = stage.world.now
+    began = stage.simulation.now
     for _ in range(3):
         stage.send()
     stage.until(lambda: bool(stage.results()))
@@ -91,7 +93,7 @@ def test_records_linger_together() -> None:
     assert isinstance(delivered, Delivered)
     assert delivered.tokens == [2, 3, 4]
     assert delivered.base_offset == 1
-    assert 0.1 <= stage.world.now - began < 0.11
+    assert 0.1 <= stage.simulation.now - began < 0.11
 
 
 def test_a_full_batch_does_not_linger() -> None:
@@ -99,17 +101,17 @@ def test_a_full_batch_does_not_linger() -> None:
     stage.warm()
     for _ in range(9):
         stage.send(b"x" * 100)
-    stage.world.pass_time(1.0)
+    stage.simulation.pass_time(1.0)
     assert [each.tokens for each in stage.results()] == [[2, 3, 4], [5, 6, 7]]
 
 
 def test_the_batch_that_a_sticky_partition_leaves_behind_does_not_linger() -> None:
     stage = Stage({"linger.ms": 10_000, "batch.size": 500, "delivery.timeout.ms": 60_000})
-    stage.world.cluster.controller.create_topic("wide", [[1]] * 20, {}, 0.0)
+    stage.simulation.cluster.controller.create_topic("wide", [[1]] * 20, {}, 0.0)
     stage.warm("wide")
     for _ in range(4):
         stage.send(b"x" * 150, topic="wide")
-    stage.world.pass_time(1.0)
+    stage.simulation.pass_time(1.0)
     assert [each.tokens for each in stage.results()] == [[2, 3]]
 
 
@@ -142,7 +144,7 @@ def test_flush_is_for_what_was_taken_before() -> None:
     stage = Stage({"linger.ms": 10_000, "delivery.timeout.ms": 60_000})
     stage.warm()
     stage.send()
-    stage.world.tell("p", Flush("f"))
+    stage.simulation.send_event("p", Flush("f"))
     stage.until(lambda: Flushed("f") in stage.said)
     (delivered,) = stage.results()
     assert delivered.tokens == [2]
@@ -151,15 +153,15 @@ def test_flush_is_for_what_was_taken_before() -> None:
 
 def test_an_empty_flush_and_an_empty_close_are_done_at_once() -> None:
     stage = Stage()
-    stage.world.tell("p", Flush("f"))
-    stage.world.tell("p", CloseProducer())
+    stage.simulation.send_event("p", Flush("f"))
+    stage.simulation.send_event("p", CloseProducer())
     assert stage.said == [Flushed("f"), ProducerClosed()]
 
 
 def test_close_delivers_what_was_taken_and_takes_no_more() -> None:
     stage = Stage({"linger.ms": 5_000})
     first = stage.send()
-    stage.world.tell("p", CloseProducer())
+    stage.simulation.send_event("p", CloseProducer())
     late = stage.send()
     stage.until(lambda: ProducerClosed() in stage.said)
     failed, delivered = stage.results()
@@ -174,10 +176,10 @@ def test_abandon_fails_what_has_no_result() -> None:
     stage.warm()
     stage.send()
     stage.send(topic="unknown")
-    stage.world.tell("p", Abandon())
+    stage.simulation.send_event("p", Abandon())
     failures = {tuple(each.tokens) for each in stage.results() if isinstance(each, Failed)}
     assert failures == {(2,), (3,)}
-    stage.world.pass_time(10.0)
+    stage.simulation.pass_time(10.0)
     assert len(stage.results()) == 2
 
 
@@ -185,7 +187,7 @@ def test_memory_is_bounded_and_records_wait_in_order() -> None:
     """Small memory, a broker that answers late: what does not fit is parked, placed in order."""
     stage = Stage({"buffer.memory": 2_000, "max.request.size": 1_000, "linger.ms": 0})
     stage.warm()
-    stage.world.cluster.faults.append(Fault("Produce", action=Action.DELAY, delay=0.5))
+    stage.simulation.cluster.faults.append(Fault("Produce", action=Action.DELAY, delay=0.5))
     tokens = [stage.send(b"x" * 300) for _ in range(20)]
     parked = [each.token for each in stage.said if isinstance(each, Parked)]
     assert 0 < len(parked) < 20
@@ -199,11 +201,11 @@ def test_memory_is_bounded_and_records_wait_in_order() -> None:
 
 def test_a_parked_record_can_be_withdrawn_and_then_never_is() -> None:
     stage = Stage()
-    stage.world.stop(1)
+    stage.simulation.stop(1)
     stage.send()
     assert stage.said == [Parked(1)]
-    stage.world.tell("p", Withdraw(1))
-    stage.world.start(1)
+    stage.simulation.send_event("p", Withdraw(1))
+    stage.simulation.start(1)
     stage.send()
     stage.settled()
     assert [each.tokens for each in stage.results()] == [[2]]
@@ -224,13 +226,13 @@ def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
     stage = Stage({"max.block.ms": 3_000})
     stage.warm()
     if where == "topic":
-        stage.world.cluster.settings.alter("auto.create.topics.enable", "false")
+        stage.simulation.cluster.settings.alter("auto.create.topics.enable", "false")
         stage.send(topic="nowhere")
     else:
         stage.send(partition=77)
-    began = stage.world.now
+    began = stage.simulation.now
     stage.until(lambda: bool(stage.results()))
-    assert 3.0 <= stage.world.now - began < 3.5
+    assert 3.0 <= stage.simulation.now - began < 3.5
     (failed,) = stage.results()
     assert isinstance(failed, Failed)
     assert where in failed.failure.detail
@@ -239,11 +241,11 @@ def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
 def test_delivery_timeout_without_a_response() -> None:
     stage = Stage({"delivery.timeout.ms": 5_000, "request.timeout.ms": 1_000, "linger.ms": 0})
     stage.warm()
-    stage.world.stop(1)
+    stage.simulation.stop(1)
     stage.send()
-    began = stage.world.now
+    began = stage.simulation.now
     stage.until(lambda: bool(stage.results()))
-    assert stage.world.now - began == pytest.approx(5.0)
+    assert stage.simulation.now - began == pytest.approx(5.0)
     (failed,) = stage.results()
     assert isinstance(failed, Failed)
     assert failed.failure.reason is Reason.TIMED_OUT
@@ -253,7 +255,7 @@ def test_delivery_timeout_without_a_response() -> None:
 def test_a_batch_that_is_too_large_is_split_until_it_is_not() -> None:
     stage = Stage({"batch.size": 100_000, "linger.ms": 50})
     stage.warm()
-    stage.world.cluster.topics.get("t").configs["max.message.bytes"] = "1000"  # type: ignore[union-attr]
+    stage.simulation.cluster.topics.get("t").configs["max.message.bytes"] = "1000"  # type: ignore[union-attr]
     tokens = [stage.send(b"x" * 200) for _ in range(20)]
     huge = stage.send(b"y" * 2_000)
     last = stage.send(b"z")
@@ -264,7 +266,7 @@ def test_a_batch_that_is_too_large_is_split_until_it_is_not() -> None:
     delivered = [each for each in results if isinstance(each, Delivered)]
     assert len(delivered) > 5
     assert sum(len(each.tokens) for each in delivered) == 21
-    values = [value for _, _, value in stage.world.log("t", 0)]
+    values = [value for _, _, value in stage.simulation.log("t", 0)]
     assert values == [b"warm", *[b"x" * 200] * 20, b"z"]
 
 
@@ -275,8 +277,8 @@ def test_acks_0_is_done_when_it_is_sent() -> None:
     (delivered,) = stage.results()
     assert isinstance(delivered, Delivered)
     assert delivered.base_offset == -1
-    stage.world.pass_time(1.0)
-    assert stage.world.log("t", 0) == [(0, None, b"v")]
+    stage.simulation.pass_time(1.0)
+    assert stage.simulation.log("t", 0) == [(0, None, b"v")]
 
 
 def test_a_new_leader_is_taken_from_the_response() -> None:
@@ -285,20 +287,22 @@ def test_a_new_leader_is_taken_from_the_response() -> None:
         {"linger.ms": 0, "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000}, brokers=3
     )
     stage.warm()
-    leader = stage.world.cluster.topics.partition("t", 0)
+    leader = stage.simulation.cluster.topics.partition("t", 0)
     assert leader is not None
-    stage.world.move("t", 0, 1 + leader.leader_id % 3)
-    began = stage.world.now
+    stage.simulation.move("t", 0, 1 + leader.leader_id % 3)
+    began = stage.simulation.now
     stage.send()
     stage.until(lambda: bool(stage.results()))
     assert isinstance(stage.results()[0], Delivered)
-    assert stage.world.now - began < 1.0
+    assert stage.simulation.now - began < 1.0
 
 
 def test_a_producer_that_may_not_be_idempotent_says_so() -> None:
     stage = Stage()
     refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    stage.world.cluster.faults.append(Fault("InitProducerId", action=Action.ERROR, error=refused))
+    stage.simulation.cluster.faults.append(
+        Fault("InitProducerId", action=Action.ERROR, error=refused)
+    )
     stage.send()
     stage.until(lambda: bool(stage.results()))
     later = stage.send()
@@ -312,12 +316,12 @@ def test_a_lost_epoch_is_followed_by_the_next_one() -> None:
     stage = Stage({"linger.ms": 0})
     stage.warm()
     code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    stage.world.cluster.faults.append(Fault("Produce", nth=1, action=Action.ERROR, error=code))
+    stage.simulation.cluster.faults.append(Fault("Produce", nth=1, action=Action.ERROR, error=code))
     stage.send(b"again")
     stage.settled()
     (delivered,) = stage.results()
     assert isinstance(delivered, Delivered)
-    assert stage.world.log("t", 0)[-1] == (1, None, b"again")
+    assert stage.simulation.log("t", 0)[-1] == (1, None, b"again")
 
 
 def test_every_error_code_has_a_verdict() -> None:

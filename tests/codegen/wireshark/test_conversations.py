@@ -48,11 +48,11 @@ def test_the_info_column_names_api_and_version(exchange: Scenario, tmp_path: Pat
 
 def test_request_and_response_refer_to_each_other(exchange: Scenario, tmp_path: Path) -> None:
     """The frame of the response is known in the second pass, as with any dissector."""
-    request, answered = messages(exchange, tmp_path, "-2")
+    request, responded = messages(exchange, tmp_path, "-2")
     assert request.value("response_in") == "4"
-    assert answered.value("request_in") == "3"
-    assert answered.value("time") == "0.001000000"
-    assert answered.value("api_key") == "3"
+    assert responded.value("request_in") == "3"
+    assert responded.value("time") == "0.001000000"
+    assert responded.value("api_key") == "3"
 
 
 def test_a_second_pass_shows_the_same() -> None:
@@ -102,18 +102,18 @@ def test_error_35_of_api_versions_comes_in_version_0(tmp_path: Path) -> None:
     scenario = Scenario().send(CLIENT, request("ApiVersions", 4, 1))
     keys = [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
     scenario.send(BROKER, response("ApiVersions", 0, 1, errorCode=35, apiKeys=keys))
-    answered = messages(scenario, tmp_path)[1]
-    assert answered.value("error") == str(int(ErrorCode.UNSUPPORTED_VERSION))
-    assert answered.value("api_versions.api_keys.max_version") == "3"
-    assert not experts(answered)
+    responded = messages(scenario, tmp_path)[1]
+    assert responded.value("error") == str(int(ErrorCode.UNSUPPORTED_VERSION))
+    assert responded.value("api_versions.api_keys.max_version") == "3"
+    assert not experts(responded)
 
 
 def test_error_35_in_the_requested_version(tmp_path: Path) -> None:
     scenario = Scenario().send(CLIENT, request("ApiVersions", 3, 1))
     scenario.send(BROKER, response("ApiVersions", 3, 1, errorCode=35))
-    answered = messages(scenario, tmp_path)[1]
-    assert answered.value("api_versions.throttle_time_ms") == "0"
-    assert not experts(answered)
+    responded = messages(scenario, tmp_path)[1]
+    assert responded.value("api_versions.throttle_time_ms") == "0"
+    assert not experts(responded)
 
 
 def test_errors_and_apis_have_names(tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_a_frame_that_the_snaplen_cut(tmp_path: Path) -> None:
     scenario.respond("Metadata", 4)
     packet = scenario.packets[2]
     scenario.packets[2] = Packet(packet.data[:-4], packet.time_ns, len(packet.data))
-    request, answered = messages(scenario, tmp_path)
+    request, responded = messages(scenario, tmp_path)
     assert experts(request) == ["4 bytes at the end of the frame not captured"]
-    assert answered.value("request_in") == "3"
+    assert responded.value("request_in") == "3"
 
 
 def test_bytes_after_a_loss_are_not_taken_for_a_frame(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ def test_control_records(tmp_path: Path) -> None:
     builder.append(control_key(ControlType.COMMIT), end_txn_value(5))
     scenario = Scenario()
     as_fetched(scenario, 1, builder.build())
-    answered = messages(scenario, tmp_path)[1]
-    assert answered.value("control_type") == str(int(ControlType.COMMIT))
-    assert answered.value("control_coordinator_epoch") == "5"
-    assert (answered.value("batch_control"), answered.value("record_offset")) == ("1", "9")
+    responded = messages(scenario, tmp_path)[1]
+    assert responded.value("control_type") == str(int(ControlType.COMMIT))
+    assert responded.value("control_coordinator_epoch") == "5"
+    assert (responded.value("batch_control"), responded.value("record_offset")) == ("1", "9")
 
 
 def test_batches_stay_compressed_if_wanted(tmp_path: Path) -> None:
@@ -31,10 +31,10 @@ def test_batches_stay_compressed_if_wanted(tmp_path: Path) -> None:
     builder.append(b"key", b"value")
     scenario = Scenario()
     as_fetched(scenario, 1, builder.build())
-    answered = messages(scenario, tmp_path, "-o", "kafkawire.decompress:FALSE")[1]
-    assert answered.value("record_key") is None
-    assert answered.find("batch_compressed") is not None
-    assert experts(answered) == ["decompression is off"]
+    responded = messages(scenario, tmp_path, "-o", "kafkawire.decompress:FALSE")[1]
+    assert responded.value("record_key") is None
+    assert responded.find("batch_compressed") is not None
+    assert experts(responded) == ["decompression is off"]
 
 
 def test_large_gzip_batches_stay_compressed(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_offsets_and_timestamps_beyond_2_to_the_53(tmp_path: Path) -> None:
     builder.append(None, b"c", timestamp=time - 5)
     scenario = Scenario()
     as_fetched(scenario, 1, builder.build())
-    answered = messages(scenario, tmp_path)[1]
-    shown = [item for item in answered.walk() if item.name == "kafkawire.record"]
+    responded = messages(scenario, tmp_path)[1]
+    shown = [item for item in responded.walk() if item.name == "kafkawire.record"]
     assert [int(item.value("record_offset") or 0) for item in shown] == [
         offset,
         offset + 1,

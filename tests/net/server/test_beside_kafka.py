@@ -384,7 +384,7 @@ def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
                     request = ApiVersionsRequest()
                     if version >= 3:
                         request.client_software_name = request.client_software_version = "1"
-                    response = wire.ask(request, version, ApiVersionsResponse)
+                    response = wire.exchange(request, version, ApiVersionsResponse)
                     assert response.error_code == E.NONE
                     listed.append(
                         {k.api_key: (k.min_version, k.max_version) for k in response.api_keys}

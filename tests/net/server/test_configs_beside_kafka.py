@@ -80,7 +80,7 @@ def both(own_kafka: Broker) -> Iterator[tuple[int, int]]:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
         for each in (own_kafka.port, port):
             with Wire(each) as wire:
-                [made] = wire.ask(request, 7, CreateTopicsResponse).topics
+                [made] = wire.exchange(request, 7, CreateTopicsResponse).topics
                 assert (made.error_code, made.error_message) == (0, None)
         yield own_kafka.port, port
 
@@ -91,7 +91,7 @@ def described(port: int, kind: int, name: str) -> dict[str, Any]:
     )
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
     with Wire(port) as wire:
-        [result] = wire.ask(request, 4, DescribeConfigsResponse).results
+        [result] = wire.exchange(request, 4, DescribeConfigsResponse).results
     assert (result.error_code, result.error_message) == (0, "")
     return {each.name: each for each in result.configs}
 
@@ -135,7 +135,7 @@ def test_features_are_kafkas(both: tuple[int, int], version: int) -> None:
     for port in both:
         request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
         with Wire(port) as wire:
-            response = wire.ask(request, version, ApiVersionsResponse)
+            response = wire.exchange(request, version, ApiVersionsResponse)
         supported = {(e.name, e.min_version, e.max_version) for e in response.supported_features}
         finalized = {
             (e.name, e.min_version_level, e.max_version_level) for e in response.finalized_features
@@ -184,10 +184,10 @@ def test_a_change_leads_to_the_same(
     found = []
     for port in both:
         with Wire(port) as wire:
-            [row] = wire.ask(request, 2, AlterConfigsResponse).responses
+            [row] = wire.exchange(request, 2, AlterConfigsResponse).responses
             codes = [(row.error_code, row.error_message is None)]
             if kind != 8:
-                [other] = wire.ask(single, 1, IncrementalAlterConfigsResponse).responses
+                [other] = wire.exchange(single, 1, IncrementalAlterConfigsResponse).responses
                 codes.append((other.error_code, other.error_message is None))
         found.append(codes)
     assert found[0] == found[1]

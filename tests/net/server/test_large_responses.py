@@ -38,7 +38,7 @@ def port(kafka_broker: ServerThread) -> int:
     )
     with Wire(port) as wire:
         for _ in range(BATCHES):
-            wire.ask(request, 9, ProduceResponse)
+            wire.exchange(request, 9, ProduceResponse)
     return port
 
 

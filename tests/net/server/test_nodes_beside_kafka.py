@@ -77,7 +77,7 @@ def responses(both: tuple[int, int], request: Message, version: int, response: A
     found = []
     for port in both:
         with Wire(port) as wire:
-            found.append(wire.ask(request, version, response))
+            found.append(wire.exchange(request, version, response))
     for each in found:  # Kafka's order is that of a hash table
         for name in ("resources", "results"):
             getattr(each, name, []).sort(key=str)
@@ -173,7 +173,7 @@ def test_acls(both: tuple[int, int]) -> None:
     deletion = DeleteAclsRequest(filters=[DeleteAclsFilter(**acl_filter(resource_type_filter=2))])
     with Wire(both[0]) as real, Wire(both[1]) as ours:
         sizes = [
-            len(each.ask(deletion, 3, DeleteAclsResponse).filter_results[0].matching_acls)
+            len(each.exchange(deletion, 3, DeleteAclsResponse).filter_results[0].matching_acls)
             for each in (real, ours)
         ]
     assert sizes == [2, 2]
@@ -197,7 +197,7 @@ def test_throttling(both: tuple[int, int]) -> None:
     for port in both:
         with Wire(port) as wire:
             request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
-            same_codes.append(wire.ask(request, 4, CreateTopicsResponse).topics[0].error_code)
+            same_codes.append(wire.exchange(request, 4, CreateTopicsResponse).topics[0].error_code)
     assert same_codes[0] == same_codes[1]
     for port in both:
         until(partial(is_led, port))
@@ -224,7 +224,7 @@ def test_throttling(both: tuple[int, int]) -> None:
         throttled = []
         for port in both:
             with Wire(port) as wire:
-                response = wire.ask(fetch, 12, FetchResponse)
+                response = wire.exchange(fetch, 12, FetchResponse)
             throttled.append((response.throttle_time_ms, response.responses))
         assert throttled[0][1] == throttled[1][1] == []
         assert throttled[0][0] > SIZE // 2
@@ -239,5 +239,5 @@ MS: Final = 1_000
 def is_led(port: int) -> bool:
     request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
     with Wire(port) as wire:
-        [topic] = wire.ask(request, 9, MetadataResponse).topics
+        [topic] = wire.exchange(request, 9, MetadataResponse).topics
     return not topic.error_code and topic.partitions[0].leader_id > 0

@@ -47,7 +47,7 @@ def produce(wire: Wire, size: int) -> None:
     builder.append(None, os.urandom(size))
     data = PartitionProduceData(index=0, records=builder.build())
     request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=[data])])
-    response = wire.ask(request, 9, ProduceResponse)
+    response = wire.exchange(request, 9, ProduceResponse)
     assert response.responses[0].partition_responses[0].error_code == 0
 
 
@@ -78,7 +78,7 @@ def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerT
             data = chance.randbytes(chance.randrange(2, 300))
             with socket.create_connection(("127.0.0.1", port)) as hostile:
                 hostile.sendall(len(data).to_bytes(4, "big") + data)
-        response = good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        response = good.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
         assert [topic.name for topic in response.topics] == ["t"]
     until(lambda: len(kafka_broker.server.connections) == 0)
 
@@ -95,7 +95,7 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
         for number in range(200):
             slow.socket.sendall(kafkawire.encode_frame(whole_topic(), 12, number, client_id="slow"))
         for _ in range(20):
-            good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+            good.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
         fetches = [r for r in kafka_broker.requests if r.request.client_id == "slow"]
         assert 1 <= len(fetches) <= 4, "responses as far as it reads, not 200 times 8 MB"
         assert held(kafka_broker) < 17_000_000, "an response more than may be unsent"
@@ -122,14 +122,14 @@ def test_frames_that_never_end_cost_what_a_frame_may(kafka_broker: ServerThread)
         for _ in range(29):
             hostile.socket.sendall(bytes(100_000))
         until(lambda: held(kafka_broker) == 2_900_004)
-        good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        good.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
         hostile.socket.sendall(bytes(200_000))  # whole now, and no request
         assert closes(hostile.socket)
         until(lambda: held(kafka_broker) == 0)
         with Wire(port) as giant:
             giant.socket.sendall((3_000_001).to_bytes(4, "big") + bytes(64))
             assert closes(giant.socket), "before a byte of it is kept"
-        good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        good.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
     reasons = [each.reason for each in kafka_broker.closed]
     assert len(reasons) == 2
     assert "socket.request.max.bytes (3000000)" in reasons[1]
@@ -155,7 +155,7 @@ def test_a_delayed_response_waits_for_the_clock_that_the_test_advances(
 @pytest.mark.kafka(topics={"t": 1})
 def test_requests_are_reported_with_their_responses(kafka_broker: ServerThread) -> None:
     with Wire(port_of(kafka_broker)) as wire:
-        wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
     [report] = kafka_broker.requests
     assert (report.request.api_key.name, report.request.version) == ("METADATA", 9)
     assert isinstance(report.response, MetadataResponse)
@@ -198,7 +198,7 @@ def test_a_cluster_is_up_at_once() -> None:
     config = ServerConfig(brokers=3, topics={"t": 6})
     with ServerThread(config) as server, Wire(port_of(server, 3)) as wire:
         request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
-        response = wire.ask(request, 3, ApiVersionsResponse)
+        response = wire.exchange(request, 3, ApiVersionsResponse)
         assert response.error_code == ErrorCode.NONE
 
 
@@ -225,14 +225,14 @@ def test_a_fetch_over_a_socket_gets_what_was_produced() -> None:
     config = ServerConfig(topics={"t": 1})
     with ServerThread(config) as server, Wire(port_of(server)) as wire:
         produce(wire, 100)
-        response = wire.ask(whole_topic(), 12, FetchResponse)
+        response = wire.exchange(whole_topic(), 12, FetchResponse)
         assert response.responses[0].partitions[0].high_watermark == 1
 
 
 def test_unknown_topics_are_created_by_metadata() -> None:
     with ServerThread(ServerConfig()) as server, Wire(port_of(server)) as wire:
         request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
-        response = wire.ask(request, 9, MetadataResponse)
+        response = wire.exchange(request, 9, MetadataResponse)
         assert response.topics[0].error_code == ErrorCode.NONE
         assert len(response.topics[0].partitions) == 1
 
@@ -240,7 +240,7 @@ def test_unknown_topics_are_created_by_metadata() -> None:
 @pytest.mark.kafka(topics={"t": 1})
 def test_small_responses_do_not_wait_for_each_other(kafka_broker: ServerThread) -> None:
     with Wire(port_of(kafka_broker)) as wire:
-        wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
         [held] = kafka_broker.server.connections.values()
         plug = held.transport.get_extra_info("socket")
         assert plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

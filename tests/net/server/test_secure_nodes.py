@@ -112,7 +112,7 @@ def test_clients_are_shown_brokers_at_the_listener_that_they_use(
 ) -> None:
     ports = kafka_cluster.ports(BROKER)
     with Wire(ports[1]) as wire:
-        response = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        response = wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
     assert {each.node_id: each.port for each in response.brokers} == ports
     admin = CONFLUENT.AdminClient(settings(kafka_cluster.bootstrap, "alice", "secret"))
     brokers = admin.list_topics(timeout=60).brokers

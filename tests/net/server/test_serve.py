@@ -56,7 +56,7 @@ def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
     ):
         for port in ports:
             with Wire(port) as wire:
-                response = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+                response = wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
                 assert len(response.topics[0].partitions) == 3
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in ports]
@@ -74,9 +74,9 @@ def test_it_emulates_the_given_release() -> None:
         Wire(port) as wire,
     ):
         request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
-        offered = wire.ask(request, 3, ApiVersionsResponse).api_keys
+        offered = wire.exchange(request, 3, ApiVersionsResponse).api_keys
         metadata = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
-        [topic] = wire.ask(metadata, 9, MetadataResponse).topics
+        [topic] = wire.exchange(metadata, 9, MetadataResponse).topics
     found = {ApiKey(each.api_key): (each.min_version, each.max_version) for each in offered}
     assert found == {key: tuple(versions) for key, versions in listed("2.8").items()}
     assert len(topic.partitions) == 3
@@ -127,7 +127,7 @@ def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> 
     folder = tmp_path / "node"
     with serving("--data-dir", str(folder), "--quiet") as (process, [port]):
         with Wire(port) as wire:
-            response = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+            response = wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
             assert [each.node_id for each in response.brokers] == [1]
         used = CliRunner().invoke(app, ["serve", "--data-dir", str(folder), "--port", "0"])
         assert (used.exit_code, used.output) == (
@@ -152,7 +152,7 @@ def test_topics_of_a_node_are_created_once(tmp_path: Path) -> None:
         with serving(*arguments) as (_, [port]), Wire(port) as wire:
 
             def topics(wire: Wire = wire) -> dict[str | None, MetadataResponseTopic]:
-                found = wire.ask(MetadataRequest(topics=None), 10, MetadataResponse).topics
+                found = wire.exchange(MetadataRequest(topics=None), 10, MetadataResponse).topics
                 return {each.name: each for each in found}
 
             until(lambda: topics().keys() == {"orders", "other"})

@@ -138,7 +138,7 @@ def mistakes(actor: Actor) -> None:
     actor.state()
     actor.end(True)
     request = ListTransactionsRequest(state_filters=["Ongoing", "Unknown"])
-    found = actor.wire.ask(request, 1, ListTransactionsResponse)
+    found = actor.wire.exchange(request, 1, ListTransactionsResponse)
     actor.step("ListTransactions", E(found.error_code), found.unknown_state_filters)
 
 

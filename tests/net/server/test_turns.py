@@ -41,7 +41,7 @@ def test_a_client_that_pipelines_does_not_keep_others_waiting(kafka_broker: Serv
     port = port_of(kafka_broker)
     with Wire(port) as hog, Wire(port) as other:
         for wire in (hog, other):
-            wire.ask(ONE, 9, MetadataResponse)
+            wire.exchange(ONE, 9, MetadataResponse)
         before = len(kafka_broker.requests)
         both_sent = threading.Event()
         kafka_broker._thread.loop.call_soon_threadsafe(both_sent.wait, 100.0)

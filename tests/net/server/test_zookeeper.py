@@ -89,13 +89,13 @@ def delete_topic(cluster: ServerThread, name: str) -> None:
     port = cluster.server.endpoints[1].port
     with Wire(port) as wire:
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=1)
-        response = wire.ask(request, 3, DeleteTopicsResponse)
+        response = wire.exchange(request, 3, DeleteTopicsResponse)
     assert [each.error_code for each in response.responses] == [0]
 
 
 def controller_id(port: int) -> int:
     with Wire(port) as wire:
-        return wire.ask(MetadataRequest(topics=None), 5, MetadataResponse).controller_id
+        return wire.exchange(MetadataRequest(topics=None), 5, MetadataResponse).controller_id
 
 
 @pytest.mark.kafka(brokers=3, release="2.7", zookeeper=True)

@@ -84,7 +84,7 @@ class Actor:
         found: list[InitProducerIdResponse] = []
 
         def done() -> bool:
-            found.append(self.wire.ask(request, version, InitProducerIdResponse))
+            found.append(self.wire.exchange(request, version, InitProducerIdResponse))
             return E(found[-1].error_code) not in TRANSIENT
 
         until(done)
@@ -100,7 +100,7 @@ class Actor:
             **{f"v3_and_below_{key}": value for key, value in given.items()},
             v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=[*partitions])],
         )
-        response = self.wire.ask(request, version, AddPartitionsToTxnResponse)
+        response = self.wire.exchange(request, version, AddPartitionsToTxnResponse)
         errors = {
             each.partition_index: E(each.partition_error_code).name
             for found in response.results_by_topic_v3_and_below
@@ -115,7 +115,7 @@ class Actor:
             **self.identity(**more), verify_only=only, topics=topics
         )
         request = AddPartitionsToTxnRequest(transactions=[transaction])
-        response = self.wire.ask(request, version, AddPartitionsToTxnResponse)
+        response = self.wire.exchange(request, version, AddPartitionsToTxnResponse)
         errors = {
             each.partition_index: E(each.partition_error_code).name
             for found in response.results_by_transaction
@@ -141,14 +141,14 @@ class Actor:
             timeout_ms=10_000,
             topic_data=[TopicProduceData(name=TOPIC, partition_data=[data])],
         )
-        response = self.wire.ask(request, version, ProduceResponse)
+        response = self.wire.exchange(request, version, ProduceResponse)
         found = response.responses[0].partition_responses[0]
         self.step("Produce", version, E(found.error_code))
 
     def end(self, commit: bool, version: int = 3, **more: Any) -> None:
         """Commit or abort; wait until the markers are written."""
         request = EndTxnRequest(**self.identity(**more), committed=commit)
-        response = self.wire.ask(request, version, EndTxnResponse)
+        response = self.wire.exchange(request, version, EndTxnResponse)
         error = E(response.error_code)
         self.step("EndTxn", version, commit, error, response.producer_epoch)
         if not error and version >= 5:
@@ -158,7 +158,7 @@ class Actor:
     def described(self) -> Any:
         """Describe the transaction."""
         request = DescribeTransactionsRequest(transactional_ids=[self.name])
-        return self.wire.ask(request, 0, DescribeTransactionsResponse).transaction_states[0]
+        return self.wire.exchange(request, 0, DescribeTransactionsResponse).transaction_states[0]
 
     def state(self) -> None:
         """Add the state of the transaction."""
@@ -169,7 +169,7 @@ class Actor:
     def add_group(self) -> None:
         """Add the group."""
         request = AddOffsetsToTxnRequest(**self.identity(), group_id=self.name)
-        response = self.wire.ask(request, 3, AddOffsetsToTxnResponse)
+        response = self.wire.exchange(request, 3, AddOffsetsToTxnResponse)
         self.step("AddOffsetsToTxn", E(response.error_code))
 
     def commit_offset(self, offset: int, version: int = 3, **more: Any) -> None:
@@ -183,7 +183,7 @@ class Actor:
             topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
             **more,
         )
-        response = self.wire.ask(request, version, TxnOffsetCommitResponse)
+        response = self.wire.exchange(request, version, TxnOffsetCommitResponse)
         found = response.topics[0].partitions[0]
         self.step("TxnOffsetCommit", version, E(found.error_code))
 
@@ -192,7 +192,7 @@ class Actor:
         topic = OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])
         group = OffsetFetchRequestGroup(group_id=self.name, topics=[topic])
         request = OffsetFetchRequest(groups=[group], require_stable=stable)
-        response = self.wire.ask(request, 8, OffsetFetchResponse)
+        response = self.wire.exchange(request, 8, OffsetFetchResponse)
         of_group = response.groups[0]
         if of_group.error_code:
             self.step("OffsetFetch", stable, E(of_group.error_code), -1)
@@ -205,11 +205,11 @@ def prepared(wire: Wire, name: str) -> None:
     """Create the topic, and wait for both coordinators."""
     topic = CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1)
     create = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
-    wire.ask(create, 7, CreateTopicsResponse)
+    wire.exchange(create, 7, CreateTopicsResponse)
 
     def found(kind: int) -> bool:
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
-        response = wire.ask(request, 4, FindCoordinatorResponse)
+        response = wire.exchange(request, 4, FindCoordinatorResponse)
         return not response.coordinators[0].error_code
 
     for kind in (0, 1):

@@ -89,7 +89,7 @@ class Node:
     appended: dict[int, Callable[[AppendCompleted], None]] = field(default_factory=dict)
 
 
-class World:
+class SimulatedCluster:
     """The simulation of a plan. manager_type: the machine, or a mutant of it."""
 
     log_type: Callable[[], CrashableLog] = MemoryLog
@@ -288,11 +288,11 @@ class World:
         match effect:
             case SendRequest(token, destination, version, body):
 
-                def answered(answer: Message | None) -> None:
+                def responded(answer: Message | None) -> None:
                     if node.incarnation == incarnation:
                         self.handle(node, ResponseReceived(token, answer))
 
-                self.request(node.id, destination, version, body, answered)
+                self.request(node.id, destination, version, body, responded)
             case Respond(token, body):
                 node.replies.pop(token)[0](body)
             case AppendCompleted():

@@ -26,7 +26,7 @@ from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 
-from .scene import Client, Scene
+from .harness import Client, Harness
 
 E = ErrorCode
 GROUP = "g"
@@ -36,12 +36,12 @@ Protocols = Sequence[tuple[str, bytes]]
 RANGE: Protocols = [("range", b"r")]
 
 
-class Person:
+class Consumer:
     """A client that may be a member of the group."""
 
-    def __init__(self, scene: Scene, instance: str | None = None, node_id: int = 1) -> None:
-        self.scene = scene
-        self.client: Client = scene.client(node_id)
+    def __init__(self, harness: Harness, instance: str | None = None, node_id: int = 1) -> None:
+        self.harness = harness
+        self.client: Client = harness.client(node_id)
         self.instance = instance
         self.rebalance = REBALANCE
         self.member_id = ""
@@ -191,18 +191,18 @@ def coordinator(client: Client) -> int:
     return client.exchange(request, 4, FindCoordinatorResponse).coordinators[0].node_id
 
 
-def stable(*people: Person) -> None:
+def stable(*consumers: Consumer) -> None:
     """Let members join the group, one after the other, and assign."""
-    for at, person in enumerate(people):
-        person.joins()
-        for earlier in people[:at]:
+    for at, consumer in enumerate(consumers):
+        consumer.joins()
+        for earlier in consumers[:at]:
             earlier.joins()
-        for each in people[: at + 1]:
+        for each in consumers[: at + 1]:
             each.is_in()
-    leader = next(person for person in people if person.leads)
-    for person in people:
-        if person is not leader:
-            person.syncs()
-    leader.syncs(**{person.member_id: person.member_id.encode() for person in people})
-    for person in people:
-        assert person.assigned() == person.member_id.encode()
+    leader = next(consumer for consumer in consumers if consumer.leads)
+    for consumer in consumers:
+        if consumer is not leader:
+            consumer.syncs()
+    leader.syncs(**{consumer.member_id: consumer.member_id.encode() for consumer in consumers})
+    for consumer in consumers:
+        assert consumer.assigned() == consumer.member_id.encode()

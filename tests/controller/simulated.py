@@ -106,7 +106,7 @@ class Sent:
     before: dict[str, Any] = field(default_factory=dict)
 
 
-class World:
+class SimulatedCluster:
     """The quorum and its clients."""
 
     def __init__(self, seed: int) -> None:

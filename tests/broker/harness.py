@@ -42,8 +42,8 @@ EPOCH_MS = 1_700_000_000_000
 class Client:
     """A client connection; `received` holds the bytes of responses."""
 
-    def __init__(self, scene: Scene, number: int, node_id: int) -> None:
-        self.scene = scene
+    def __init__(self, harness: Harness, number: int, node_id: int) -> None:
+        self.harness = harness
         self.number = number
         self.node_id = node_id
         self.received = bytearray()
@@ -62,7 +62,7 @@ class Client:
         )
 
     def send_bytes(self, data: bytes) -> None:
-        self.scene.handle(Received(self.number, data))
+        self.harness.handle(Received(self.number, data))
 
     def frame(self) -> bytes | None:
         """Take the next frame, size included, if it is there."""
@@ -102,10 +102,10 @@ class Client:
 
     def disconnect(self) -> None:
         """Close the connection."""
-        self.scene.handle(Disconnected(self.number))
+        self.harness.handle(Disconnected(self.number))
 
 
-class Scene:
+class Harness:
     """The cluster and its clock."""
 
     def __init__(
@@ -140,13 +140,13 @@ class Scene:
         for name, partitions in (topics or {}).items():
             self.create_topic(name, partitions)
 
-    def restored(self, persisted: Iterable[Persisted] | None = None) -> Scene:
+    def restored(self, persisted: Iterable[Persisted] | None = None) -> Harness:
         """Return a cluster restored from the persisted effects of this one, at the same time."""
-        scene = Scene(len(self.cluster.brokers), settings=self.settings, seed=2)
-        scene.now = self.now
-        scene.persisted = list(self.persisted if persisted is None else persisted)
-        scene._take(scene.cluster.restore(list(scene.persisted), self.now))
-        return scene
+        harness = Harness(len(self.cluster.brokers), settings=self.settings, seed=2)
+        harness.now = self.now
+        harness.persisted = list(self.persisted if persisted is None else persisted)
+        harness._take(harness.cluster.restore(list(harness.persisted), self.now))
+        return harness
 
     def create_topic(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
         """Create a topic; underscores in configs stand for dots."""

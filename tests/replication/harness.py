@@ -57,7 +57,7 @@ def broker(broker_id: int, epoch: int | None = None, **fields: Any) -> BrokerReg
     return BrokerRegistration(broker_id, bytes(16), broker_id if epoch is None else epoch, **given)
 
 
-class Scene:
+class Harness:
     """Broker 1 with one partition of replicas 1, 2 and 3; epochs of brokers are their ids."""
 
     def __init__(self, config: ReplicationConfig = CONFIG, min_isr: int = 2) -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 
 @dataclass
-class Weather:
+class NetworkConditions:
     """How unreliable the network is.
 
     delay_s: maximum delay of a chunk. split: probability that a chunk is split. reset: probability
@@ -30,7 +30,7 @@ class Weather:
 
 @dataclass
 class Pipe:
-    """One connection: number is the world's; client and local identify the client's end.
+    """One connection: number is the simulation's; client and local identify the client's end.
 
     reached: whether the broker knows it.
     """

@@ -20,7 +20,7 @@ from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from kafkawire.storage import MemoryDisk
 
-from ..broker.scene import Client, M
+from ..broker.harness import Client, M
 
 BROKER, CONTROLLER = Endpoint("PLAINTEXT", "node", 9092), Endpoint("CONTROLLER", "node", 9093)
 EPOCH_MS = 1_700_000_000_000
@@ -32,9 +32,9 @@ WAIT_SECONDS = 30.0
 class NodeClient(Client):
     """A client of a node: a response may take some virtual time."""
 
-    def __init__(self, scene: NodeScene, number: int) -> None:
-        super().__init__(scene, number, 1)  # type: ignore[arg-type]
-        self.node = scene
+    def __init__(self, harness: NodeHarness, number: int) -> None:
+        super().__init__(harness, number, 1)  # type: ignore[arg-type]
+        self.node = harness
 
     def exchange(self, request: Message, version: int, expected: type[M]) -> M:
         """Send a request; time goes on until its response is there."""
@@ -43,7 +43,7 @@ class NodeClient(Client):
         return self.receive(expected)
 
 
-class NodeScene:
+class NodeHarness:
     """A node, its disk, and the clock."""
 
     def __init__(
@@ -107,7 +107,7 @@ class NodeScene:
 
     @property
     def cluster(self) -> ImageMetadata:
-        """The topics, where a `Scene` has them."""
+        """The topics, where a `Harness` has them."""
         return self.front.broker.metadata
 
     def create_topic(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:

@@ -2,7 +2,7 @@
 
 Law: time is a number, randomness comes from one seed, so a run can be replayed to the byte
 (`digest`); bytes of one direction of a connection arrive in order or, after a reset, not at all; a
-witness checks that every request gets one response or is parked.
+checker checks that every request gets one response or is parked.
 
     client machine ─ Write ─▶ [delayed, split] ─▶ Received ─▶ cluster machine
                    ◀─ BytesReceived ─ [delayed, split, reset] ◀─ Reply ─
@@ -49,18 +49,18 @@ from kafkawire.client.network.transport import (
 )
 from kafkawire.records import RecordBatches
 
-from .weather import Pipe, Weather
-from .witness import Witness
+from .checker import TrafficChecker
+from .conditions import NetworkConditions, Pipe
 
-__all__ = ["Pipe", "Weather", "World"]
+__all__ = ["Pipe", "NetworkConditions", "Simulation"]
 BROKER_PORT = 9092
 EPOCH_MS = 1_700_000_000_000
 
 
-class World:
+class Simulation:
     """Runs everything, one event after the other.
 
-    kept: what the cluster asked to be kept. load_s: how long a new coordinator reads.
+    kept: what the cluster wants to be kept. load_s: how long a new coordinator reads.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class World:
         seed: int,
         *,
         brokers: int = 3,
-        weather: Weather | None = None,
+        conditions: NetworkConditions | None = None,
         settings: dict[str, str] | None = None,
         release: str | None = None,
         passwords: dict[str, str] | None = None,
@@ -76,7 +76,7 @@ class World:
     ) -> None:
         self.random = Random(seed)
         self.now = 0.0
-        self.weather = weather or Weather()
+        self.conditions = conditions or NetworkConditions()
         self.news: dict[str, list[object]] = {}
         self.on_news: dict[str, Callable[[object], None]] = {}
         self.kept: list[Persisted] = []
@@ -102,7 +102,7 @@ class World:
             load_seconds=load_s,
         )
         self.cluster = self._build()
-        self.witness = Witness(self.cluster.faults)
+        self.checker = TrafficChecker(self.cluster.faults)
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
@@ -121,7 +121,7 @@ class World:
         self.news[name] = []
         self._on_client_effects(name, client.advance(self.now))
 
-    def tell(self, name: str, event: object) -> None:
+    def send_event(self, name: str, event: object) -> None:
         """Give a client an event of its user."""
         self._on_client_effects(name, self._clients[name].handle(event, self.now))
 
@@ -159,9 +159,9 @@ class World:
 
     def calm(self) -> None:
         """Let nothing go wrong from now on, and all brokers be up."""
-        self.witness.past_faults += self.cluster.faults
+        self.checker.past_faults += self.cluster.faults
         self.cluster.faults.clear()
-        self.weather.reset = 0.0
+        self.conditions.reset = 0.0
         for node in self._nodes.values():
             self.start(node)
 
@@ -178,7 +178,7 @@ class World:
         steps = 0
         while not until():
             steps += 1
-            assert steps < 2_000_000, "the world turns and turns"
+            assert steps < 2_000_000, "the simulation turns and turns"
             assert self._step(end), f"nothing more happens, and it is not so (at {self.now})"
 
     def pass_time(self, seconds: float) -> None:
@@ -245,13 +245,13 @@ class World:
                     listener = self.on_news.get(name)
                     if listener is not None:
                         listener(effect)
-        # a machine's deadline changes only when it is told something
+        # a machine's deadline changes only when it handles an event
         self._due[name] = self._clients[name].next_deadline()
 
     def _on_cluster_effects(self, effects: Sequence[object]) -> None:
         crashes = self._crashes and len(effects) > 0
         for effect in effects[: self.random.randrange(len(effects)) if crashes else None]:
-            self.witness.on_effect(effect)
+            self.checker.on_effect(effect)
             match effect:
                 case Reply(connection=number, data=data):
                     self._send(self._pipes[number], "down", data)
@@ -273,14 +273,14 @@ class World:
         self.cluster.faults = faults
         for pipe in self._pipes.values():
             if pipe.open and pipe.reached:  # what was sent before still arrives
-                self.witness.on_closed(pipe.number)
+                self.checker.on_closed(pipe.number)
                 self.at(pipe.arrives["down"], partial(self._reset, pipe))
         self._on_cluster_effects(self.cluster.restore(list(self.kept), self.now))
 
     def _drained(self, number: int) -> None:
         if self._pipes[number].open:
             self._on_cluster_effects(self.cluster.handle(Drained(number), self.now))
-            self.witness.check_in_flight(self.cluster, number)
+            self.checker.check_in_flight(self.cluster, number)
 
     def _connect(self, name: str, effect: Connect) -> None:
         # an answer that was changed on the way may name hosts that there are not
@@ -310,10 +310,10 @@ class World:
         """Put bytes on the wire, maybe in parts; maybe the wire breaks under them."""
         if not pipe.open:
             return
-        for part in self.weather.parts(data, self.random):
+        for part in self.conditions.parts(data, self.random):
             when = max(pipe.arrives[way], self.now + self._delay())
             pipe.arrives[way] = when
-            if self.random.random() < self.weather.reset:
+            if self.random.random() < self.conditions.reset:
                 self.at(when, partial(self._reset, pipe))
                 return
             self.at(when, partial(self._arrive, pipe, way, part))
@@ -323,9 +323,9 @@ class World:
             return
         self._digest.update(f"{self.now!r} {pipe.number} {way} ".encode() + data)
         if way == "up":
-            self.witness.received(pipe.number, data)
+            self.checker.received(pipe.number, data)
             self._on_cluster_effects(self.cluster.handle(Received(pipe.number, data), self.now))
-            self.witness.check_in_flight(self.cluster, pipe.number)
+            self.checker.check_in_flight(self.cluster, pipe.number)
         else:
             client = self._clients[pipe.client]
             self._on_client_effects(
@@ -351,8 +351,8 @@ class World:
     def _gone(self, pipe: Pipe) -> None:
         if pipe.open:
             pipe.open = False
-            self.witness.on_closed(pipe.number)
+            self.checker.on_closed(pipe.number)
             self._on_cluster_effects(self.cluster.handle(Disconnected(pipe.number), self.now))
 
     def _delay(self) -> float:
-        return self.random.random() * self.weather.delay_s
+        return self.random.random() * self.conditions.delay_s

@@ -51,7 +51,7 @@ def _decoded(message: Message, version: int) -> Message:
     return copy
 
 
-class Person:
+class Harness:
     """Replica 1 of the voters 1 to `voters`, and the time."""
 
     def __init__(
@@ -154,7 +154,7 @@ class Person:
 
 
 def fetch(
-    person: Person,
+    harness: Harness,
     id: int,
     offset: int | None = None,
     last_epoch: int | None = None,
@@ -164,9 +164,9 @@ def fetch(
     high_watermark: int = (1 << 63) - 1,
 ) -> FetchRequest:
     """Make a Fetch of a node; by default it has all of the log."""
-    end = person.log.end
+    end = harness.log.end
     partition = FetchPartition(
-        current_leader_epoch=person.client.epoch if epoch is None else epoch,
+        current_leader_epoch=harness.client.epoch if epoch is None else epoch,
         fetch_offset=end.offset if offset is None else offset,
         last_fetched_epoch=end.epoch if last_epoch is None else last_epoch,
         partition_max_bytes=1 << 20,

@@ -53,7 +53,7 @@ class Log:
         return list(self.data)
 
 
-class Scene:
+class Harness:
     """A coordinator, its log, and the clock."""
 
     def __init__(self, config: TransactionConfig | None = None) -> None:

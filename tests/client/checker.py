@@ -24,7 +24,7 @@ SIZE = 4
 
 
 @dataclass
-class WitnessedConnection:
+class CheckedConnection:
     """A connection. cut: a fault truncated a response, so it must be closed."""
 
     up: bytearray = field(default_factory=bytearray)
@@ -32,7 +32,7 @@ class WitnessedConnection:
     cut: bool = False
 
 
-class Witness:
+class TrafficChecker:
     """Sees what reaches the brokers and what leaves them.
 
     faults: the current ones. past_faults: the removed ones, whose responses may still come.
@@ -42,7 +42,7 @@ class Witness:
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = faults
         self.past_faults: list[Fault] = []
-        self._connections: dict[int, WitnessedConnection] = {}
+        self._connections: dict[int, CheckedConnection] = {}
         self._closed: set[int] = set()
         self._committed: dict[tuple[str, str, int], int] = {}
         self.responses = 0
@@ -52,7 +52,7 @@ class Witness:
         """A broker receives bytes; those behind its own close go unread."""
         if number in self._closed:
             return
-        witnessed = self._connections.setdefault(number, WitnessedConnection())
+        witnessed = self._connections.setdefault(number, CheckedConnection())
         witnessed.up += data
         while len(witnessed.up) >= SIZE:
             end = SIZE + int.from_bytes(witnessed.up[:SIZE], "big")
@@ -92,7 +92,7 @@ class Witness:
         parked = cluster.channel.pending[connection.busy]
         assert parked.correlation_id == witnessed.in_flight[0], (parked, witnessed.in_flight)
 
-    def _on_reply(self, witnessed: WitnessedConnection, data: bytes) -> None:
+    def _on_reply(self, witnessed: CheckedConnection, data: bytes) -> None:
         assert not witnessed.cut, "a response after a truncated one"
         assert witnessed.in_flight, "a response without a request"
         expected = witnessed.in_flight.popleft()
@@ -112,8 +112,8 @@ class Witness:
             fault.hit for fault in (*self.faults, *self.past_faults) if fault.action is action
         )
 
-    def _fetched(self, asked: object, response: OffsetFetchResponse) -> None:
-        group_id = getattr(asked, "group_id", "")
+    def _fetched(self, requested: object, response: OffsetFetchResponse) -> None:
+        group_id = getattr(requested, "group_id", "")
         groups = [(group_id, response.topics)] + [(g.group_id, g.topics) for g in response.groups]
         for group, topics in groups:
             for topic in topics or ():
