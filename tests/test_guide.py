@@ -47,7 +47,7 @@ def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("page", "tests"), [("guide/broker.md", 3), ("broker.md", 2)])
+@pytest.mark.parametrize(("page", "tests"), [("guide/broker.md", 3), ("broker.md", 4)])
 def test_a_broker_in_tests(page: str, tests: int, tmp_path: Path) -> None:
     (tmp_path / "test_page.py").write_text(CLIENT + "\n\n".join(code(page, "py")))
     done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "."], tmp_path)

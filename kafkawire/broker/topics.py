@@ -156,10 +156,15 @@ class Topics:
         self.partition_count += 1
 
     def spread(self, count: int, factor: int, first: int = 0) -> list[list[int]]:
-        """Assign replicas to partitions from `first` on, each on `factor` brokers."""
-        nodes = self.node_ids
+        """Assign replicas to partitions from `first` on, each on `factor` brokers.
+
+        Live ones first: a stopped broker gets replicas only where the others do not suffice.
+        """
+        live = [each for each in self.node_ids if each in self.alive]
+        on_live = min(factor, len(live))
+        others = [each for each in self.node_ids if each not in self.alive][: factor - on_live]
         return [
-            [nodes[(self._created + index + more) % len(nodes)] for more in range(factor)]
+            [live[(self._created + index + more) % len(live)] for more in range(on_live)] + others
             for index in range(first, first + count)
         ]
 

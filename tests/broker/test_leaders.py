@@ -36,6 +36,15 @@ def end_of(client: Client, epoch: int, current: int = -1) -> tuple[int, int, int
     return response.error_code, response.leader_epoch, response.end_offset
 
 
+def test_a_stopped_broker_gets_replicas_only_where_the_others_do_not_suffice() -> None:
+    harness = Harness(3)
+    harness.stop_broker(2)
+    topics = harness.cluster.topics
+    assert {node for each in topics.spread(6, 1) for node in each} == {1, 3}
+    assert all(set(each) == {1, 3} for each in topics.spread(6, 2))
+    assert all(each[2:] == [2] for each in topics.spread(6, 3))
+
+
 def test_leaders_are_spread() -> None:
     harness = Harness(3, topics={"t": 6})
     response = metadata(harness.client(), "t").topics[0]
