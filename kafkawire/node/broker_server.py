@@ -31,13 +31,28 @@ from . import assignments, log_dirs
 from .assignments import AssignmentsManager
 from .config import NodeConfig
 from .controller_channel import Owner
-from .effects import BrokerRefused, BrokerStateChanged, DirectoryFailed, Published
+from .effects import (
+    BrokerRefused,
+    BrokerStateChanged,
+    DirectoryFailed,
+    LogRecovered,
+    Published,
+    SegmentRolled,
+)
 from .lifecycle import NO_EPOCH, BrokerLifecycleManager, BrokerState
 from .publisher import LogPublisher
 from .replica_log import StoredReplicaLog
 from .throttles import Throttles
 
-Output = ReplicationEffect | Published | BrokerStateChanged | BrokerRefused | DirectoryFailed
+Output = (
+    ReplicationEffect
+    | Published
+    | BrokerStateChanged
+    | BrokerRefused
+    | DirectoryFailed
+    | LogRecovered
+    | SegmentRolled
+)
 
 
 class Due(NamedTuple):
@@ -71,7 +86,14 @@ class BrokerServer:
             new_uuid,
         )
         self._now_ms = now_ms
-        self.logs.start(now_ms())
+        self._changes: list[Output] = []
+        """What the logs report, until `changes` returns it."""
+        for each in self.logs.directories:
+            each.on_roll = self._rolled
+        for found in self.logs.start(now_ms()):
+            if not found.clean_shutdown:
+                end, cut = found.log_end_offset, found.truncated_bytes
+                self._changes.append(LogRecovered(found.partition, end, cut))
         self._offline = self.check_directories()
         self.lifecycle = BrokerLifecycleManager(
             config,
@@ -231,12 +253,16 @@ class BrokerServer:
             found += self.replicas.handle(Registered(self.lifecycle.epoch), now)
         return [*found, *self.maybe_publish_first(now)]
 
-    def state_changes(self) -> list[Output]:
-        """Report the state, if it changed."""
-        if self.lifecycle.state is self._state:
-            return []
-        self._state = self.lifecycle.state
-        return [BrokerStateChanged(self._state)]
+    def _rolled(self, partition: TopicPartition, base_offset: int) -> None:
+        self._changes.append(SegmentRolled(partition, base_offset))
+
+    def changes(self) -> list[Output]:
+        """Report what the logs did, and the state if it changed."""
+        found, self._changes = self._changes, []
+        if self.lifecycle.state is not self._state:
+            self._state = self.lifecycle.state
+            found.append(BrokerStateChanged(self._state))
+        return found
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, or when the lifecycle has something to send."""

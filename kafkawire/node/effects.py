@@ -13,6 +13,7 @@ from ..primitives import Message
 from ..raft import LeaderChanged
 from ..raft import Node as Destination
 from ..replication import AppendCompleted, HighWatermarkAdvanced, IsrChanged, ReplicaChanged
+from ..storage import TopicPartition
 from .lifecycle import BrokerState
 
 
@@ -61,6 +62,24 @@ class DirectoryFailed(NamedTuple):
     reason: str
 
 
+class LogRecovered(NamedTuple):
+    """A log was read from its recovery point on: its broker had not stopped in order.
+
+    truncated_bytes: what was cut off, behind the last batch that is complete and correct.
+    """
+
+    partition: TopicPartition
+    log_end_offset: int
+    truncated_bytes: int
+
+
+class SegmentRolled(NamedTuple):
+    """A log has a new segment, and the one before is durable."""
+
+    partition: TopicPartition
+    base_offset: int
+
+
 class Stopped(NamedTuple):
     """The node is no longer there: nothing that is handled later has effects.
 
@@ -82,6 +101,8 @@ Effect = (
     | BrokerStateChanged
     | BrokerRefused
     | DirectoryFailed
+    | LogRecovered
+    | SegmentRolled
     | Stopped
 )
 
@@ -95,9 +116,11 @@ __all__ = [
     "HighWatermarkAdvanced",
     "IsrChanged",
     "LeaderChanged",
+    "LogRecovered",
     "Published",
     "ReplicaChanged",
     "Respond",
+    "SegmentRolled",
     "SendRequest",
     "Stopped",
 ]

@@ -117,7 +117,7 @@ class Node:
         """Do what follows from a new state; return whether there is more to do."""
         parts = self.parts
         if parts.broker is not None:
-            parts.queue.extend(parts.broker.state_changes())
+            parts.queue.extend(parts.broker.changes())
             for owner, body, version, timeout in parts.broker.due(now):
                 parts.channel.submit(Purpose(owner, 0), body, version, now + timeout, now)
             if parts.broker.lifecycle.state is BrokerState.SHUTTING_DOWN:

@@ -19,7 +19,15 @@ from ..messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .controller_channel import Owner, Purpose, Response
-from .effects import BrokerRefused, BrokerStateChanged, DirectoryFailed, Published, Respond
+from .effects import (
+    BrokerRefused,
+    BrokerStateChanged,
+    DirectoryFailed,
+    LogRecovered,
+    Published,
+    Respond,
+    SegmentRolled,
+)
 from .parts import Parts
 
 # -- the quorum
@@ -193,7 +201,9 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
     BrokerRefused: reported,
     BrokerStateChanged: reported,
     DirectoryFailed: reported,
+    LogRecovered: reported,
     Published: reported,
     Response: on_channel_response,
+    SegmentRolled: reported,
 }
 """What a part returns -> what becomes of it."""

@@ -59,8 +59,8 @@ def going_on(*directories: DirectoryLogs) -> Iterator[None]:
 class DirectoryLogs:
     """The logs in a directory. futures: those that are moved here and are not yet complete.
 
-    cleaned: up to where each is compacted. A partition is not in both `logs` and `futures`, so that
-    checkpoints have both.
+    cleaned: up to where each is compacted. on_roll: called with the base offset of a new segment.
+    A partition is not in both `logs` and `futures`, so that checkpoints have both.
     """
 
     def __init__(self, disk: LogDirectory) -> None:
@@ -73,6 +73,7 @@ class DirectoryLogs:
         self.broker_epoch: int | None = None
         """That of the last clean shutdown."""
         self.deletions = PendingDeletions(disk)
+        self.on_roll: Callable[[TopicPartition, int], None] | None = None
 
     @property
     def name(self) -> str:
@@ -159,6 +160,7 @@ class DirectoryLogs:
             folder=folder,
             checkpoint=checkpoint,
             deletions=self.deletions,
+            on_roll=self.on_roll,
         )
 
     def create(

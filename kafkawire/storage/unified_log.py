@@ -8,6 +8,8 @@ build on is durable before the method returns; batches are when `flush` returns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .appending import LogAppendInfo, checked
 from .config import LogConfig
 from .disks.disk import Disk
@@ -34,8 +36,10 @@ class UnifiedLog:
         folder: str | None = None,
         checkpoint: LogCheckpoint = NEW_LOG,
         deletions: PendingDeletions | None = None,
+        on_roll: Callable[[TopicPartition, int], None] | None = None,
     ) -> None:
         self.partition = partition
+        self._on_roll = on_roll
         self.folder = str(partition) if folder is None else folder
         self.config = config
         self.disk = disk
@@ -135,6 +139,8 @@ class UnifiedLog:
         self.segments.add(new)
         self.producers.map_end_offset = base
         self.producers.take_snapshot()
+        if self._on_roll is not None:
+            self._on_roll(self.partition, base)
         return new
 
     def flush(self, now_ms: int, up_to: int | None = None) -> None:

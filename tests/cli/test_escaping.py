@@ -303,7 +303,9 @@ def test_consume(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
     from kafkawire.messages.heartbeat_request import HeartbeatRequest
     from kafkawire.metadata import TopicIdPartition
+    from kafkawire.node import LogRecovered, SegmentRolled
     from kafkawire.replication import IsrChanged, IsrState, ReplicaChanged, ReplicaState
+    from kafkawire.storage import TopicPartition
 
     request = SimpleNamespace(
         body=HeartbeatRequest(group_id=HOSTILE), version=0, node_id=1, connection=1,
@@ -314,6 +316,9 @@ def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
     key = TopicIdPartition(bytes(16), 0)
     node._print_effect(ReplicaChanged(key, ReplicaState.LEADER, 1), lambda _: HOSTILE)
     node._print_effect(IsrChanged(key, IsrState.COMMITTED, frozenset({1})), lambda _: HOSTILE)
+    partition = TopicPartition(HOSTILE, 0)
+    node._print_effect(LogRecovered(partition, 7, 4), str)
+    node._print_effect(SegmentRolled(partition, 7), str)
     out = capsys.readouterr().out
-    assert out.count("\n") == 4
+    assert out.count("\n") == 6
     assert_clean(out)

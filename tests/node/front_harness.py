@@ -12,7 +12,15 @@ from kafkawire.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
-from kafkawire.node import Node, NodeConfig, Published, ShutdownRequested, Stopped
+from kafkawire.node import (
+    LogRecovered,
+    Node,
+    NodeConfig,
+    Published,
+    SegmentRolled,
+    ShutdownRequested,
+    Stopped,
+)
 from kafkawire.node.front.front import Accepted, Effect, Event, NodeFront
 from kafkawire.node.front.metadata_cache import ImageMetadata
 from kafkawire.node.front.options import FrontOptions
@@ -63,6 +71,7 @@ class NodeHarness:
         self.clients: dict[int, NodeClient] = {}
         self.random = random.Random(1)
         self.stopped: Stopped | None = None
+        self.reports: list[LogRecovered | SegmentRolled] = []
         self.start()
         for name, partitions in topics.items():
             self.create_topic(name, partitions)
@@ -165,5 +174,7 @@ class NodeHarness:
                     self.handle(Drained(effect.connection))
                 case Stopped():
                     self.stopped = effect
+                case LogRecovered() | SegmentRolled():
+                    self.reports.append(effect)
                 case Published():
                     assert effect.image.offset == effect.delta.offset

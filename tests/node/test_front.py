@@ -39,10 +39,12 @@ from kafkawire.messages.offset_commit_response import OffsetCommitResponse
 from kafkawire.messages.produce_request import PartitionProduceData as ProduceData
 from kafkawire.messages.produce_request import ProduceRequest, TopicProduceData
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.node import LogRecovered, SegmentRolled
 from kafkawire.node.front.apis import broker_offer
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.records import RecordBatches
 from kafkawire.replication import AppendCompleted, AppendResult
+from kafkawire.storage import TopicPartition
 
 from ..broker.consumer import (
     Consumer,
@@ -66,6 +68,24 @@ def harness() -> NodeHarness:
     coordinator(harness.client())
     harness.advance(1.0)
     return harness
+
+
+def test_rolled_segments_and_recovered_logs_are_reported() -> None:
+    harness = NodeHarness()
+    harness.create_topic("t", segment_bytes="1048576")
+    half = batch(bytes(600_000))
+    for _ in range(2):
+        assert not produce(harness.client(), half).error_code
+    partition = TopicPartition("t", 0)
+    assert harness.reports == [SegmentRolled(partition, 1)]
+    harness.disk.append("t-0/00000000000000000001.log", b"torn")
+    harness.reports.clear()
+    harness.restart()
+    assert harness.reports == [LogRecovered(partition, 2, 4)]
+    harness.shut_down()
+    harness.reports.clear()
+    harness.restart()
+    assert harness.reports == []
 
 
 def values(client: Client, topic: str = "t") -> list[bytes | None]:

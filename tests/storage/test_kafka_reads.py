@@ -18,6 +18,7 @@ from kafkawire.storage.compaction.cleaner import clean
 from kafkawire.storage.config import MAX_INT64, LogConfig
 from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.log_manager import LogManager
+from kafkawire.storage.retention import delete_old_segments
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.real.dump import TOOL, dump
 from tests.real.java import Installation
@@ -27,6 +28,7 @@ from .managers import started
 from .test_unified_log import end
 
 SOURCE: Final = Path(__file__).with_name("CompactLog.java")
+RETENTION: Final = Path(__file__).with_name("RetainLog.java")
 COMPLAINTS: Final = ("Mismatches", "Non-consecutive", "not found", "mismatch", "corrupt", "rror")
 
 
@@ -149,3 +151,40 @@ def test_kafka_compacts_the_same(tmp_path: Path, installation: Installation) -> 
         expected = files(copy, ".log", ".txnindex")
         assert files(ours / "orders-0", ".log", ".txnindex") == expected
     assert 0 < sum(map(len, expected.values())) < log.log_end_offset * 20
+
+
+@pytest.mark.parametrize(
+    ("retention_ms", "retention_bytes", "after_ms"),
+    [(500, -1, 1000), (-1, 9000, 0), (600, 12_000, 1300), (1, -1, 60_000)],
+    ids=["time", "size", "both", "all"],
+)
+def test_kafka_retains_the_same(
+    retention_ms: int,
+    retention_bytes: int,
+    after_ms: int,
+    tmp_path: Path,
+    installation: Installation,
+) -> None:
+    """The same log, by the same clock: the same start, and the same segments."""
+    config = LogConfig(
+        segment_bytes=4000,
+        index_interval_bytes=200,
+        retention_ms=retention_ms,
+        retention_bytes=retention_bytes,
+        file_delete_delay_ms=0,
+    )
+    logs = started({"a": FileDisk(tmp_path / "ours")}, config)
+    log = logs.get_or_create(ORDERS, TIME)
+    traffic(log, codecs=(Compression.NONE,))
+    logs.shutdown(TIME)
+    copy = tmp_path / "theirs" / "orders-0"
+    shutil.copytree(tmp_path / "ours" / "orders-0", copy)
+    now_ms, segments = TIME + after_ms, len(log.segments)
+    given = map(str, (4000, retention_ms, retention_bytes, now_ms))
+    said = installation.run(str(RETENTION), str(copy), *given)
+    start, *bases = map(int, said.split())
+    log.update_high_watermark(MAX_INT64)
+    delete_old_segments(log, now_ms)
+    assert (log.log_start_offset, [each.base_offset for each in log.segments]) == (start, bases)
+    assert start > 0
+    assert len(bases) < segments

@@ -91,7 +91,13 @@ async def _run(
 def _print_effect(effect: Effect, name_of: TopicName) -> None:
     """Print what happens in the node itself."""
     from kafkawire import ErrorCode
-    from kafkawire.node import BrokerRefused, BrokerStateChanged, DirectoryFailed
+    from kafkawire.node import (
+        BrokerRefused,
+        BrokerStateChanged,
+        DirectoryFailed,
+        LogRecovered,
+        SegmentRolled,
+    )
     from kafkawire.raft import LeaderChanged
     from kafkawire.replication import IsrChanged, ReplicaChanged
 
@@ -103,6 +109,12 @@ def _print_effect(effect: Effect, name_of: TopicName) -> None:
             print_line(f"         broker: refused by the controller: {error}")
         case DirectoryFailed():
             print_line(f"         log directory {effect.directory}: {effect.reason}")
+        case LogRecovered():
+            size = effect.truncated_bytes
+            cut = f", {size} bytes truncated" if size else ""
+            print_line(f"         {effect.partition}: recovered to {effect.log_end_offset}{cut}")
+        case SegmentRolled():
+            print_line(f"         {effect.partition}: segment {effect.base_offset} rolled")
         case LeaderChanged():
             leader = "unknown" if effect.leader_id is None else effect.leader_id
             print_line(f"         quorum: leader {leader}, epoch {effect.epoch}")
