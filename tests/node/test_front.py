@@ -42,6 +42,7 @@ from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.node import LogRecovered, SegmentRolled
 from kafkawire.node.front.apis import broker_offer
 from kafkawire.protocol import ErrorCode as E
+from kafkawire.protocol import encode_frame
 from kafkawire.records import RecordBatches
 from kafkawire.replication import AppendCompleted, AppendResult
 from kafkawire.storage import TopicPartition
@@ -58,7 +59,7 @@ from ..broker.consumer import (
 )
 from ..broker.fetches import fetched
 from ..broker.harness import Client, metadata
-from ..broker.test_log import batch, offset_at, produce
+from ..broker.test_log import batch, offset_at, produce, produce_request
 from .front_harness import NodeClient, NodeHarness
 
 
@@ -86,6 +87,23 @@ def test_rolled_segments_and_recovered_logs_are_reported() -> None:
     harness.reports.clear()
     harness.restart()
     assert harness.reports == []
+
+
+def test_pipelined_requests_wait_for_no_timer() -> None:
+    """However many time slices they take."""
+    harness = NodeHarness(topics={"t": 1})
+    client = harness.client()
+    request = produce_request(batch(bytes(60_000)))
+    frames = [encode_frame(request, 9, number, client_id="c") for number in range(100)]
+    now = harness.now
+    harness.handle(Received(client.number, b"".join(frames)))
+    assert harness.now == now
+    responses = 0
+    while client.received:
+        size = int.from_bytes(client.received[:4], "big")
+        client.received = client.received[4 + size :]
+        responses += 1
+    assert responses == len(frames)
 
 
 def values(client: Client, topic: str = "t") -> list[bytes | None]:

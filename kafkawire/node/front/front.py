@@ -160,10 +160,10 @@ class NodeFront:
         return self._finish(now)
 
     def next_deadline(self) -> float | None:
-        """Return when to call `advance`; a past time while requests are queued."""
+        """Return when to call `advance`; a past time while requests or effects are queued."""
         if self.machines.node.stopped:
             return None
-        if any(each.server.has_work for each in self._served):
+        if self.machines or any(each.server.has_work for each in self._served):
             return self._now
         times = [each.context.deadlines.next() for each in self._served]
         times += [self.machines.node.next_deadline(), self.peers.next_deadline()]
