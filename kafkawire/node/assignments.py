@@ -41,7 +41,7 @@ class AssignmentsManager:
         self._pending[key] = directory
 
     def forget(self, key: TopicIdPartition) -> None:
-        """Note that the metadata has the directory of a replica, or that there is no replica."""
+        """Note that the metadata has the directory of a replica, or that the replica is gone."""
         self._pending.pop(key, None)
 
     def next_deadline(self) -> float | None:
@@ -76,6 +76,6 @@ class AssignmentsManager:
         if not isinstance(body, AssignReplicasToDirsResponse) or body.error_code:
             self._due = now + self._retry_backoff
             return
-        for key, directory in sent.items():  # an error of one: it is no replica of this broker
+        for key, directory in sent.items():  # an error of one: it is not a replica of this broker
             if self._pending.get(key) == directory:
                 del self._pending[key]

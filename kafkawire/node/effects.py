@@ -81,7 +81,7 @@ class SegmentRolled(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The node is no longer there: nothing that is handled later has effects.
+    """The node has stopped: nothing that is handled later has effects.
 
     failure: why it cannot go on, such as a failed disk or a corrupt log; None after a shutdown.
     """

@@ -105,7 +105,7 @@ class LogManager:
         return list(self._directories)
 
     def directory_of(self, partition: TopicPartition) -> DirectoryLogs | None:
-        """Return the directory that has a log, online or not; None if there is no log."""
+        """Return the directory that has a log, online or not; None for an unknown log."""
         place = self._places.get(partition)
         return None if place is None else place.directory
 

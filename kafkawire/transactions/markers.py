@@ -126,7 +126,7 @@ class TransactionMarkers:
         return MarkerRequest(broker_id, WriteTxnMarkersRequest(markers=markers))
 
     def response(self, broker_id: int, body: WriteTxnMarkersResponse | None, now: float) -> None:
-        """Take note of what a broker has written; None: there is no response."""
+        """Take note of what a broker has written; None if it did not respond."""
         broker = self._brokers[broker_id]
         items, broker.in_flight = broker.in_flight, []
         errors: dict[tuple[int, TopicPartition], int] = {}

@@ -60,7 +60,7 @@ class Transaction:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no transaction."""
+        """Whether a transaction has not begun."""
         return self.state in IDLE
 
     def after(self, trigger: Trigger, now_ms: int) -> Self:

@@ -168,5 +168,5 @@ class Harness:
 
 
 def error_of(result: Result | None) -> ErrorCode | None:
-    """Return the error of a result; None if there is no result yet."""
+    """Return the error of a result; None before a result."""
     return None if result is None else result.error

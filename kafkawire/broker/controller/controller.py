@@ -87,7 +87,7 @@ class Controller:
         return None
 
     def ensure_transactions_topic(self, now: float) -> Topic:
-        """Return the topic whose leaders assign ids to transactional ids: there are no others."""
+        """Return the topic whose leaders assign ids to transactional ids."""
         return self.ensure_offsets_topic(now)
 
     def ensure_offsets_topic(self, now: float) -> Topic:

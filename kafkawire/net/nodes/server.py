@@ -69,7 +69,7 @@ class NodeServer:
     on_report, on_close: as of `Server`. on_effect: called with each effect of the node that is
     neither for a client nor for another node, and a function from topic ids to names. tls: of
     the listener of clients. faults: those to inject into requests of clients. `running` is set when
-    the broker serves clients, `stopped` when the node is no longer there.
+    the broker serves clients, `stopped` when the node has stopped.
     """
 
     def __init__(  # noqa: PLR0913 - options of one constructor, all but three by keyword

@@ -141,7 +141,7 @@ def is_set(value: Any, default: Any, module: str) -> bool:
 
 
 def is_odd(value: Any, default: Any, module: str) -> bool:
-    """Whether a value is no list, or no such struct, where the default of its field is one."""
+    """Whether a value is not a list or struct, where the default of its field is one."""
     if isinstance(default, list):
         return not isinstance(value, list)
     kind = type(value)

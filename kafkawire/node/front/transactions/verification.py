@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ....broker.topics import NO_LEADER
+from ....client.requests import error_of
 from ....messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -139,17 +140,17 @@ class TransactionVerifier:
         number = self._sent.pop(token, None)
         if number is None:
             return False
-        errors: Errors = {}
+        found: Errors = {}
         top = E.NETWORK_EXCEPTION
         if isinstance(body, AddPartitionsToTxnResponse):
-            top = E(body.error_code)
+            top = error_of(body.error_code)
             for transaction in body.results_by_transaction:
                 for topic in transaction.topic_results:
                     for each in topic.results_by_partition:
                         key = topic.name, each.partition_index
-                        errors[key] = E(each.partition_error_code)
-        if top:
-            errors = dict.fromkeys(self._in_progress[number].partitions, top)
+                        found[key] = error_of(each.partition_error_code)
+        wanted = self._in_progress[number].partitions
+        errors = {each: top or found.get(each, E.UNKNOWN_SERVER_ERROR) for each in wanted}
         self._finish(number, errors, now)
         return True
 
