@@ -270,7 +270,7 @@ class BrokerServer:
         if self._published:
             times.append(self._assignments.next_deadline())
         due_ms = self.logs.next_deadline()
-        times.append(None if due_ms is None else (due_ms - self.config.epoch_ms) / 1000)
+        times.append(None if due_ms is None else self.config.time_of(due_ms))
         return min((each for each in times if each is not None), default=None)
 
     def advance(self, now: float) -> list[Output]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -83,3 +84,10 @@ class NodeConfig:
     def wall_ms(self, now: float) -> int:
         """Return the wall-clock time in milliseconds."""
         return self.epoch_ms + int(now * 1000)
+
+    def time_of(self, wall_ms: int) -> float:
+        """Return a time at which the wall clock shows these milliseconds: `wall_ms` truncates."""
+        now = (wall_ms - self.epoch_ms) / 1000
+        while self.wall_ms(now) < wall_ms:
+            now = math.nextafter(now, math.inf)
+        return now
