@@ -1,14 +1,15 @@
 """Compares the Spark job with a single process, on captures made of recordings.
 
     python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]
-                               [--shapes many hot] [--cluster]
+                               [--shapes many hot varied] [--cluster]
     python -m benchmarks.spark --files 10000 100000    planning of so many small captures
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
 are 10^6 bytes of capture, times are wall-clock time. For Spark they begin where Java runs, with a
 session that has done nothing in Python yet, and end with the last row written; a second figure has
-the session's start, too. What is measured of a size, once with many connections and once with half
-of the bytes on one:
+the session's start, too. What is measured of a size: with many connections, with half of the bytes
+on one, and with the few hundred connections of varied traffic (`benchmarks.varied`), most of which
+never end:
 
     decode       `kafkawire decode --table T -o x.parquet`: one process
     local[N]     the job of `kafkawire spark`
@@ -29,11 +30,11 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from .. import report
+from .. import report, varied
 from ..captures import Recorded, grown, recorded
 from ..measure import Figure, figure
 from ..pipeline import recordings
@@ -43,7 +44,7 @@ from .planning import run_files
 from .skew import hot
 
 MEGABYTES: Final = 200
-SHAPES: Final = {"many": "many connections", "hot": "half on one"}
+SHAPES: Final = {"many": "many connections", "hot": "half on one", "varied": "varied traffic"}
 
 
 def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
@@ -78,16 +79,22 @@ def run_size(
 ) -> list[Figure]:
     """Measure captures of a size."""
     figures: list[Figure] = []
-    sources: list[list[Recorded]] = [recorded(path) for path, _ in recordings()]
-    made = {"many": grown, "hot": hot}
     for shape in shapes:
         with tempfile.TemporaryDirectory(prefix="kafkawire-spark-") as name:
             folder = Path(name)
-            paths = rotated(made[shape](sources, megabytes * 10**6), folder, "capture")
+            paths = rotated(made(shape, megabytes * 10**6), folder, "capture")
             size = sum(path.stat().st_size for path in paths) / 1e6
             taken = run_rounds(paths, table, folder, cores, rounds, cluster=cluster)
             figures += shown(f"{size:.0f} MB, {SHAPES[shape]}, {table}", size, taken)
     return figures
+
+
+def made(shape: str, size: int) -> Iterator[bytes]:
+    """Make a capture of a shape, piece by piece."""
+    if shape == "varied":
+        return varied.capture(size)
+    sources: list[list[Recorded]] = [recorded(path) for path, _ in recordings()]
+    return hot(sources, size) if shape == "hot" else grown(sources, size)
 
 
 def run_rounds(
