@@ -187,9 +187,9 @@ class Broker:
             self.process = None
 
     def _answers(self) -> bool:
-        """Return whether it is up: whether it responds to its newest version of ApiVersions."""
+        """Return whether both listeners are open, and the newest version of ApiVersions works."""
         try:
-            with Wire(self.port, seconds=5.0) as wire:
+            with Wire(self.sasl_port, seconds=5.0), Wire(self.port, seconds=5.0) as wire:
                 request = ApiVersionsRequest(
                     client_software_name="kafkawire", client_software_version="tests"
                 )
