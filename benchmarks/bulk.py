@@ -81,7 +81,7 @@ def produce(bootstrap: str, load: Load) -> None:
         )
         producer.poll(0)
     if producer.flush(SECONDS):
-        raise AssertionError(f"{load}: not all was answered")
+        raise AssertionError(f"{load}: not every request has its response")
 
 
 def consume(bootstrap: str, group: str) -> None:

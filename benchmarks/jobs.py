@@ -7,8 +7,8 @@ Of one capture, and of several; as JSON lines with records, and as three tables 
 Law: all of them write the same bytes, or the same rows of tables; they take turns; a figure is
 wall-clock seconds, start-up included, so it is meaningful only on an idle machine with as many
 cores. CPU time is shown too. Captures and output are in memory if there is a file system for that.
-A first run does not count, and the others overwrite its output: writing pages to a disk, and
-clearing new ones, takes time by turns that no contender answers for.
+A first run does not count, and the others overwrite its output: the kernel writes pages to a disk
+and clears new ones at times that do not depend on the contender.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ contain.
                         as Arrow files, in one pass
     tshark -T json      every field of each message and every record
       ours              `decode --format jsonl --records`: every field, every record, and on which
-                        connection, in answer to what
+                        connection, to which request
       `kafka only`      the same without the layers below Kafka (-J kafka), which ours has not
 
     varied   hardly two messages alike, with hundreds of topics and groups (`benchmarks.varied`)

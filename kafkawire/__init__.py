@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .protocol.json_form import from_json, to_json
     from .protocol.packages import decode
     from .protocol.payload import Payload
-    from .protocol.places import Embedded
+    from .protocol.payload_fields import Embedded
     from .reference import Verdict, explain, verify
     from .registry import Registry
 
@@ -77,7 +77,7 @@ __all__ = [
 _HOME: Final = {
     "ApiKey": "messages.api_key",
     "Bent": "primitives.structure",
-    "Embedded": "protocol.places",
+    "Embedded": "protocol.payload_fields",
     "ErrorCode": "protocol.error_code",
     "Frame": "protocol.frame",
     "Message": "primitives.structure",

@@ -22,7 +22,12 @@ from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buff
 from .protocol.json_form import Json, from_json, to_json
 from .protocol.packages import decode, package_named
 from .protocol.payload import Payload
-from .protocol.places import Embedded, Places, declared_places, places_in
+from .protocol.payload_fields import (
+    Embedded,
+    PayloadFields,
+    declared_payload_fields,
+    payload_fields_in,
+)
 
 if TYPE_CHECKING:
     from .reference import Explanation, Verdict
@@ -47,9 +52,9 @@ class Registry:
         name = package if isinstance(package, str) else package.__name__
         self.package = package_named(name)
         self._payloads = dict(payloads or {})
-        self._places: Places = {
-            **places_in(self.package),
-            **declared_places(self.package, self._payloads),
+        self._payload_fields: PayloadFields = {
+            **payload_fields_in(self.package),
+            **declared_payload_fields(self.package, self._payloads),
         }
 
     @property
@@ -101,7 +106,7 @@ class Registry:
         """
         made = to_json(self._own(message), version)
         if embedded:
-            add_payloads(made, message, version, places=self._places)
+            add_payloads(made, message, version, payload_fields=self._payload_fields)
         return made
 
     def from_json(self, name: str, version: int, obj: Json) -> Message:
@@ -113,7 +118,7 @@ class Registry:
     ) -> list[Payload]:
         """Decode the payloads in the bytes fields of a message; see `kafkawire`'s."""
         own = self._own(message)
-        return embedded_payloads(own, version, limits=limits, places=self._places)
+        return embedded_payloads(own, version, limits=limits, payload_fields=self._payload_fields)
 
     # -- frames
 

@@ -61,7 +61,7 @@ def kafka_python(name: str, version: int, data: bytes) -> Codec:
     modules = map(import_module, KAFKA_PYTHON_MODULES)
     cls: Any = next(getattr(module, name) for module in modules if hasattr(module, name))
     message = cls.decode(data, version=version)
-    message._header = None  # encode() asks for it, and only the constructor sets it
+    message._header = None  # encode() needs it, and only the constructor sets it
     return Codec(partial(cls.decode, data, version), partial(message.encode, version))
 
 

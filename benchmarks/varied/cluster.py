@@ -1,7 +1,7 @@
 """What simulated clients share: topics, records, names, and connections to brokers.
 
-Law: what repeats, repeats in life too: names of topics, groups and clients, and the versions that a
-client uses.
+Law: what repeats, repeats in real traffic, too: names of topics, groups and clients, and the
+versions that a client uses.
 """
 
 from __future__ import annotations

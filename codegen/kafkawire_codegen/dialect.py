@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from .source import Place
+from .source import Location
 from .versions import Versions
 
 HeaderVersions = tuple[tuple[Versions, int], ...]
@@ -59,7 +59,7 @@ class FieldSchema:
     zero_copy: bool
     about: str
     fields: tuple[FieldSchema, ...]
-    place: Place
+    location: Location
 
     @property
     def element(self) -> str:
@@ -79,7 +79,7 @@ class StructSchema:
     versions: Versions
     about: str
     fields: tuple[FieldSchema, ...]
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class MessageSchema:
     about: str
     fields: tuple[FieldSchema, ...]
     common_structs: tuple[StructSchema, ...]
-    place: Place
+    location: Location
 
 
 class Form(Enum):

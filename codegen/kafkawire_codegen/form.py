@@ -23,7 +23,7 @@ RULES: Final = {
     "repeated-key": "a key stands once in an object",
     "unknown-key": "an object has only the keys of the dialect",
     "missing-key": "an object has the keys it cannot do without",
-    "wrong-kind": "a value is of the kind its key asks for",
+    "wrong-kind": "a value is of the kind its key requires",
     "ill-formed-versions": "a version range is none, N, N-M or N+",
 }
 """Rule id -> its requirement; these are checked while reading, the others by `rules`."""
@@ -68,14 +68,14 @@ def read(node: Node) -> tuple[WrittenMessage | None, list[SchemaError]]:
     errors: list[SchemaError] = []
     if not isinstance(node.value, dict):
         reason = f"a message schema is an object, not {node.kind}"
-        return None, [SchemaError.at(node.place, "", "wrong-kind", reason)]
+        return None, [SchemaError.at(node.location, "", "wrong-kind", reason)]
     return _message(node, errors), errors
 
 
 def _message(node: Node, errors: list[SchemaError]) -> WrittenMessage:
     keys = Keys(node, MESSAGE_KEYS, "", errors)
     name = keys.name("name")
-    keys.path = name or node.place.stem
+    keys.path = name or node.location.stem
     valid = keys.versions("validVersions", ALL)
     # A message removed from Kafka keeps only its key.
     keys.check(("name", "type", "validVersions", "fields")[: 4 if valid else 3])
@@ -94,7 +94,7 @@ def _message(node: Node, errors: list[SchemaError]) -> WrittenMessage:
         about=keys.name("about"),
         fields=tuple(f.schema for f in fields),
         common_structs=tuple(s.schema for s in structs),
-        place=node.place,
+        location=node.location,
     )
     return WrittenMessage(schema, node, keys.path, fields, structs, frozenset(keys.unread))
 
@@ -112,7 +112,7 @@ def _struct(node: Node, message: str, errors: list[SchemaError]) -> WrittenStruc
         versions=versions,
         about=keys.name("about"),
         fields=tuple(f.schema for f in fields),
-        place=node.place,
+        location=node.location,
     )
     return WrittenStruct(schema, node, keys.path, fields, frozenset(keys.unread))
 
@@ -148,6 +148,6 @@ def _field(node: Node, prefix: str, around: Versions, errors: list[SchemaError])
         zero_copy=keys.flag("zeroCopy"),
         about=keys.name("about"),
         fields=tuple(f.schema for f in fields),
-        place=node.place,
+        location=node.location,
     )
     return WrittenField(schema, node, keys.path, fields, frozenset(keys.unread))

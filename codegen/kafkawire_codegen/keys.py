@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from .dialect import Form, HeaderVersions
-from .source import Node, Place, SchemaError
+from .source import Location, Node, SchemaError
 from .versions import NONE, Versions
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}\Z")
@@ -48,7 +48,7 @@ class Keys:
         for key, member in self.node.members.items():
             if key not in self.forms:
                 reason = f'unknown key "{key}"{did_you_mean(key, self.forms)}'
-                self.report(member.key_place, "unknown-key", reason)
+                self.report(member.key_location, "unknown-key", reason)
         for repeat in self.node.repeated:
             rule, value = ("repeated-key", "this") if repeat.same else ("duplicate-key", "another")
             reason = (
@@ -58,18 +58,20 @@ class Keys:
         for key in required:
             if self.member(key) is None:
                 self.unread.add(key)
-                self.report(self.node.place, "missing-key", f'"{key}" is missing: {self.must(key)}')
+                self.report(
+                    self.node.location, "missing-key", f'"{key}" is missing: {self.must(key)}'
+                )
 
     def must(self, key: str) -> str:
         return f"it must be {self.forms[key].value}"
 
-    def report(self, place: Place, rule: str, reason: str) -> None:
-        self.errors.append(SchemaError.at(place, self.path, rule, reason))
+    def report(self, location: Location, rule: str, reason: str) -> None:
+        self.errors.append(SchemaError.at(location, self.path, rule, reason))
 
     def refuse(self, key: str, node: Node, reason: str, rule: str = "wrong-kind") -> None:
         if key not in self.unread:
             self.unread.add(key)
-            self.report(node.place, rule, reason)
+            self.report(node.location, rule, reason)
 
     def member(self, key: str) -> Node | None:
         """The value of a key; JSON's null is the same as an absent key (as in Kafka)."""
@@ -155,7 +157,7 @@ class Keys:
                 versions = Versions.parse(text)
             except ValueError as error:
                 reason = f'"{key}": {error}'
-                self.refuse(key, Node(text, member.key_place), reason, "ill-formed-versions")
+                self.refuse(key, Node(text, member.key_location), reason, "ill-formed-versions")
                 continue
             number = str(member.node.value)
             if not _INTEGER.match(number) or int(number) < 0:

@@ -101,7 +101,9 @@ def spots(schema: MessageSchema) -> list[Spot]:
     count = _count(schema)
     if count > MOST_SPOTS:
         reason = f"the structs unfold to {count} fields: {MOST_SPOTS} at most can be listed"
-        raise SchemaErrors((SchemaError.at(schema.place, schema.name, "too-many-spots", reason),))
+        raise SchemaErrors(
+            (SchemaError.at(schema.location, schema.name, "too-many-spots", reason),)
+        )
     common = {struct.name: struct for struct in schema.common_structs}
 
     def visit(

@@ -102,8 +102,10 @@ def _release(path: str, node: source.Node, errors: list[SchemaError]) -> Mapping
         try:
             versions[api] = Versions.parse(str(member.node.value))
         except ValueError as error:
-            place = member.node.place
-            errors.append(SchemaError.at(place, f"{path}.{api}", "ill-formed-versions", str(error)))
+            location = member.node.location
+            errors.append(
+                SchemaError.at(location, f"{path}.{api}", "ill-formed-versions", str(error))
+            )
     return versions
 
 

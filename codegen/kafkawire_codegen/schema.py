@@ -17,14 +17,14 @@ from . import files, form, rules, source
 from .dialect import MESSAGE_TYPES, FieldSchema, MessageSchema, StructSchema
 from .files import RELEASES, SchemaFile, Sources, as_sources
 from .form import WrittenMessage
-from .source import Place, SchemaError, SchemaErrors
+from .source import Location, SchemaError, SchemaErrors
 
 __all__ = [
     "MESSAGE_TYPES",
     "RELEASES",
     "FieldSchema",
     "MessageSchema",
-    "Place",
+    "Location",
     "SchemaError",
     "SchemaErrors",
     "StructSchema",

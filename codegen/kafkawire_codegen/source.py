@@ -1,9 +1,10 @@
-"""Parses JSON with comments to a tree with the place of every key and value.
+"""Parses JSON with comments to a tree with the location of every key and value.
 
 Law: anything but JSON, `//` and `/* */` is an error at its character; a file is read completely or
 not at all.
 
-    text --tokens--> Node { value, place } ; an object's value is {key: Member { key_place, node }}
+    text --tokens--> Node { value, location }
+    an object's value is { key: Member { key_location, node } }
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place: file as given, line and column from 1."""
+class Location:
+    """A location: file as given, line and column from 1."""
 
     file: str
     line: int
@@ -38,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SchemaError:
-    """One error at one place, and the expected value.
+    """One error at one location, and the expected value.
 
     path: the schema path of the error, `FetchRequest.Topics[].Partitions[]`; empty if unknown.
     rule: the id of the broken rule, as in `rules.RULES` and `form.RULES`.
@@ -52,8 +53,8 @@ class SchemaError:
     rule: str
 
     @classmethod
-    def at(cls, place: Place, path: str, rule: str, reason: str) -> SchemaError:
-        return cls(place.file, place.line, place.column, path, reason, rule)
+    def at(cls, location: Location, path: str, rule: str, reason: str) -> SchemaError:
+        return cls(location.file, location.line, location.column, path, reason, rule)
 
     def __str__(self) -> str:
         path = f"{self.path}: " if self.path else ""
@@ -76,7 +77,7 @@ class Node:
     """One value of the text and its start; `repeated` are the repeated keys of an object."""
 
     value: Scalar | list[Node] | dict[str, Member]
-    place: Place
+    location: Location
     repeated: tuple[Repeat, ...] = ()
 
     @property
@@ -89,10 +90,10 @@ class Node:
         """The elements of a list; none for anything else."""
         return self.value if isinstance(self.value, list) else []
 
-    def at(self, key: str) -> Place:
+    def at(self, key: str) -> Location:
         """The start of the value of `key`, or of the object if it has no such key."""
         member = self.members.get(key)
-        return member.node.place if member else self.place
+        return member.node.location if member else self.location
 
     @property
     def kind(self) -> str:
@@ -104,7 +105,7 @@ class Node:
 class Member:
     """One `"key": value` of an object."""
 
-    key_place: Place
+    key_location: Location
     node: Node
 
 
@@ -114,8 +115,8 @@ class Repeat:
 
     key: str
     same: bool
-    first: Place
-    again: Place
+    first: Location
+    again: Location
 
 
 _KINDS: Final[dict[type, str]] = {
@@ -143,7 +144,7 @@ _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-def parse(text: str, file: str) -> tuple[Node, Place | None]:
+def parse(text: str, file: str) -> tuple[Node, Location | None]:
     """Read one document.
 
     Returns also the places of surplus closing brackets after it. SchemaErrors if it is not JSON.
@@ -166,21 +167,21 @@ class _Parser:
         self.tokens = self.scan()
         self.token = next(self.tokens)
 
-    def document(self) -> tuple[Node, Place | None]:
+    def document(self) -> tuple[Node, Location | None]:
         node = self.value(0)
-        stray = self.place(self.token.position) if self.token.kind in ("}", "]") else None
+        stray = self.location(self.token.position) if self.token.kind in ("}", "]") else None
         while self.token.kind in ("}", "]"):
             self.take()
         if self.token.kind != "end":
             raise self.refusal(self.token.position, "unexpected text after the document")
         return node, stray
 
-    def place(self, position: int) -> Place:
+    def location(self, position: int) -> Location:
         line = bisect_right(self.lines, position)
-        return Place(self.file, line, position - self.lines[line - 1] + 1)
+        return Location(self.file, line, position - self.lines[line - 1] + 1)
 
     def refusal(self, position: int, reason: str) -> SchemaErrors:
-        return SchemaErrors((SchemaError.at(self.place(position), "", "syntax", reason),))
+        return SchemaErrors((SchemaError.at(self.location(position), "", "syntax", reason),))
 
     def scan(self) -> Iterator[_Token]:
         position = 0
@@ -232,17 +233,17 @@ class _Parser:
 
     def value(self, depth: int) -> Node:
         token = self.take()
-        place = self.place(token.position)
+        location = self.location(token.position)
         if depth > DEEPEST:
             raise self.refusal(token.position, f"more than {DEEPEST} levels of nesting")
         match token.kind:
             case "value":
-                return Node(token.value, place)
+                return Node(token.value, location)
             case "{":
                 members, repeated = self.members(depth)
-                return Node(members, place, tuple(repeated))
+                return Node(members, location, tuple(repeated))
             case "[":
-                return Node(self.elements(depth), place)
+                return Node(self.elements(depth), location)
             case "end":
                 raise self.refusal(token.position, "the text ends; expected a value")
             case _:
@@ -259,11 +260,11 @@ class _Parser:
             if not isinstance(key.value, str) or key.kind != "value":
                 raise self.refusal(key.position, "expected a key in double quotes")
             self.expect(":", "after a key")
-            member = Member(self.place(key.position), self.value(depth + 1))
+            member = Member(self.location(key.position), self.value(depth + 1))
             first = members.setdefault(key.value, member)
             if first is not member:
                 same = _same(first.node, member.node)
-                repeated.append(Repeat(key.value, same, first.key_place, member.key_place))
+                repeated.append(Repeat(key.value, same, first.key_location, member.key_location))
             if self.expect(",}", "after a value").kind == "}":
                 return members, repeated
 

@@ -41,7 +41,7 @@ class AssignmentsManager:
         self._pending[key] = directory
 
     def forget(self, key: TopicIdPartition) -> None:
-        """Note that the metadata has the directory of a replica, or that the replica is gone."""
+        """Note that the metadata has the directory of a replica, or the replica was removed."""
         self._pending.pop(key, None)
 
     def next_deadline(self) -> float | None:

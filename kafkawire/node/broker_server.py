@@ -1,4 +1,4 @@
-"""The broker of a node: its logs, its replicas, its life, and the metadata that it observes.
+"""The broker of a node: its logs, its replicas, its lifecycle, and the metadata that it observes.
 
 Law: metadata is published only from the broker's own registration on, so that a restarted broker
 never leads or follows by what was true of an earlier incarnation. A log directory that fails takes
@@ -225,13 +225,13 @@ class BrokerServer:
         """Handle the response to a request of the replica manager."""
         return [*self.replicas.handle(ResponseReceived(token, body), now)]
 
-    # -- life
+    # -- lifecycle
 
     def due(self, now: float) -> Iterator[Due]:
         """Iterate over the requests to the controller that are due."""
-        life = self.lifecycle.request(self.loader.offset, now)
-        if life is not None:
-            yield Due(Owner.LIFECYCLE, *life, self.config.session_timeout / 2)
+        request = self.lifecycle.request(self.loader.offset, now)
+        if request is not None:
+            yield Due(Owner.LIFECYCLE, *request, self.config.session_timeout / 2)
         if self._published:
             body = self._assignments.request(self.lifecycle.epoch, now)
             if body is not None:

@@ -44,7 +44,7 @@ class Published(NamedTuple):
 
 
 class BrokerStateChanged(NamedTuple):
-    """The broker of this process is in another state of its life."""
+    """The state of this process's broker changed."""
 
     state: BrokerState
 

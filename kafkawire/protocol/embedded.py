@@ -1,8 +1,8 @@
 """Decodes payloads inside bytes fields.
 
-Law: one table lists the fields with payloads and the fields that name their kind (`places`). If
-the kind is not named, a field is decoded only if its content is unambiguous. An empty field has no
-payload. Content never raises.
+Law: one table lists the fields with payloads and the fields that name their kind
+(`payload_fields`). If the kind is not named, a field is decoded only if its content is
+unambiguous. An empty field has no payload. Content never raises.
 
     JoinGroup, SyncGroup, DescribeGroups, the group's record
       |-- protocol type "consumer": subscription, assignment
@@ -27,7 +27,15 @@ from .fields import fields_at
 from .json_form import Json
 from .kinds import read_payload, recognise
 from .payload import Payload, decoded_name, json_name
-from .places import ASSIGNMENT, METADATA, PROTOCOL_TYPE, USER_DATA, Place, Places, places_of
+from .payload_fields import (
+    ASSIGNMENT,
+    METADATA,
+    PROTOCOL_TYPE,
+    USER_DATA,
+    PayloadField,
+    PayloadFields,
+    payload_fields_of,
+)
 
 
 class Found(NamedTuple):
@@ -43,15 +51,15 @@ class Carried(NamedTuple):
     """A bytes field that is not empty, and what the message says about it.
 
     owner, attribute: the struct and field. path, json_steps: the path in Python's and in JSON's
-    names. place: facts about such fields. protocol_type, name: as in the message, or None. The kind
-    of the bytes depends only on place, protocol_type, name and the bytes.
+    names. field: facts about such fields. protocol_type, name: as in the message, or None. The kind
+    of the bytes depends only on field, protocol_type, name and the bytes.
     """
 
     owner: Structure
     attribute: str
     path: str
     json_steps: tuple[str | int, ...]
-    place: Place
+    field: PayloadField
     protocol_type: Any
     name: Any
     value: bytes
@@ -71,15 +79,15 @@ def embedded_payloads(
     version: int,
     *,
     limits: Limits = DEFAULT_LIMITS,
-    places: Places | None = None,
+    payload_fields: PayloadFields | None = None,
 ) -> list[Payload]:
     """Decode the payloads in the bytes fields of a message, in wire order.
 
     version: the version of the message; fields of other versions are ignored. A field that is
-    empty, of an unknown protocol type, or unrecognised, has no payload. places: the fields with
-    payloads of each message, if they are not those of the message's package.
+    empty, of an unknown protocol type, or unrecognised, has no payload. payload_fields: those of
+    each message, if they are not those of the message's package.
     """
-    found = walk_payloads(message, version, limits=limits, places=places)
+    found = walk_payloads(message, version, limits=limits, payload_fields=payload_fields)
     return [each.payload for each in found]
 
 
@@ -88,31 +96,33 @@ def walk_payloads(
     version: int,
     *,
     limits: Limits = DEFAULT_LIMITS,
-    places: Places | None = None,
+    payload_fields: PayloadFields | None = None,
 ) -> Iterator[Found]:
-    """Decode as `embedded_payloads` does; yield each payload with its place."""
-    for carried in carried_bytes(message, version, places):
+    """Decode as `embedded_payloads` does; yield each payload with its field."""
+    for carried in carried_bytes(message, version, payload_fields):
         payload = payload_of(carried, limits)
         if payload is not None:
             yield Found(carried.owner, carried.attribute, carried.json_steps, payload)
 
 
 def carried_bytes(
-    message: Message, version: int, places: Places | None = None
+    message: Message, version: int, payload_fields: PayloadFields | None = None
 ) -> Iterator[Carried]:
     """Find the fields of a message that may hold payloads, in wire order."""
     cls: Any = type(message)
-    for place in places_of(cls) if places is None else places.get(cls.__name__, ()):
-        for owners, path, json_steps, value in _fields(message, place.steps, (), "", ()):
+    for field in (
+        payload_fields_of(cls) if payload_fields is None else payload_fields.get(cls.__name__, ())
+    ):
+        for owners, path, json_steps, value in _fields(message, field.steps, (), "", ()):
             if value:
                 yield Carried(
                     owners[-1],
-                    place.steps[-1],
+                    field.steps[-1],
                     path,
                     json_steps,
-                    place,
-                    _said(owners, place.protocol_type, version),
-                    _said(owners, place.protocol_name, version),
+                    field,
+                    _said(owners, field.protocol_type, version),
+                    _said(owners, field.protocol_name, version),
                     value,
                 )
 
@@ -124,13 +134,13 @@ def add_payloads(
     *,
     limits: Limits = DEFAULT_LIMITS,
     secrets: bool = True,
-    places: Places | None = None,
+    payload_fields: PayloadFields | None = None,
 ) -> None:
     """Add the decoded payloads to a message's JSON object, as fields named `<field>Decoded`.
 
     secrets: whether secrets in them are shown.
     """
-    for found in walk_payloads(message, version, limits=limits, places=places):
+    for found in walk_payloads(message, version, limits=limits, payload_fields=payload_fields):
         node: Any = made
         for step in found.json_steps[:-1]:
             node = node[step]
@@ -164,7 +174,7 @@ def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | N
     kind = _kind(carried, limits)
     if kind is None:
         return None
-    own = carried.place.own
+    own = carried.field.own
     payload = read_payload(carried.path, kind, carried.value, limits, own)
     if own is not None:
         return payload
@@ -173,11 +183,11 @@ def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | N
 
 
 def _kind(carried: Carried, limits: Limits) -> str | None:
-    kinds = carried.place.kinds
-    if not carried.place.protocol_type:
+    kinds = carried.field.kinds
+    if not carried.field.protocol_type:
         return next(iter(kinds.values()))
     protocol_type = carried.protocol_type
-    if carried.place.own is not None:
+    if carried.field.own is not None:
         return None if protocol_type is None else kinds.get(protocol_type)
     if protocol_type is None and carried.name is not None:
         protocol_type = PROTOCOL_TYPE.get(carried.name)

@@ -50,7 +50,7 @@ from .quorum import Quorum
 from .requests import InFlight
 from .states import State
 from .voters import VoterSet
-from .wire import Answered, checked, fetch_answer, read_answer
+from .wire import QuorumResponse, checked, new_fetch_response, read_response
 
 
 class KafkaRaftClient:
@@ -199,9 +199,9 @@ def _answer_orphans(quorum: Quorum) -> None:
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     for reply_to, request, version in quorum.orphans:
         if isinstance(request, FetchRequest):
-            response = fetch_answer(quorum, version, error=error)
+            response = new_fetch_response(quorum, version, error=error)
         else:
-            response = membership.change_answer(request, error)
+            response = membership.change_response(request, error)
         quorum.effects.append(Reply(reply_to, response))
     quorum.orphans.clear()
 
@@ -241,7 +241,7 @@ VOTER_REQUESTS: Final[dict[type[Message], VoterHandler]] = {
 }
 REQUESTS: Final = PARTITION_REQUESTS.keys() | VOTER_REQUESTS.keys()
 """The requests that a replica of the quorum responds to."""
-RESPONSES: Final[dict[type[Message], Callable[[Quorum, Answered, InFlight, float], None]]] = {
+RESPONSES: Final[dict[type[Message], Callable[[Quorum, QuorumResponse, InFlight, float], None]]] = {
     VoteResponse: voting.handle_vote_response,
     BeginQuorumEpochResponse: epochs.handle_begin_response,
     EndQuorumEpochResponse: epochs.handle_end_response,
@@ -260,7 +260,7 @@ def _response(quorum: Quorum, event: ResponseReceived, now: float) -> None:
         return
     handler = RESPONSES.get(type(response))
     if handler is not None:
-        handler(quorum, read_answer(quorum, response), sent, now)
+        handler(quorum, read_response(quorum, response), sent, now)
 
 
 def _failed(quorum: Quorum, event: RequestFailed, now: float) -> None:

@@ -17,9 +17,9 @@ from .requests import InFlight
 from .states import Cause, State
 from .voters import ReplicaKey
 from .wire import (
-    Answered,
-    epoch_answer,
+    QuorumResponse,
     leader_node,
+    new_epoch_response,
 )
 
 
@@ -47,15 +47,15 @@ def learn(quorum: Quorum, leader: Node | None, epoch: int, now: float) -> bool:
     return False
 
 
-def learn_from(quorum: Quorum, answered: Answered, sent: InFlight, now: float) -> bool:
+def learn_from(quorum: Quorum, response: QuorumResponse, sent: InFlight, now: float) -> bool:
     """Take over what a response says of its epoch; return whether nothing else is to be done."""
-    if answered.partition is None:
+    if response.partition is None:
         quorum.requests.back_off(sent.node.id, now)
         return True
-    if answered.epoch < quorum.epoch:
+    if response.epoch < quorum.epoch:
         quorum.requests.back_off(sent.node.id, now)
         return True
-    return learn(quorum, answered.leader, answered.epoch, now)
+    return learn(quorum, response.leader, response.epoch, now)
 
 
 def is_this_voter(quorum: Quorum, voter_id: int, directory_id: bytes) -> bool:
@@ -70,7 +70,7 @@ def handle_begin(quorum: Quorum, received: RequestReceived, partition: Any, now:
     directory_id = getattr(partition, "voter_directory_id", ZERO_UUID)
     if not error and not is_this_voter(quorum, request.voter_id, directory_id):
         error = ErrorCode.INVALID_VOTER_KEY
-    return epoch_answer(quorum, request, received.version, error)
+    return new_epoch_response(quorum, request, received.version, error)
 
 
 def handle_end(quorum: Quorum, received: RequestReceived, partition: Any, now: float) -> Message:
@@ -83,7 +83,7 @@ def handle_end(quorum: Quorum, received: RequestReceived, partition: Any, now: f
         else:
             ids = list(partition.preferred_successors)
         quorum.deadline = now + successor_backoff(quorum, ids)
-    return epoch_answer(quorum, request, received.version, error)
+    return new_epoch_response(quorum, request, received.version, error)
 
 
 def successor_backoff(quorum: Quorum, successors: list[int]) -> float:
@@ -108,19 +108,23 @@ def _learn_from_leader(quorum: Quorum, request: Any, partition: Any, now: float)
     return ErrorCode.NONE
 
 
-def handle_begin_response(quorum: Quorum, answered: Answered, sent: InFlight, now: float) -> None:
+def handle_begin_response(
+    quorum: Quorum, response: QuorumResponse, sent: InFlight, now: float
+) -> None:
     """Note that a voter knows its leader: it fetches now."""
-    if learn_from(quorum, answered, sent, now) or quorum.leadership is None:
+    if learn_from(quorum, response, sent, now) or quorum.leadership is None:
         return
-    if answered.error:
+    if response.error:
         quorum.requests.back_off(sent.node.id, now)
 
 
-def handle_end_response(quorum: Quorum, answered: Answered, sent: InFlight, now: float) -> None:
+def handle_end_response(
+    quorum: Quorum, response: QuorumResponse, sent: InFlight, now: float
+) -> None:
     """Note that a voter knows of the resignation."""
-    if learn_from(quorum, answered, sent, now):
+    if learn_from(quorum, response, sent, now):
         return
-    if not answered.error:
+    if not response.error:
         quorum.resign_to.discard(sent.node.id)
 
 

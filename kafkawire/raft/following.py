@@ -18,7 +18,7 @@ from .outgoing import fetch, fetch_snapshot
 from .quorum import Quorum
 from .requests import InFlight
 from .states import State
-from .wire import Answered
+from .wire import QuorumResponse
 
 FIRST_BOOTSTRAP_ID = -2
 """The id of the first bootstrap server; those after it have lower ones."""
@@ -37,7 +37,7 @@ def poll_follower(quorum: Quorum, now: float) -> None:
 
 
 def poll_unattached(quorum: Quorum, now: float) -> None:
-    """Look for the leader: a Fetch to any voter is answered with its name."""
+    """Look for the leader: the response of any voter to a Fetch names it."""
     nodes = quorum.other_voters or [
         Node(FIRST_BOOTSTRAP_ID - index, each.host, each.port)
         for index, each in enumerate(quorum.config.bootstrap)
@@ -47,16 +47,18 @@ def poll_unattached(quorum: Quorum, now: float) -> None:
         quorum.send(ready[int(quorum.rng() * len(ready))], fetch(quorum), now)
 
 
-def handle_fetch_response(quorum: Quorum, answered: Answered, sent: InFlight, now: float) -> None:
+def handle_fetch_response(
+    quorum: Quorum, response: QuorumResponse, sent: InFlight, now: float
+) -> None:
     """Append what was fetched, or truncate, or begin to fetch a snapshot."""
-    if learn_from(quorum, answered, sent, now):
+    if learn_from(quorum, response, sent, now):
         return
-    if answered.error:  # of the leader, or of a voter that knows none
+    if response.error:  # of the leader, or of a voter that knows none
         quorum.requests.back_off(sent.node.id, now)
         return
     if not _is_from_leader(quorum, sent):
         return
-    partition = answered.partition
+    partition = response.partition
     diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
     if diverging.epoch >= 0 or diverging.end_offset >= 0:
         _truncate(quorum, OffsetAndEpoch(diverging.end_offset, diverging.epoch))
@@ -111,17 +113,17 @@ def _begin_snapshot(quorum: Quorum, id: SnapshotId) -> None:
 
 
 def handle_snapshot_response(
-    quorum: Quorum, answered: Answered, sent: InFlight, now: float
+    quorum: Quorum, response: QuorumResponse, sent: InFlight, now: float
 ) -> None:
     """Take a part of a snapshot; the last one replaces the log."""
-    if learn_from(quorum, answered, sent, now) or not _is_from_leader(quorum, sent):
+    if learn_from(quorum, response, sent, now) or not _is_from_leader(quorum, sent):
         return
-    following, partition = quorum.following, answered.partition
+    following, partition = quorum.following, response.partition
     id = following.snapshot_id
-    if answered.error or id is None or not _continues(quorum, partition, id):
+    if response.error or id is None or not _continues(quorum, partition, id):
         following.snapshot_id, following.snapshot_parts = None, []
         quorum.requests.back_off(sent.node.id, now)
-        if answered.error not in (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.NONE):
+        if response.error not in (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.NONE):
             return
     else:
         following.snapshot_parts.append(partition.unaligned_records)

@@ -20,8 +20,8 @@ from .quorum import HeldFetch, Quorum
 from .states import Leadership, ReplicaProgress
 from .voters import NOT_IN_LOG, ReplicaKey
 from .wire import (
-    fetch_answer,
-    snapshot_answer,
+    new_fetch_response,
+    new_snapshot_response,
 )
 
 # -- appends
@@ -157,10 +157,10 @@ def handle_fetch(
     version = received.version
     epoch, last = partition.current_leader_epoch, partition.last_fetched_epoch
     if request.max_wait_ms < 0 or partition.fetch_offset < 0 or not 0 <= last <= epoch:
-        return fetch_answer(quorum, version, error=ErrorCode.INVALID_REQUEST)
+        return new_fetch_response(quorum, version, error=ErrorCode.INVALID_REQUEST)
     error = reading.check_leader(quorum, epoch)
     if error:
-        return fetch_answer(quorum, version, error=error)
+        return new_fetch_response(quorum, version, error=error)
     note_fetch(quorum, request, version, partition, now)
     fetched = reading.read(quorum, request, version)
     if not fetched.may_wait or request.max_wait_ms == 0:
@@ -228,15 +228,15 @@ def handle_fetch_snapshot(
     id = SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
     error = reading.check_leader(quorum, partition.current_leader_epoch)
     if error:
-        return snapshot_answer(quorum, version, id, error=error)
+        return new_snapshot_response(quorum, version, id, error=error)
     data = quorum.log.snapshot(id)
     if data is None:
-        return snapshot_answer(quorum, version, id, error=ErrorCode.SNAPSHOT_NOT_FOUND)
+        return new_snapshot_response(quorum, version, id, error=ErrorCode.SNAPSHOT_NOT_FOUND)
     position = partition.position
     if not 0 <= position < len(data):
-        return snapshot_answer(quorum, version, id, error=ErrorCode.POSITION_OUT_OF_RANGE)
+        return new_snapshot_response(quorum, version, id, error=ErrorCode.POSITION_OUT_OF_RANGE)
     if request.replica_id >= 0:
         note_contact(quorum, ReplicaKey(request.replica_id, partition.replica_directory_id), now)
     most = max(min(request.max_bytes, quorum.config.max_bytes), 1)
     part = data[position : position + most]
-    return snapshot_answer(quorum, version, id, size=len(data), position=position, data=part)
+    return new_snapshot_response(quorum, version, id, size=len(data), position=position, data=part)

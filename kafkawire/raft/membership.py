@@ -68,7 +68,7 @@ def is_settled(quorum: Quorum) -> bool:
     return committed and quorum.change is None
 
 
-def change_answer(request: Message, error: ErrorCode) -> Message:
+def change_response(request: Message, error: ErrorCode) -> Message:
     """Make the response to AddRaftVoter or RemoveRaftVoter."""
     adds = isinstance(request, AddRaftVoterRequest)
     make = AddRaftVoterResponse if adds else RemoveRaftVoterResponse
@@ -86,10 +86,10 @@ def handle_add(quorum: Quorum, received: RequestReceived, now: float) -> Message
     if not error and (not endpoints or key.id < 0):
         error = ErrorCode.INVALID_REQUEST
     if error:
-        return change_answer(request, error)
+        return change_response(request, error)
     node = Node(key.id, endpoints[0].host, endpoints[0].port)
     if not quorum.send(node, api_versions(), now):
-        return change_answer(request, ErrorCode.REQUEST_TIMED_OUT)
+        return change_response(request, ErrorCode.REQUEST_TIMED_OUT)
     wait = min(max(request.timeout_ms, 0) / 1000, quorum.timeouts.request_timeout)
     quorum.change = VoterChange(received.reply_to, request, Voter(key, endpoints), None, now + wait)
     return None
@@ -144,7 +144,7 @@ def handle_remove(quorum: Quorum, received: RequestReceived, now: float) -> Mess
     if not error and len(quorum.voters.voters) == 1:
         error = ErrorCode.INVALID_REQUEST
     if error or voter is None:
-        return change_answer(request, error)
+        return change_response(request, error)
     offset = _append(quorum, quorum.voters.without(voter.key), now)
     deadline = now + quorum.timeouts.request_timeout
     quorum.change = VoterChange(received.reply_to, request, voter, offset, deadline)
@@ -191,7 +191,7 @@ def _finish(quorum: Quorum, error: ErrorCode) -> None:
     change = quorum.change
     assert change is not None
     quorum.change = None
-    quorum.effects.append(Reply(change.reply_to, change_answer(change.request, error)))
+    quorum.effects.append(Reply(change.reply_to, change_response(change.request, error)))
 
 
 def check_change(quorum: Quorum, now: float) -> None:

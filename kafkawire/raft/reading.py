@@ -24,7 +24,7 @@ from .log import OffsetAndEpoch, ReplicatedLog, SnapshotId
 from .quorum import Quorum
 from .states import State
 from .voters import ReplicaKey
-from .wire import fetch_answer, leader_id, only_partition
+from .wire import leader_id, new_fetch_response, only_partition
 
 ERRORS_AS_TEXT_FROM: Final = 2
 OBSERVER_SECONDS: Final = 300.0
@@ -79,7 +79,7 @@ def read(quorum: Quorum, request: Any, version: int) -> Fetched:
     watermark = leadership.high_watermark
     invalid = validate(quorum.log, partition.fetch_offset, partition.last_fetched_epoch)
     if invalid is not None:
-        response = fetch_answer(
+        response = new_fetch_response(
             quorum,
             version,
             high_watermark=watermark,
@@ -91,7 +91,7 @@ def read(quorum: Quorum, request: Any, version: int) -> Fetched:
     behind = partition.fetch_offset < quorum.log.end.offset
     records = quorum.log.read(partition.fetch_offset, max(most, 0)) if behind else b""
     news = watermark is not None and partition.high_watermark < watermark
-    response = fetch_answer(quorum, version, records=records, high_watermark=watermark)
+    response = new_fetch_response(quorum, version, records=records, high_watermark=watermark)
     return Fetched(response, not records and not news)
 
 

@@ -19,7 +19,7 @@ from .quorum import Quorum
 from .requests import InFlight
 from .states import Cause, State
 from .voters import ReplicaKey
-from .wire import Answered, vote_answer
+from .wire import QuorumResponse, new_vote_response
 
 
 def handle_vote(quorum: Quorum, received: RequestReceived, partition: Any, now: float) -> Message:
@@ -30,11 +30,11 @@ def handle_vote(quorum: Quorum, received: RequestReceived, partition: Any, now: 
     end = OffsetAndEpoch(partition.last_offset, partition.last_offset_epoch)
     error = check_candidate(quorum, partition.replica_id, epoch, end, pre_vote)
     if error:
-        return vote_answer(quorum, version, error, False)
+        return new_vote_response(quorum, version, error, False)
     if epoch > quorum.epoch:
         quorum.become_unattached(Cause.HIGHER_EPOCH, epoch, now)
     if not is_this_voter(quorum, request.voter_id, partition.voter_directory_id):
-        return vote_answer(quorum, version, ErrorCode.INVALID_VOTER_KEY, False)
+        return new_vote_response(quorum, version, ErrorCode.INVALID_VOTER_KEY, False)
     candidate = ReplicaKey(partition.replica_id, partition.replica_directory_id)
     up_to_date = is_up_to_date(quorum, end)
     if pre_vote:
@@ -43,7 +43,7 @@ def handle_vote(quorum: Quorum, received: RequestReceived, partition: Any, now: 
         granted = can_grant_vote(quorum, candidate, up_to_date)
         if granted and quorum.voted is None:
             quorum.grant_vote(candidate, now)
-    return vote_answer(quorum, version, ErrorCode.NONE, granted)
+    return new_vote_response(quorum, version, ErrorCode.NONE, granted)
 
 
 def check_candidate(
@@ -80,16 +80,18 @@ def can_grant_pre_vote(quorum: Quorum, up_to_date: bool) -> bool:
     return up_to_date
 
 
-def handle_vote_response(quorum: Quorum, answered: Answered, sent: InFlight, now: float) -> None:
+def handle_vote_response(
+    quorum: Quorum, response: QuorumResponse, sent: InFlight, now: float
+) -> None:
     """Count a vote."""
-    if learn_from(quorum, answered, sent, now):
+    if learn_from(quorum, response, sent, now):
         return
     if quorum.state not in (State.PROSPECTIVE, State.CANDIDATE) or sent.epoch != quorum.epoch:
         return
-    if answered.error:
+    if response.error:
         quorum.requests.back_off(sent.node.id, now)
         return
-    count(quorum, sent.node.id, answered.partition.vote_granted, now)
+    count(quorum, sent.node.id, response.partition.vote_granted, now)
 
 
 def handle_unsupported(quorum: Quorum, sent: InFlight, now: float) -> None:

@@ -42,7 +42,7 @@ TOPIC_IDS_FROM: Final = 13
 NO_LEADER: Final = -1
 
 
-class Answered(NamedTuple):
+class QuorumResponse(NamedTuple):
     """What every response of a quorum says: an error, the epoch, and the leader if known."""
 
     error: ErrorCode | int
@@ -97,7 +97,7 @@ def checked(quorum: Quorum, request: Any) -> tuple[Any, ErrorCode]:
     return partition, ErrorCode.INVALID_REQUEST if partition is None else ErrorCode.NONE
 
 
-def vote_answer(quorum: Quorum, version: int, error: ErrorCode, granted: bool) -> Message:
+def new_vote_response(quorum: Quorum, version: int, error: ErrorCode, granted: bool) -> Message:
     """Make a Vote response."""
     partition = vote_response.PartitionData(
         partition_index=PARTITION,
@@ -112,7 +112,7 @@ def vote_answer(quorum: Quorum, version: int, error: ErrorCode, granted: bool) -
     )
 
 
-def epoch_answer(quorum: Quorum, request: Message, version: int, error: ErrorCode) -> Message:
+def new_epoch_response(quorum: Quorum, request: Message, version: int, error: ErrorCode) -> Message:
     """Make a BeginQuorumEpoch or EndQuorumEpoch response."""
     begins = isinstance(request, begin_quorum_epoch_request.BeginQuorumEpochRequest)
     module: Any = begin_quorum_epoch_response if begins else end_quorum_epoch_response
@@ -123,14 +123,14 @@ def epoch_answer(quorum: Quorum, request: Message, version: int, error: ErrorCod
         leader_id=leader_id(quorum),
         leader_epoch=quorum.epoch,
     )
-    answer: Message = make(
+    made: Message = make(
         topics=[module.TopicData(topic_name=TOPIC, partitions=[partition])],
         node_endpoints=endpoint(quorum, module, type(request).__name__, version),
     )
-    return answer
+    return made
 
 
-def fetch_answer(
+def new_fetch_response(
     quorum: Quorum,
     version: int,
     *,
@@ -170,7 +170,7 @@ def fetch_answer(
     )
 
 
-def snapshot_answer(
+def new_snapshot_response(
     quorum: Quorum,
     version: int,
     id: SnapshotId,
@@ -199,15 +199,15 @@ def snapshot_answer(
     )
 
 
-def read_answer(quorum: Quorum, response: Any) -> Answered:
+def read_response(quorum: Quorum, response: Any) -> QuorumResponse:
     """Read what every response of a quorum says."""
     if response.error_code:
-        return Answered(response.error_code, -1, None, None)
+        return QuorumResponse(response.error_code, -1, None, None)
     partition = only_partition(response)
     if partition is None:
-        return Answered(ErrorCode.INVALID_REQUEST, -1, None, None)
+        return QuorumResponse(ErrorCode.INVALID_REQUEST, -1, None, None)
     said = getattr(partition, "current_leader", partition)
-    return Answered(
+    return QuorumResponse(
         partition.error_code,
         said.leader_epoch,
         leader_node(quorum, said.leader_id, response.node_endpoints),

@@ -16,7 +16,7 @@ from ..errors import DecodeError, TrailingBytes, UnsupportedVersion, counted
 from ..primitives import DEFAULT_LIMITS, Bent, Limits
 from ..protocol.packages import OURS
 from .graph import graph
-from .pieces import Place
+from .pieces import NamedPiece
 from .schemas import message_model
 from .tree import Flaw, Node, Sink, Source
 
@@ -45,13 +45,13 @@ class Parsed:
     package: str = OURS
 
 
-def construct_of(name: str, version: int, package: str = OURS) -> Place:
+def construct_of(name: str, version: int, package: str = OURS) -> NamedPiece:
     """Make the construct of a message at a version; UnknownApiKey, UnsupportedVersion."""
     return _construct(message_model(name, package), version)
 
 
 @lru_cache(GRAPHS_KEPT)
-def _construct(message: Message, version: int) -> Place:
+def _construct(message: Message, version: int) -> NamedPiece:
     if version not in message.versions:
         raise UnsupportedVersion(f"{message.name} has versions {message.versions}, not {version}")
     return graph(message, version)

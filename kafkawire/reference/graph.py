@@ -18,7 +18,7 @@ from kafkawire_codegen.wire_types import WireType
 
 from ..errors import FieldNotInVersion, InvalidValue, NullNotAllowed
 from .defaults import UNKNOWN_TAGS, default_of, fits, is_set, member
-from .pieces import UVARINT, Fixed, Flag, Piece, Place, Run, byte_of, described, part
+from .pieces import UVARINT, Fixed, Flag, NamedPiece, Piece, Run, byte_of, described, part
 from .sized import Blob, Items, Text
 from .tags import Block, Tagged
 from .tree import Sink, Source
@@ -27,10 +27,10 @@ BLOCK: Final = "_block"
 UUID_BYTES: Final = 16
 
 
-def graph(message: model.Message, version: int) -> Place:
+def graph(message: model.Message, version: int) -> NamedPiece:
     """Make the construct of a whole message at a version."""
     root = message.root
-    return Place(fields_of(root, version, {}), root.name, root.name, root.name)
+    return NamedPiece(fields_of(root, version, {}), root.name, root.name, root.name)
 
 
 def fields_of(struct: model.Struct, version: int, known: Known) -> Fields:
@@ -120,7 +120,7 @@ TAGGED_MARKER: Final = part("marker", "uvarint", TaggedMarker())
 class Optional(Piece):
     """A struct as the value of a field, after a marker if it is nullable."""
 
-    def __init__(self, fields: Fields, marker: Place | None) -> None:
+    def __init__(self, fields: Fields, marker: NamedPiece | None) -> None:
         super().__init__()
         self.fields = fields
         self.marker = marker
@@ -178,7 +178,7 @@ class Fields(Piece):
         rows: dict[str, Piece] = {}
         for f in struct.plain_fields:
             if version in f.plain:
-                rows[f.attribute] = field_place(f, version, known)
+                rows[f.attribute] = field_piece(f, version, known)
             elif not f.tagged:
                 rows[f.attribute] = Absent(f)
         self.flexible = version in struct.flexible
@@ -209,11 +209,11 @@ class Fields(Piece):
         self.struct.build_stream(row, sink)
 
 
-def field_place(f: model.Field, version: int, known: Known) -> Place:
+def field_piece(f: model.Field, version: int, known: Known) -> NamedPiece:
     """Make the construct of a field in its struct."""
     shown = shown_type(f, version, tagged=False)
     value = value_piece(f, version, known, tagged=False)
-    return Place(value, f.attribute, f".{f.attribute}", shown)
+    return NamedPiece(value, f.attribute, f".{f.attribute}", shown)
 
 
 def block(struct: model.Struct, version: int, known: Known) -> Block:

@@ -63,7 +63,7 @@ class Piece(Construct):  # type: ignore[misc]
         return value
 
 
-class Place(Piece):
+class NamedPiece(Piece):
     """Adds a node, a name and a step of the path to what a piece reads or writes."""
 
     def __init__(self, piece: Piece, name: str, step: str, type: str) -> None:
@@ -85,9 +85,9 @@ class Place(Piece):
         sink.steps.pop()
 
 
-def part(name: str, type: str, piece: Piece) -> Place:
+def part(name: str, type: str, piece: Piece) -> NamedPiece:
     """Name a part of a field that is not a field itself: its length, its count, its bytes."""
-    return Place(piece, name, "", type)
+    return NamedPiece(piece, name, "", type)
 
 
 def described(value: object) -> str:

@@ -23,7 +23,7 @@ from ..errors import (
     UnexpectedNull,
     counted,
 )
-from .pieces import UVARINT, Fixed, Piece, Place, Run, described, int32, part
+from .pieces import UVARINT, Fixed, NamedPiece, Piece, Run, described, int32, part
 from .tree import Sink, Source
 
 MAX_STRING: Final = 32767
@@ -173,8 +173,8 @@ class Items(Sized):
         self.has_structs = type not in WIRE_TYPES
         self.type = type
 
-    def place(self, i: int) -> Place:
-        return Place(self.element, f"[{i}]", f"[{i}]", self.type)
+    def element_at(self, i: int) -> NamedPiece:
+        return NamedPiece(self.element, f"[{i}]", f"[{i}]", self.type)
 
     def read_content(self, n: int, source: Source) -> list[Any]:
         start = source.opened[-1].offset
@@ -185,11 +185,11 @@ class Items(Sized):
         source.spend(n, "array elements", start)
         if self.has_structs:
             source.spend_objects(n, start)
-        return [self.place(i).read(source) for i in range(n)]
+        return [self.element_at(i).read(source) for i in range(n)]
 
     def write_content(self, value: Any, sink: Sink) -> None:
         if not isinstance(value, list):
             raise sink.fault(InvalidValue, f"{described(value)}, not list")
         self.length.write(len(value), sink)
         for i, item in enumerate(value):
-            self.place(i).write(item, sink)
+            self.element_at(i).write(item, sink)

@@ -14,7 +14,7 @@ from kafkawire_codegen import model
 
 from ..errors import InvalidLength, InvalidTag, InvalidValue, OutOfRange, counted
 from .defaults import UNKNOWN_TAGS, default_of, is_set, member
-from .pieces import UVARINT, Piece, Place, Run, described, part
+from .pieces import UVARINT, NamedPiece, Piece, Run, described, part
 from .sized import MAX_LENGTH
 from .tree import Node, Sink, Source
 
@@ -27,7 +27,7 @@ class Tagged(NamedTuple):
     """A tagged field of a version, and the construct of its value."""
 
     field: model.Field
-    place: Place
+    piece: NamedPiece
 
 
 class Block(Piece):
@@ -79,11 +79,11 @@ class Block(Piece):
         entry.children[0].path = entry.path
 
     def read_known(self, tag: int, entry: Node, source: Source) -> Any:
-        f, place = self.known[tag]
+        f, piece = self.known[tag]
         declared = source.tell()
         size: int = SIZE.read(source)
         start = source.tell()
-        value = place.read(source)
+        value = piece.read(source)
         taken = source.tell() - start
         if taken != size:
             reason = f"a tagged field of {counted(size, 'byte')} takes {taken}"
@@ -110,11 +110,11 @@ class Block(Piece):
 
     def write(self, value: Any, sink: Sink) -> None:
         fields: list[tuple[int, bytes]] = []
-        for tag, (f, place) in sorted(self.known.items()):
+        for tag, (f, piece) in sorted(self.known.items()):
             held = member(value, f.attribute)
             if is_set(f, held, sink.module):
                 apart = sink.apart()
-                Place(place, f.attribute, f".{f.attribute}", "").write(held, apart)
+                NamedPiece(piece, f.attribute, f".{f.attribute}", "").write(held, apart)
                 fields.append((tag, apart.getvalue()))
         unknown = member(value, UNKNOWN_TAGS)
         add_unknown(unknown, fields, sink)

@@ -1,4 +1,4 @@
-"""Tells whether bytes are canonical: those that an encoder writes for the same values.
+"""Checks whether bytes are canonical: those that an encoder writes for the same values.
 
 Law: canonical is `encode(decode(b)) == b` by the fast codec, and nothing else; the reference codec
 only finds the reasons.

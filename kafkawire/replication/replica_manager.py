@@ -273,17 +273,17 @@ class ReplicaManager:
     def _stop(self, keys: list[TopicIdPartition], now: float) -> None:
         """Stop replicas that are no longer assigned to this broker; their logs stay.
 
-        None is read again, also for what waits for another of them: their logs may be gone.
+        None is read again, also for what waits for another of them: their logs may be deleted.
         """
-        gone: list[Partition] = []
+        deleted: list[Partition] = []
         for key in keys:
             offline = self.replicas.offline.pop(key, None)
             partition = self.partitions.get(key, offline)
             if partition is not None:
-                gone.append(partition)
+                deleted.append(partition)
                 self._unfollow(key)
                 self.replicas.remove(key)
                 partition.change(Trigger.REMOVED)
-        for partition in gone:
+        for partition in deleted:
             self._leadership_lost(partition.key)
             self._fetches.leadership_changed(partition.key, now)

@@ -72,7 +72,7 @@ class LogSegment:
         created_ms: int,
         suffix: str = "",
     ) -> LogSegment:
-        """Create the files of an empty segment; what had their names is gone."""
+        """Create the files of an empty segment; files with their names are deleted."""
         for kind in (TRANSACTION_INDEX, TIME_INDEX, INDEX, LOG):
             path = file_name(folder, base_offset, kind + suffix)
             if disk.exists(path):

@@ -32,7 +32,7 @@ class PendingDeletions:
         return self._heap[0][0] if self._heap else None
 
     def add(self, path: str, due_ms: int) -> None:
-        """Delete a path at a time, unless it is gone by then."""
+        """Delete a path at a time, unless it is deleted already."""
         heappush(self._heap, (due_ms, path))
 
     def run(self, now_ms: int) -> None:

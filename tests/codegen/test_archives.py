@@ -269,7 +269,7 @@ def test_the_jars_of_a_real_kafka(installation: Installation) -> None:
     from kafkawire_codegen.releases import coverage
 
     found = load_sources(installation.jars)
-    folders = {message.place.file.rpartition("!")[2].rpartition("/")[0] for message in found}
+    folders = {message.location.file.rpartition("!")[2].rpartition("/")[0] for message in found}
     assert folders == {"common/message", "common/metadata", "message"}
     assert len(found) == 280
     table = of_sources(schemas_dir())

@@ -58,9 +58,11 @@ BREACHES = [
         (struct("S", "[]T", field("C")),),
         (struct("S", "[]T", field("C"), field("D", "int8")),),
     ),
-    Breach("field-removed", "M.B", "int32 is gone from 0-1", (A, B), (A,)),
-    Breach("field-removed", "M.B", "int32 is gone from 0", (A, B), (A, field("B", versions="1+"))),
-    Breach("field-removed", "M.B", "int32 is gone from 1", (A, tagged("B", 0)), (A,)),
+    Breach("field-removed", "M.B", "int32 is removed from 0-1", (A, B), (A,)),
+    Breach(
+        "field-removed", "M.B", "int32 is removed from 0", (A, B), (A, field("B", versions="1+"))
+    ),
+    Breach("field-removed", "M.B", "int32 is removed from 1", (A, tagged("B", 0)), (A,)),
     Breach("field-moved", "M.B", "it stands before A in 0-1, but stood after it", (A, B), (B, A)),
     Breach("field-retyped", "M.A", "int32 in 0-1, and is int64", (A,), (field("A", "int64"),)),
     Breach("field-retyped", "M.A", "int32 in 0-1, and is []int32", (A,), (field("A", "[]int32"),)),
@@ -130,7 +132,7 @@ def test_what_is_inside_a_retyped_field_is_not_compared() -> None:
 def test_a_message_may_not_go() -> None:
     evolution = compare([message(A)], [])
     assert broken(evolution) == [
-        ("message-removed", "M", "the message is gone, with its versions 0-1")
+        ("message-removed", "M", "the message is removed, with its versions 0-1")
     ]
     assert evolution.removed == ("M",)
 
@@ -203,7 +205,7 @@ def test_separate_versions_are_listed_separately() -> None:
     old = (field("A", versions="0+"),)
     new = (field("A", versions="1-2"),)
     (found,) = broken(change(old, new, valid="0-4"))
-    assert found == ("field-removed", "M.A", "int32 is gone from 0 and 3-4")
+    assert found == ("field-removed", "M.A", "int32 is removed from 0 and 3-4")
 
 
 def api(kind: str, valid: str, *fields: str, unstable: bool = False) -> MessageSchema:
@@ -271,7 +273,7 @@ def test_everything_that_changed_is_listed_field_by_field() -> None:
         "  ~ E: nullableVersions none -> 0+",
         "",
         "Rules of evolution broken:",
-        f"{new.place.file}:1:1: M.S[].D: int32 is gone from 0-1 [field-removed]",
+        f"{new.location.file}:1:1: M.S[].D: int32 is removed from 0-1 [field-removed]",
         "1 added, 0 removed, 1 changed, 1 rules broken",
     ]
     (change_,) = json.loads(json.dumps(evolution.json()))["changed"]

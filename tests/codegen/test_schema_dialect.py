@@ -66,7 +66,7 @@ def test_a_schema_of_the_oldest_releases(tmp_path: Path) -> None:
         "0x7fffffff",
         True,
     )
-    assert (topics.place.line, topics.place.column) == (11, 5)
+    assert (topics.location.line, topics.location.column) == (11, 5)
 
 
 def test_a_schema_with_everything_newer_releases_say(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_an_api_upstream_has_removed_needs_no_fields_and_generates_nothing(tmp_p
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     text = '\ufeff{ "name": "M", "type": "data", "validVersions": "0", "fields": [] }'
-    assert load(tmp_path, text).place.column == 1
+    assert load(tmp_path, text).location.column == 1
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -89,9 +89,14 @@ def test_comments_are_skipped_and_what_looks_like_one_in_a_string_is_not() -> No
 def test_every_value_and_key_knows_its_line_and_column() -> None:
     node = read(TEXT)
     a, b = node.members["a"], node.members["b"]
-    places = [node.place, a.key_place, a.node.place, *(n.place for n in a.node.items)]
-    places += [b.key_place, b.node.place, b.node.at("c"), b.node.at("absent")]
-    assert [(p.line, p.column) for p in places] == [
+    locations = [
+        node.location,
+        a.key_location,
+        a.node.location,
+        *(n.location for n in a.node.items),
+    ]
+    locations += [b.key_location, b.node.location, b.node.at("c"), b.node.at("absent")]
+    assert [(p.line, p.column) for p in locations] == [
         (2, 1),
         (3, 17),
         (3, 22),
@@ -103,7 +108,7 @@ def test_every_value_and_key_knows_its_line_and_column() -> None:
         (5, 14),
         (5, 8),
     ]
-    assert {p.file for p in places} == {"f.json"}
+    assert {p.file for p in locations} == {"f.json"}
 
 
 @pytest.mark.parametrize(

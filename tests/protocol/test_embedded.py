@@ -19,7 +19,7 @@ from kafkawire.protocol.embedded import add_payloads, embedded_payloads
 from kafkawire.protocol.json_form import to_json
 from kafkawire.protocol.kinds import KINDS
 from kafkawire.protocol.payload import Payload
-from kafkawire.protocol.places import PLACES, USER_DATA
+from kafkawire.protocol.payload_fields import PAYLOAD_FIELDS, USER_DATA
 from kafkawire.protocol.versioned import decode_versioned, encode_versioned
 from tests.protocol.embedded_vectors import (
     ASSIGNED,
@@ -33,7 +33,7 @@ from tests.protocol.embedded_vectors import (
 
 
 def test_every_place_leads_to_a_bytes_field() -> None:
-    for name, places in PLACES.items():
+    for name, places in PAYLOAD_FIELDS.items():
         cls = REGISTRY.load(name)
         for place in places:
             here = cls
@@ -48,7 +48,10 @@ def test_every_place_leads_to_a_bytes_field() -> None:
 
 def test_every_kind_a_place_names_can_be_read() -> None:
     named = {
-        kind for places in PLACES.values() for place in places for kind in place.kinds.values()
+        kind
+        for places in PAYLOAD_FIELDS.values()
+        for place in places
+        for kind in place.kinds.values()
     }
     assert named | set(USER_DATA.values()) == set(KINDS)
 

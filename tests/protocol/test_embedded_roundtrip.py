@@ -18,7 +18,7 @@ from kafkawire.protocol.connect import ConnectAssignment, ConnectorAssignment, C
 from kafkawire.protocol.embedded import add_payloads, embedded_payloads
 from kafkawire.protocol.json_form import to_json
 from kafkawire.protocol.payload import Payload
-from kafkawire.protocol.places import USER_DATA
+from kafkawire.protocol.payload_fields import USER_DATA
 from kafkawire.protocol.sticky import (
     CooperativeStickyUserData,
     StickyTopicPartitions,

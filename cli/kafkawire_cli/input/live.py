@@ -68,7 +68,7 @@ class Ticker:
     def _take_keys(self) -> None:
         assert self._keys is not None
         pressed = os.read(self._keys, 64).decode("ascii", "ignore")
-        if not pressed:  # the terminal is gone
+        if not pressed:  # the terminal was closed
             self._keys = None
         for key in pressed:
             self.quit = self.quit or not self._on_key(key)

@@ -30,7 +30,7 @@ class OrderedOutput(Generic[Task]):
 
     run_task: runs a task; each chunk of output that it yields is used before it continues.
     queue_size: tasks that a worker may have queued. The caller must write each chunk that these
-    generators yield to `sys.stdout.buffer` before it asks for the next.
+    generators yield to `sys.stdout.buffer` before it requests the next.
     """
 
     def __init__(

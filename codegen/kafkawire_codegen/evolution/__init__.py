@@ -181,7 +181,7 @@ def _open(versions: Versions, newest: int) -> str:
 def _written(spot: Spot, since: Versions, newest: int) -> dict[str, str]:
     """The attributes of a field; versions where everything around it exists, the newest as open.
 
-    Versions that only the older set has are left out: that they are gone is said once.
+    Versions that only the older set has are left out: their removal is reported once.
     """
     field = spot.field
     return {

@@ -17,7 +17,7 @@ from .. import naming
 from ..dialect import FieldSchema, MessageSchema
 from ..headers import header_versions
 from ..rules.defaults import integer
-from ..source import Place, SchemaError
+from ..source import Location, SchemaError
 from ..versions import Versions
 from ..wire_types import WIRE_TYPES
 
@@ -45,13 +45,13 @@ class _Found:
 
     rule: str
     path: str
-    place: Place
+    location: Location
     before: str
     after: str = ""
 
     def error(self, versions: list[int]) -> SchemaError:
         reason = f"{self.before} {_runs(versions)}{self.after}"
-        return SchemaError.at(self.place, self.path, self.rule, reason)
+        return SchemaError.at(self.location, self.path, self.rule, reason)
 
 
 def breaches(
@@ -95,8 +95,8 @@ def _message(
     if not released:
         return
     if new is None:
-        reason = f"the message is gone, with its versions {released}"
-        yield SchemaError.at(old.place, old.name, "message-removed", reason)
+        reason = f"the message is removed, with its versions {released}"
+        yield SchemaError.at(old.location, old.name, "message-removed", reason)
         return
     yield from _head(old, new, released)
     gathered: dict[_Found, list[int]] = defaultdict(list)
@@ -111,15 +111,15 @@ def _message(
 def _head(old: MessageSchema, new: MessageSchema, released: Versions) -> Iterator[SchemaError]:
     if old.api_key != new.api_key:
         reason = f"the api key was {old.api_key} and is {new.api_key}"
-        yield SchemaError.at(new.place, new.name, "api-key-changed", reason)
+        yield SchemaError.at(new.location, new.name, "api-key-changed", reason)
     dropped = [v for v in range(released.low, released.high + 1) if v not in new.valid_versions]
     if dropped:
         reason = f"{_runs(dropped)} is no longer valid"
-        yield SchemaError.at(new.place, new.name, "version-dropped", reason)
+        yield SchemaError.at(new.location, new.name, "version-dropped", reason)
     was, is_ = old.flexible_versions & released, new.flexible_versions & released
     if was != is_ and new.valid_versions:
         reason = f"of {released}, {was} was flexible and {is_} is"
-        yield SchemaError.at(new.place, new.name, "flexible-versions-changed", reason)
+        yield SchemaError.at(new.location, new.name, "flexible-versions-changed", reason)
     yield from _headers(old, new, released)
 
 
@@ -133,7 +133,7 @@ def _headers(old: MessageSchema, new: MessageSchema, released: Versions) -> Iter
             changed[were[version], are[version]].append(version)
     for (was, is_), versions in changed.items():
         reason = f"the header version was {was} in {_runs(versions)}, and is {is_}"
-        yield SchemaError.at(new.place, new.name, "header-version-changed", reason)
+        yield SchemaError.at(new.location, new.name, "header-version-changed", reason)
 
 
 def _header_by_version(schema: MessageSchema) -> dict[int, int]:
@@ -148,7 +148,7 @@ class _Comparison:
         self.version = version
         self.old_common = {s.name: s.fields for s in old.common_structs}
         self.new_common = {s.name: s.fields for s in new.common_structs}
-        self.new_place = new.place
+        self.new_location = new.location
 
     def fields(
         self, old: tuple[FieldSchema, ...], new: tuple[FieldSchema, ...], path: str
@@ -215,25 +215,25 @@ class _Comparison:
     ) -> Iterator[_Found]:
         stayed = {before.name for before, _ in pairs}
         kept = {after.name for _, after in pairs}
-        gone = [field for field in old if field.name not in stayed]
-        gone_tags = {self.tag(field): field for field in gone}
-        for field in gone:
+        removed = [field for field in old if field.name not in stayed]
+        removed_tags = {self.tag(field): field for field in removed}
+        for field in removed:
             here = f"{path}.{field.name}"
-            yield _Found("field-removed", here, self.new_place, f"{field.type} is gone from")
+            yield _Found("field-removed", here, self.new_location, f"{field.type} is removed from")
         for field in new:
             tag, here = self.tag(field), f"{path}.{field.name}"
             if field.name in kept:
                 continue
             if tag is None:
                 before, after = f"{field.type} is new in", ", released without it: tag it"
-                yield _Found("field-added", here, field.place, before, after)
-            elif tag in gone_tags:
-                was = gone_tags[tag]
+                yield _Found("field-added", here, field.location, before, after)
+            elif tag in removed_tags:
+                was = removed_tags[tag]
                 before, after = (
                     f"tag {tag} was {was.name}, {was.type}, in",
                     f", and is {field.type}",
                 )
-                yield _Found("tag-reused", here, field.place, before, after)
+                yield _Found("tag-reused", here, field.location, before, after)
 
     def moved(
         self, new: list[FieldSchema], pairs: list[tuple[FieldSchema, FieldSchema]], path: str
@@ -244,22 +244,24 @@ class _Comparison:
         for was, is_ in zip(untagged, sorted(untagged, key=lambda f: number[f.name]), strict=True):
             if was is not is_:
                 here, before = f"{path}.{is_.name}", f"it stands before {was.name} in"
-                yield _Found("field-moved", here, is_.place, before, ", but stood after it")
+                yield _Found("field-moved", here, is_.location, before, ", but stood after it")
                 return
 
     def field(self, old: FieldSchema, new: FieldSchema, path: str) -> Iterator[_Found]:
         was, is_ = self.tag(old), self.tag(new)
         if was != is_:
-            yield _Found("tag-changed", path, new.place, f"{_tag(was)} in", f", and is {_tag(is_)}")
+            yield _Found(
+                "tag-changed", path, new.location, f"{_tag(was)} in", f", and is {_tag(is_)}"
+            )
         if self.shape(old) != self.shape(new):
             before, after = f"{self.said(old)} in", f", and is {self.said(new)}"
-            yield _Found("field-retyped", path, new.place, before, after)
+            yield _Found("field-retyped", path, new.location, before, after)
         elif self.nullable(old) and not self.nullable(new):
             before = "it could be null in"
-            yield _Found("nullability-narrowed", path, new.place, before, ", and cannot")
+            yield _Found("nullability-narrowed", path, new.location, before, ", and cannot")
         if plain_default(old) != plain_default(new):
             before, after = f"{_default(old)} in", f", and is {_default(new)}"
-            yield _Found("default-changed", path, new.place, before, after)
+            yield _Found("default-changed", path, new.location, before, after)
 
     def said(self, field: FieldSchema) -> str:
         return f"{'nullable ' * self.nullable(field)}{field.type}"

@@ -99,7 +99,7 @@ def to_schema(message: Normal) -> MessageSchema:
             _hull(message, name),
             message.common.get(name, ""),
             written[name],
-            message.head.place,
+            message.head.location,
         )
         for name in _as_used(message, shared)
     )

@@ -102,11 +102,11 @@ def _duplicates(messages: Sequence[MessageSchema]) -> Iterator[SchemaError]:
         first = names.setdefault(message.name.lower(), message)
         other = keys.setdefault(identity(message), message)
         if first is not message:
-            reason = f"{message.name} is defined in {first.place.file} already"
-            yield SchemaError.at(message.place, message.name, "duplicate-message", reason)
+            reason = f"{message.name} is defined in {first.location.file} already"
+            yield SchemaError.at(message.location, message.name, "duplicate-message", reason)
         elif other is not message:
             reason = f"{message.api_key} is the key of {other.name} already"
-            yield SchemaError.at(message.place, message.name, "duplicate-api-key", reason)
+            yield SchemaError.at(message.location, message.name, "duplicate-api-key", reason)
 
 
 def comments(path: Path) -> Mapping[str, Sequence[str]]:

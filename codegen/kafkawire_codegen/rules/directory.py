@@ -27,7 +27,7 @@ def _duplicate_message(messages: list[WrittenMessage]) -> Findings:
     for message in messages:
         first = seen.setdefault(message.schema.name.lower(), message)
         if first is not message and "name" not in message.unread:
-            reason = f"{message.schema.name} is defined in {first.node.place.file} already"
+            reason = f"{message.schema.name} is defined in {first.node.location.file} already"
             yield message, "name", reason
 
 

@@ -42,7 +42,7 @@ def _suffix(message: WrittenMessage) -> str | None:
 
 
 def _file_name(message: WrittenMessage) -> str | None:
-    file = message.node.place.stem
+    file = message.node.location.stem
     if file == message.schema.name:
         return None
     return f"{message.schema.name} stands in {file}.json: its file is {message.schema.name}.json"

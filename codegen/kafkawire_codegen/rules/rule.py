@@ -44,8 +44,8 @@ class FieldRule:
         if at.written.unread.isdisjoint((self.key, *self.also)):
             reason = self.check(at)
             if reason is not None:
-                place = at.written.node.at(self.key)
-                yield SchemaError.at(place, at.written.path, self.id, reason)
+                location = at.written.node.at(self.key)
+                yield SchemaError.at(location, at.written.path, self.id, reason)
 
 
 @dataclass(frozen=True, slots=True)

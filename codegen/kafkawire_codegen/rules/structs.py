@@ -93,9 +93,9 @@ def _defined_twice(message: WrittenMessage) -> Findings:
     own = message.schema.name
     seen = {naming.snake(own): (own, message.node.at("name"))}
     for name, definition, key in definitions:
-        place = definition.node.at(key)
-        first, where = seen.setdefault(naming.snake(name), (name, place))
-        if where == place:
+        location = definition.node.at(key)
+        first, where = seen.setdefault(naming.snake(name), (name, location))
+        if where == location:
             continue
         if first == name:
             hint = "define it once, in commonStructs, or name the two apart"

@@ -108,6 +108,6 @@ def source_of(schemas: Sources, name: str, supplied: Supplied = NOTHING) -> Sour
         name,
         of_sources(schemas),
         written,
-        {schema.name: comments(texts[schema.place.file]) for schema in written},
+        {schema.name: comments(texts[schema.location.file]) for schema in written},
         supplied,
     )

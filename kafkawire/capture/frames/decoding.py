@@ -164,7 +164,7 @@ def _malformed(raw: RawFrame) -> Row:
 
 
 def with_header(row: Row, request: InFlightRequest) -> Row:
-    """Fill in what the header of a request tells: its own row, or that of its response."""
+    """Fill in what the header of a request has: its own row, or that of its response."""
     return row._replace(
         api_key=request.api_key,
         api_name=request.apis.api(request.api_key).name,

@@ -13,7 +13,7 @@ from ...primitives.structure import Message, Structure
 from ...protocol.fields import Field, Step, steps_to
 from ...protocol.json_text import Template, template
 from ...protocol.packages import package_of
-from ...protocol.places import places_of
+from ...protocol.payload_fields import payload_fields_of
 from ...protocol.secrets import may_hold_secret, placeholder
 from ..frames.apis import KAFKA_APIS
 from ..frames.decoding import InFlightRequest
@@ -38,7 +38,7 @@ class Form:
         cls = type(message)
         self.template: Template = template(cls, version, secrets, doubtful)
         self.carries: bool = len(plan(cls, version)) > 0
-        self.embeds: bool = bool(places_of(cls))
+        self.embeds: bool = bool(payload_fields_of(cls))
         self.errors: ErrorSteps = ()
         package = package_of(cls)
         if package is not None and package.is_kafka:
@@ -72,7 +72,7 @@ class Head:
         cls = side.load()
         flexible = side.info.flexible is not None and version >= side.info.flexible
         # the program names Kafka's error codes, and knows Kafka's headers
-        if apis.is_kafka and not places_of(cls):
+        if apis.is_kafka and not payload_fields_of(cls):
             self.program = program_of(cls, version, flexible, secrets)
             self.tagged = not is_request and version >= known.tagged_response
 

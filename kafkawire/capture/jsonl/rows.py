@@ -298,7 +298,7 @@ class Lines:
 
     def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
         """Write the payload embedded in a field; cached, since members of a group send the same."""
-        key = (cls, carried.place.steps, carried.protocol_type, carried.name, carried.value)
+        key = (cls, carried.field.steps, carried.protocol_type, carried.name, carried.value)
         known = self.payload_texts.get(key, "")
         if known != "":
             return known

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ...protocol.embedded import add_payloads
 from ...protocol.json_text import shown_json, to_json_text
-from ...protocol.places import places_of
+from ...protocol.payload_fields import payload_fields_of
 from ..exchanges.exchanges import Ended
 from ..jsonl.formats import raw_is_secret
 from ..rows import Located, Row, Status
@@ -78,7 +78,7 @@ def _body(row: Row, context: Context) -> str | None:
         return None
     message, version, secrets = row.message, row.body_version, context.secrets
     doubtful = row.status is not Status.OK
-    if not places_of(type(message)):
+    if not payload_fields_of(type(message)):
         return to_json_text(message, version, secrets=secrets, doubtful=doubtful)
     made = shown_json(message, version, secrets, doubtful)
     add_payloads(made, message, version, limits=context.limits, secrets=secrets)

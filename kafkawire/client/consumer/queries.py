@@ -1,4 +1,4 @@
-"""Answers the user's queries of offsets and positions.
+"""Handles the user's queries of offsets and positions.
 
 Law: each query has one result, under the key of the query. Results of other lookups go to
 `positions`.

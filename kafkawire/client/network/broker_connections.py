@@ -84,8 +84,8 @@ class BrokerConnections:
                 found.broker.host,
                 found.broker.port,
             )
-            gone = known is None and key.purpose is Purpose.DATA
-            if moved or (gone and (key.node >= 0 or found.load == 0)):
+            removed = known is None and key.purpose is Purpose.DATA
+            if moved or (removed and (key.node >= 0 or found.load == 0)):
                 del self._by_key[key]
                 yield from found.close(
                     Reason.DISCONNECTED, "the broker moved or left the cluster", now

@@ -104,7 +104,7 @@ class ClusterThread:
     # -- nodes
 
     def stop(self, node_id: int) -> None:
-        """Stop a node in order: others lead its partitions before it is gone."""
+        """Stop a node in order: others lead its partitions before it stops."""
         self._thread.run(self._nodes.stop(node_id), TIMEOUT)
 
     def kill(self, node_id: int) -> None:

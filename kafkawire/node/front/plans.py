@@ -1,7 +1,7 @@
-"""What becomes of the response of a node's machines before a client gets it.
+"""Completes the responses of a node's machines before a client gets them.
 
-Law: a plan is data about one request: it says what was answered without the machines, and what the
-client of that version and session expects.
+Law: a plan is data about one request: it has the part of the response that was made without the
+machines, and what the client of that version and session expects.
 """
 
 from __future__ import annotations

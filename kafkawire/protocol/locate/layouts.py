@@ -14,8 +14,8 @@ from ..fields import SIZES, Field, all_fields
 from .plan import is_flexible
 from .values import (
     Check,
+    FieldCheck,
     Layout,
-    Place,
     check_absent,
     check_array,
     check_bool,
@@ -54,14 +54,14 @@ def layout_of(cls: type[Structure], version: int, flexible: int | None) -> Layou
 def _make(cls: type[Structure], version: int, flexible: int | None) -> Layout:
     names: tuple[str, ...] = cls.__match_args__
     defaults, known = cls(), all_fields(cls)
-    fields: list[Place] = []
+    fields: list[FieldCheck] = []
     for field in known:
         if has(field, version) and not field.is_tagged_at(version):
             fields.append(_present(field, version, flexible))
         elif not has(field, version) and not field.is_tagged:
             fields.append(_absent(cls, field, defaults))
     if UNKNOWN_TAGS in names and not is_flexible(version, flexible):
-        fields.append(Place(f".{UNKNOWN_TAGS}", UNKNOWN_TAGS, check_no_tags))
+        fields.append(FieldCheck(f".{UNKNOWN_TAGS}", UNKNOWN_TAGS, check_no_tags))
     fields += [
         _absent(cls, field, defaults)
         for field in known
@@ -80,17 +80,17 @@ def has(field: Field, version: int) -> bool:
     return field.first <= version <= field.last
 
 
-def _absent(cls: type[Structure], field: Field, defaults: Any) -> Place:
+def _absent(cls: type[Structure], field: Field, defaults: Any) -> FieldCheck:
     """Make the place of a field that a version does not have."""
     default = getattr(defaults, field.attribute)
     name = f"{cls.__name__}.{field.attribute}"
     check = partial(check_absent, name=name, default=default)
-    return Place(f".{field.attribute}", field.attribute, check)
+    return FieldCheck(f".{field.attribute}", field.attribute, check)
 
 
-def _present(field: Field, version: int, flexible: int | None) -> Place:
+def _present(field: Field, version: int, flexible: int | None) -> FieldCheck:
     """Make the place of a field that a version has."""
-    return Place(f".{field.attribute}", field.attribute, check_of(field, version, flexible))
+    return FieldCheck(f".{field.attribute}", field.attribute, check_of(field, version, flexible))
 
 
 def check_of(field: Field, version: int, flexible: int | None) -> Check:

@@ -93,7 +93,7 @@ class Values:
 Check = Callable[[Values, Any], None]
 
 
-class Place(NamedTuple):
+class FieldCheck(NamedTuple):
     """A field in its struct: its step of the path, and what checks its value."""
 
     step: str
@@ -110,9 +110,9 @@ class Layout(NamedTuple):
 
     name: str
     attributes: tuple[str, ...]
-    fields: tuple[Place, ...]
+    fields: tuple[FieldCheck, ...]
     is_flexible: bool
-    tagged: tuple[tuple[int, Any, Place], ...]
+    tagged: tuple[tuple[int, Any, FieldCheck], ...]
 
     def fits(self, value: Any, module: str) -> bool:
         """Whether a value is that struct, with all of its attributes."""

@@ -2,7 +2,7 @@
 
 Law: rows are in wire order, parents first; a field of a common struct has a row at each use.
 
-    FetchRequest                 0  1  2  3  4        + new, − gone, ~ changed
+    FetchRequest                 0  1  2  3  4        + new, − removed, ~ changed
       MaxBytes     int32                  +  ●        ? nullable, #N tagged
 """
 
@@ -28,7 +28,7 @@ ABSENT: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field in a column. state: absent, new, gone, changed or same, as against the column before.
+    """A field in a column. state: absent, new, removed, changed or same, against the one before.
 
     mark: what the cell shows; title: the same in words, where something is new.
     """
@@ -74,7 +74,9 @@ def table(schema: MessageSchema, fields: list[Spot]) -> Table:
             f"{len(fields)} fields in {len(columns)} different versions: "
             f"a page has {MOST_CELLS} cells at most"
         )
-        raise SchemaErrors((SchemaError.at(schema.place, schema.name, "too-many-cells", reason),))
+        raise SchemaErrors(
+            (SchemaError.at(schema.location, schema.name, "too-many-cells", reason),)
+        )
     common = {struct.name: struct.about for struct in schema.common_structs}
     rows = (_row(spot, common.get(spot.field.element, ""), columns) for spot in fields)
     return Table(columns, tuple(rows))
@@ -150,7 +152,7 @@ def _cell(before: str | None, now: str, version: str) -> Cell:
     if now == before or before is None:
         return Cell(now, "same" if now else "absent", "")
     if not now:
-        return Cell("−", "gone", f"gone in {version}")
+        return Cell("−", "removed", f"removed in {version}")
     words = _words(now)
     if not before:
         mark = f"+{now.removeprefix('●')}"

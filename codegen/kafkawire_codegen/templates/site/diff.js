@@ -68,7 +68,7 @@
     return [...lines, ...altered];
   }
 
-  // released versions that are gone: all that two releases of one set of schemas can break
+  // released versions that are removed: all that two releases of one set of schemas can break
   function breaches(old, now) {
     const free = new Map();
     for (const { api, versions, latest } of old.values()) if (latest) free.set(api, versions[1]);
@@ -79,7 +79,7 @@
       if (released[0] > released[1]) continue;
       const after = now.get(name);
       if (!after) {
-        lines.push(`${name}: the message is gone, with its versions ${text(released)} [message-removed]`);
+        lines.push(`${name}: the message is removed, with its versions ${text(released)} [message-removed]`);
         continue;
       }
       const dropped = without(released, after.versions);
@@ -101,7 +101,7 @@
     return made;
   }
 
-  const MARKS = { "+": "mark-new", "-": "mark-gone", "~": "mark-changed" };
+  const MARKS = { "+": "mark-new", "-": "mark-removed", "~": "mark-changed" };
 
   function bullets(lines, id, className) {
     const made = document.createElement("ul");

@@ -35,7 +35,7 @@ function startVersions() {
     for (const row of rows) {
       const cells = row.cells;
       for (let i = 1; i < cells.length; i++) cells[i].hidden = chosen >= 0 && i - 1 !== chosen;
-      const there = chosen < 0 || !(cells[chosen + 1].matches(".absent, .gone"));
+      const there = chosen < 0 || !(cells[chosen + 1].matches(".absent, .removed"));
       row.hidden = !there;
       shown += there;
     }

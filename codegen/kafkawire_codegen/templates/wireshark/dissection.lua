@@ -259,7 +259,7 @@ local function detect_tcp(tvb, pinfo, tree)
   return dissect_segment(tvb, pinfo, tree, stream) > 0
 end
 
--- Kafka in TLS: the connection stays TLS's, which asks for each part.
+-- Kafka in TLS: the connection stays TLS's, which requests each part.
 local function detect_tls(tvb, pinfo, tree)
   local stream = stream_of(pinfo)
   if not stream.in_tls then

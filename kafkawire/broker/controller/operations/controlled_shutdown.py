@@ -1,6 +1,6 @@
 """Moves leaders away from a broker that is to stop, in a cluster with ZooKeeper.
 
-Law: only the elected controller does; an earlier life of the broker is refused.
+Law: only the elected controller does; a request with an earlier epoch of the broker is refused.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ....messages.api_key import ApiKey
 from ....protocol.embedded import embedded_payloads
 from ....protocol.error_code import ErrorCode
 from ....protocol.kinds import read_payload
-from ....protocol.places import ASSIGNMENT
+from ....protocol.payload_fields import ASSIGNMENT
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Located, Row

@@ -19,7 +19,7 @@ from ..passes import is_exchange_message
 
 
 @final
-class Place:
+class TaskMessage:
     """A request or response, and where a task has it.
 
     task: the number of the task, 0 for none; index: of its frame in the task.
@@ -47,10 +47,12 @@ class Ends:
 class Pair:
     """A request with its response; one of them may be missing."""
 
-    def __init__(self, ends: Ends, request: Place | None, response: Place | None) -> None:
+    def __init__(
+        self, ends: Ends, request: TaskMessage | None, response: TaskMessage | None
+    ) -> None:
         self.ends: Ends = ends
-        self.request: Place | None = request
-        self.response: Place | None = response
+        self.request: TaskMessage | None = request
+        self.response: TaskMessage | None = response
 
 
 @final
@@ -59,13 +61,13 @@ class _Open:
 
     def __init__(self, ends: Ends) -> None:
         self.ends: Ends = ends
-        self.requests: deque[Place] = deque()
+        self.requests: deque[TaskMessage] = deque()
         self.bytes: i64 = 0
 
-    def pop(self) -> Place:
-        place = self.requests.popleft()
-        self.bytes -= length(place.located)
-        return place
+    def pop(self) -> TaskMessage:
+        message = self.requests.popleft()
+        self.bytes -= length(message.located)
+        return message
 
 
 @final
@@ -84,10 +86,10 @@ class Pairing:
         if pending is None:
             ends = Ends(connection, located.client or "", located.broker or "")
             pending = self._open[connection] = _Open(ends)
-        place = Place(located, task, index)
+        message = TaskMessage(located, task, index)
         if is_request(located):
-            return self._request(pending, place)
-        return self._response(pending, place)
+            return self._request(pending, message)
+        return self._response(pending, message)
 
     def end(self, connection: int) -> list[Pair]:
         """Return the requests of a closed connection that have no response."""
@@ -100,24 +102,24 @@ class Pairing:
         """Return the waiting requests of all connections."""
         return [pair for connection in list(self._open) for pair in self.end(connection)]
 
-    def _request(self, pending: _Open, place: Place) -> list[Pair]:
+    def _request(self, pending: _Open, message: TaskMessage) -> list[Pair]:
         requests = pending.requests
-        requests.append(place)
-        pending.bytes += length(place.located)
+        requests.append(message)
+        pending.bytes += length(message.located)
         given_up: list[Pair] = []
         while len(requests) > MAX_OPEN or (pending.bytes > MAX_OPEN_BYTES and len(requests) > 1):
             given_up.append(Pair(pending.ends, pending.pop(), None))
         return given_up
 
-    def _response(self, pending: _Open, place: Place) -> list[Pair]:
-        item = place.located.item
+    def _response(self, pending: _Open, message: TaskMessage) -> list[Pair]:
+        item = message.located.item
         packet, correlation_id = _request_of(item)
         for at, request in enumerate(pending.requests):
             if _matches(request.located.item, packet, correlation_id):
                 found = [Pair(pending.ends, pending.pop(), None) for _ in range(at)]
-                found.append(Pair(pending.ends, pending.pop(), place))
+                found.append(Pair(pending.ends, pending.pop(), message))
                 return found
-        return [Pair(pending.ends, None, place)]
+        return [Pair(pending.ends, None, message)]
 
 
 def is_request(located: LocatedItem) -> bool:

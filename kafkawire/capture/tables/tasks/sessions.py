@@ -21,7 +21,7 @@ from ...frames.decoding import LocatedItem, RawFrame, located
 from ...rows import Row
 from ..extraction.body_facts import Session
 from ..extraction.messages import Extractor
-from .pairing import Pair, Place
+from .pairing import Pair, TaskMessage
 
 SESSIONS_SINCE: Final = 7
 FLEXIBLE_SINCE: Final = 12
@@ -98,20 +98,20 @@ class SessionStates:
         header = _header(request.located.item)
         if header is None:
             return None
-        answer = _response_header(response)
-        if header.session == 0 and (answer is None or answer[1] == 0):
+        found = _response_header(response)
+        if header.session == 0 and (found is None or found[1] == 0):
             return None
         id = pair.ends.connection, header.session
         replay = None
         if header.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             replay = self._replay(id)
-            if header.is_empty and answer in (None, (0, header.session)):
+            if header.is_empty and found in (None, (0, header.session)):
                 self._remember(id, self._histories.pop(id, NO_HISTORY))
                 return replay
         self._apply(pair, request, id[0])
         return replay
 
-    def _apply(self, pair: Pair, request: Place, connection: int) -> None:
+    def _apply(self, pair: Pair, request: TaskMessage, connection: int) -> None:
         """Change the sessions, as `fetch_sessions.Sessions` does."""
         sent = self._session(request)
         if sent is None:
@@ -139,8 +139,8 @@ class SessionStates:
         if len(self._histories) > MAX_SESSIONS:
             del self._histories[next(iter(self._histories))]
 
-    def _session(self, place: Place) -> Session | None:
-        item = place.located.item
+    def _session(self, message: TaskMessage) -> Session | None:
+        item = message.located.item
         if isinstance(item, RawFrame):
             return self._extractor.extract(item).facts.session
         return self._extractor.row(item).facts.session
@@ -194,7 +194,7 @@ def _header(item: Row | RawFrame) -> _Header | None:
     return _Header(session, epoch, frame[at + 8 : at + 8 + len(empty)] == empty)
 
 
-def _response_header(response: Place | None) -> tuple[int, int] | None:
+def _response_header(response: TaskMessage | None) -> tuple[int, int] | None:
     """Read the error code and the session id of a Fetch response; None without a response."""
     if response is None:
         return None

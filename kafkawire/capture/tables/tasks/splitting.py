@@ -23,7 +23,7 @@ from ..context import Context
 from ..extraction.messages import Extractor
 from ..extraction.record_batches import RECORDS_MESSAGES
 from ..group_events import APIS, CAUSES, Groups, events
-from .pairing import Ends, Pair, Pairing, Place, api_key_of, is_request, length
+from .pairing import Ends, Pair, Pairing, TaskMessage, api_key_of, is_request, length
 from .sessions import SessionStates
 from .task import MISSING, UNKNOWN, Restored, Task, Use
 
@@ -187,11 +187,13 @@ class Splitter:
             self._pairs.append(self._index(pair.response))
             self._pairs.append(self._index_of_ends(pair.ends))
 
-    def _index(self, place: Place | None) -> int:
+    def _index(self, message: TaskMessage | None) -> int:
         """Return the index of a message in the task; it is added if it is in an earlier one."""
-        if place is None:
+        if message is None:
             return MISSING
-        return place.index if place.task == self._number else self._add(place.located, EXCHANGE)
+        return (
+            message.index if message.task == self._number else self._add(message.located, EXCHANGE)
+        )
 
     def _index_of_ends(self, ends: Ends) -> int:
         if ends.task != self._number:
@@ -212,8 +214,8 @@ class Splitter:
         )
         self.group_rows += events(groups.handle(exchange), self._context)
 
-    def _row(self, place: Place | None) -> Row | None:
-        if place is None:
+    def _row(self, message: TaskMessage | None) -> Row | None:
+        if message is None:
             return None
-        found: Located = located(place.located, self._context.limits)
+        found: Located = located(message.located, self._context.limits)
         return found.row

@@ -47,7 +47,7 @@ USER_DATA: Final = {
 """User data of a subscription: protocol name -> kind."""
 
 
-class Place(NamedTuple):
+class PayloadField(NamedTuple):
     """A field that holds payloads.
 
     steps: the path of attributes from the message, through the elements of arrays. kinds: protocol
@@ -63,31 +63,37 @@ class Place(NamedTuple):
     own: Mapping[str, Kind] | None = None
 
 
-PLACES: Final[dict[str, tuple[Place, ...]]] = {
-    "JoinGroupRequest": (Place(("protocols", "metadata"), METADATA, "protocol_type", "name"),),
+PAYLOAD_FIELDS: Final[dict[str, tuple[PayloadField, ...]]] = {
+    "JoinGroupRequest": (
+        PayloadField(("protocols", "metadata"), METADATA, "protocol_type", "name"),
+    ),
     "JoinGroupResponse": (
-        Place(("members", "metadata"), METADATA, "protocol_type", "protocol_name"),
+        PayloadField(("members", "metadata"), METADATA, "protocol_type", "protocol_name"),
     ),
     "SyncGroupRequest": (
-        Place(("assignments", "assignment"), ASSIGNMENT, "protocol_type", "protocol_name"),
+        PayloadField(("assignments", "assignment"), ASSIGNMENT, "protocol_type", "protocol_name"),
     ),
-    "SyncGroupResponse": (Place(("assignment",), ASSIGNMENT, "protocol_type", "protocol_name"),),
+    "SyncGroupResponse": (
+        PayloadField(("assignment",), ASSIGNMENT, "protocol_type", "protocol_name"),
+    ),
     "DescribeGroupsResponse": (
-        Place(("groups", "members", "member_metadata"), METADATA, "protocol_type", "protocol_data"),
-        Place(
+        PayloadField(
+            ("groups", "members", "member_metadata"), METADATA, "protocol_type", "protocol_data"
+        ),
+        PayloadField(
             ("groups", "members", "member_assignment"), ASSIGNMENT, "protocol_type", "protocol_data"
         ),
     ),
     "EnvelopeRequest": (
-        Place(("request_data",), {"": REQUEST}),
-        Place(("request_principal",), {"": "DefaultPrincipalData"}),
+        PayloadField(("request_data",), {"": REQUEST}),
+        PayloadField(("request_principal",), {"": "DefaultPrincipalData"}),
     ),
     "GroupMetadataValue": (
-        Place(("members", "subscription"), METADATA, "protocol_type", "protocol"),
-        Place(("members", "assignment"), ASSIGNMENT, "protocol_type", "protocol"),
+        PayloadField(("members", "subscription"), METADATA, "protocol_type", "protocol"),
+        PayloadField(("members", "assignment"), ASSIGNMENT, "protocol_type", "protocol"),
     ),
     "ConsumerGroupMemberMetadataValue": (
-        Place(
+        PayloadField(
             ("classic_member_metadata", "supported_protocols", "metadata"),
             {"": METADATA["consumer"]},
             protocol_name="name",
@@ -96,7 +102,7 @@ PLACES: Final[dict[str, tuple[Place, ...]]] = {
 }
 """Message -> its fields with payloads."""
 
-Places: TypeAlias = Mapping[str, tuple[Place, ...]]
+PayloadFields: TypeAlias = Mapping[str, tuple[PayloadField, ...]]
 """Message -> its fields with payloads."""
 
 
@@ -112,23 +118,25 @@ class Embedded(NamedTuple):
     version: int | None = None
 
 
-def declared_places(package: Package, payloads: Mapping[str, Embedded]) -> Places:
-    """Make places of what a package declares: `{"PutRequest.entries.value": Embedded(...)}`.
+def declared_payload_fields(package: Package, payloads: Mapping[str, Embedded]) -> PayloadFields:
+    """Make fields of what a package declares: `{"PutRequest.entries.value": Embedded(...)}`.
 
     A path begins with the name of a message; its steps are attributes, through arrays and structs.
     Raises ValueError for a path or a message that does not exist.
     """
-    made: dict[str, tuple[Place, ...]] = {}
+    made: dict[str, tuple[PayloadField, ...]] = {}
     for path, embedded in payloads.items():
         name, *steps = path.split(".")
         try:
-            made[name] = (*made.get(name, ()), _place(package.index, name, steps, embedded))
+            made[name] = (*made.get(name, ()), _payload_field(package.index, name, steps, embedded))
         except (ValueError, UnknownApiKey) as error:
             raise ValueError(f"payloads of {package.name}: {path}: {error}") from None
     return made
 
 
-def _place(index: MessageIndex, name: str, steps: list[str], embedded: Embedded) -> Place:
+def _payload_field(
+    index: MessageIndex, name: str, steps: list[str], embedded: Embedded
+) -> PayloadField:
     owners = _owners(index.load(name), steps)
     names = {"": embedded.message} if isinstance(embedded.message, str) else embedded.message
     if bool(embedded.by) == isinstance(embedded.message, str):
@@ -146,7 +154,7 @@ def _place(index: MessageIndex, name: str, steps: list[str], embedded: Embedded)
         info = index.get(kind)
         if embedded.version is not None and not info.first <= embedded.version <= info.last:
             raise ValueError(f"{kind} has versions {info.first}-{info.last}")
-    return Place(tuple(steps), dict(names), embedded.by, own=kinds)
+    return PayloadField(tuple(steps), dict(names), embedded.by, own=kinds)
 
 
 def _owners(cls: Any, steps: list[str]) -> list[Any]:
@@ -183,11 +191,11 @@ def _read_declared(
     return Reading(version, version, decode_at(index.load(name), data, start, version, limits))
 
 
-_declared: Final[dict[Package, Places]] = {KAFKA: PLACES}
-_of_classes: Final[dict[type[Structure], tuple[Place, ...]]] = {}
+_declared: Final[dict[Package, PayloadFields]] = {KAFKA: PAYLOAD_FIELDS}
+_of_classes: Final[dict[type[Structure], tuple[PayloadField, ...]]] = {}
 
 
-def places_in(package: Package) -> Places:
+def payload_fields_in(package: Package) -> PayloadFields:
     """Return the fields with payloads of a package, which its module `payloads` lists, if any.
 
     Raises ValueError for a list that does not fit the package.
@@ -198,16 +206,16 @@ def places_in(package: Package) -> Places:
         listed: Any = {}
         if find_spec(name) is not None:
             listed = getattr(import_module(name), "PAYLOADS", {})
-        found = _declared[package] = declared_places(package, listed)
+        found = _declared[package] = declared_payload_fields(package, listed)
     return found
 
 
-def places_of(cls: type[Structure]) -> tuple[Place, ...]:
+def payload_fields_of(cls: type[Structure]) -> tuple[PayloadField, ...]:
     """Return the fields with payloads of a message's class."""
     found = _of_classes.get(cls)
     if found is None:
         package = package_of(cls)
         name: str = cls.__name__
-        found = () if package is None else places_in(package).get(name, ())
+        found = () if package is None else payload_fields_in(package).get(name, ())
         _of_classes[cls] = found
     return found
