@@ -12,6 +12,8 @@ of older sources are removed.
     KAFKAWIRE_COMPILE_OPTIMISATION=0  the level of the C compiler: 2 (default), 0 for a quick build
 """
 
+# over 300 lines: the build hook: hatchling loads one file
+
 from __future__ import annotations
 
 import os

@@ -1,5 +1,7 @@
 """Simulated clients: each is a generator of pauses that sends requests and responses meanwhile."""
 
+# over 300 lines: all simulated clients, short functions side by side
+
 from __future__ import annotations
 
 import random

@@ -6,6 +6,7 @@ alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -46,7 +47,7 @@ VERBS: Final = {
     "transactions": Verb(
         "transactions",
         "transactions",
-        "Show transactions: partitions, offsets, aborts, hanging ones.",
+        "Show transactions: partitions, aborts, hanging ones.",
     ),
     "sql": Verb("sql", "sql", "Query captures in SQL."),
     "report": Verb(
@@ -63,7 +64,7 @@ VERBS: Final = {
     "serve": Verb(
         "serve",
         "serve",
-        "Run an in-memory Kafka cluster, or one node with files, until interrupted.",
+        "Run a Kafka cluster in memory, or a node with files.",
     ),
     "produce": Verb(
         "produce",
@@ -72,14 +73,14 @@ VERBS: Final = {
     ),
     "consume": Verb("consume", "consume", "Print the records of topics as they arrive."),
     "cluster": Verb(
-        "cluster", "cluster", "Show brokers, quorum, features and unhealthy partitions."
+        "cluster", "cluster", "Show a live cluster: brokers, quorum, unhealthy partitions."
     ),
     "schema": Verb("schema", "app", "Lint, show, compare and merge message schemas."),
     "spark": Verb("spark", "spark", "Decode captures of any size into Parquet tables with Spark."),
     "codegen": Verb(
         "codegen",
         "codegen",
-        "Generate a Python package of codecs, or another target, from message schemas.",
+        "Generate codecs and more from message schemas.",
     ),
     "version": Verb("version", "version", "Show versions and whether the codecs are compiled."),
 }
@@ -92,16 +93,18 @@ CLICK_ERROR: Final[Any] = next(
 HELP_SHOWN: Final = "NoArgsIsHelpError"
 """The usage error whose message is the help."""
 
-TYPE_NAMES: Final = {"int": "integer", "int range": "integer"}
-"""Names of types in messages of usage errors -> those shown."""
+INVALID_TYPE: Final = re.compile(r"('.*') is not a valid (int|float)( range)?\.", re.DOTALL)
+TYPE_NAMES: Final = {"int": "an integer", "float": "a number"}
+"""Names of types in Typer's messages -> those shown."""
 
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 
 def _in_plain_words(message: str) -> str:
-    for name, word in TYPE_NAMES.items():
-        message = message.replace(f"is not a valid {name}.", f"is not a valid {word}.")
-    return message
+    found = INVALID_TYPE.fullmatch(message)
+    if found is None:
+        return message
+    return f"must be {TYPE_NAMES[found[2]]}, got {found[1]}"
 
 
 @contextmanager
@@ -113,6 +116,9 @@ def _escaped_usage_errors() -> Iterator[None]:
         if type(error).__name__ != HELP_SHOWN:
             place: str = getattr(error, "place", "")  # of `input.filters.InvalidFilter`
             error.message = printable(_in_plain_words(error.message)) + place
+        if getattr(error, "param", None) is not None and error.param_hint is None:
+            hint = error.param.get_error_hint(error.ctx)
+            error.param_hint = hint.replace("'", "") if hint.startswith("'-") else hint
         raise
 
 

@@ -11,7 +11,7 @@ connection are in the order of its requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ..configs import broker_configs
 from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, Bounds
@@ -70,8 +70,7 @@ class Cluster:
     """The cluster, driven by `handle`, `next_deadline` and `advance`.
 
     One call does the work of one time slice (`SLICE_REQUESTS`, `SLICE_BYTES`). While requests are
-    queued `next_deadline` is in the past: the caller does its I/O between two calls, so the
-    requests of one client do not delay others.
+    queued, `next_deadline` is in the past: the caller does its I/O between two calls.
 
     epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: returns 16 unique bytes. draw: returns a
     random number in [0, 1), for faults. passwords: user -> password, where `settings` enables SASL.
@@ -79,6 +78,7 @@ class Cluster:
     zookeeper: brokers before 2.8 elect a controller and connect to each other when started.
     """
 
+    # over 40 lines: composition: a line per part
     def __init__(  # noqa: PLR0913 - options of one constructor, all but one by keyword
         self,
         brokers: Sequence[Endpoint],
@@ -271,7 +271,7 @@ class Cluster:
         return self.context.take_effects()
 
 
-_HANDLERS: Final[Mapping[type[Event], Callable[..., None]]] = {
+_HANDLERS: Final[Mapping[type[Event], Callable[[Cluster, Any, float], None]]] = {
     Connected: Cluster._connected,
     Received: Cluster._received,
     Drained: Cluster._drained,
@@ -286,7 +286,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[..., None]]] = {
     ReceivedFromBroker: Cluster._between_brokers,
     BrokerConnectionClosed: Cluster._between_brokers,
 }
-_DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
+_DUE: Final[Mapping[type[Deadline], Callable[[Cluster, Any, float], None]]] = {
     IdleConnection: Cluster._idle,
     MutedUntil: Cluster._muted_until,
     FetchExpired: Cluster._fetch_expired,

@@ -103,6 +103,7 @@ class RequestHandler:
         result = connection.authentication.token(token)
         self._channel.send(connection, [len(result).to_bytes(4, "big") + result])
 
+    # over 40 lines: one request from bytes to outcome
     def _request(self, connection: Connection, frame: bytes, now: float) -> None:
         head = decode_request_header(frame, limits=self._limits)
         header = head.header

@@ -190,9 +190,9 @@ def _refused(cls: Any, values: dict[str, Any], path: str) -> str:
 def _no_such_field(key: str, version: int, cls: Any, fields: dict[str, Field]) -> str:
     for field in all_fields(cls):
         if field.json_name == key:
-            return f"has no {key!r} in version {version}: it is there in {field.first}-{field.last}"
+            return f"unknown field {key!r} in version {version}, only in {field.first}-{field.last}"
     close = get_close_matches(key, fields, 1)
-    return f"has no {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+    return f"unknown field {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
 def _value(field: Field, version: int, value: Json, path: str) -> Any:

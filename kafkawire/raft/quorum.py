@@ -4,6 +4,8 @@ Law: after `start`, `_enter` alone changes the state, and it checks the table. T
 decreases; a vote is given once an epoch; both are persisted before anything that follows is sent.
 """
 
+# over 300 lines: one state; every transition checks and persists the same fields
+
 from __future__ import annotations
 
 from collections.abc import Callable

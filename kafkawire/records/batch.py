@@ -11,6 +11,8 @@ first, limits second.
     attributes: bits 0-2 codec │ 3 log append time │ 4 transactional │ 5 control │ 6 delete horizon
 """
 
+# over 300 lines: one native class, header and records of a batch
+
 from __future__ import annotations
 
 from collections.abc import Iterator

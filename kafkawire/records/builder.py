@@ -48,6 +48,7 @@ class BatchBuilder:
     level: the codec's own; None is its default.
     """
 
+    # over 40 lines: declares the attributes of a native class
     def __init__(  # noqa: PLR0913 - options by name
         self,
         *,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from ..display import plural
 from ..errors import InvalidLength, Truncated, UnknownApiKey, WireError
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode, request_header_version, response_header_version
@@ -99,7 +100,9 @@ class FrameRows:
         if size < 0:
             raise InvalidLength(f"a frame of {size} bytes", "size", 0)
         if size != there:
-            note = f"a frame of {size} bytes, {there} are there"
+            note = f"truncated: {there} of {size} bytes"
+            if there > size:
+                note = f"{plural(there - size, 'byte')} after the frame"
             self.rows[-1] = replace(row, notes=(note,))
 
     def number(self, offset: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from kafkawire import REGISTRY, ApiKey
 from kafkawire.broker import cluster, events
-from kafkawire.broker.controller.forwarding import _operation
+from kafkawire.broker.controller.forwarding import OPERATIONS
 from kafkawire.broker.deadlines import Deadlines
 from kafkawire.broker.groups.group import _DUE, _REQUESTS, Group
 from kafkawire.broker.groups.requests import (
@@ -109,7 +109,7 @@ def test_a_handler_takes_the_requests_and_returns_the_responses_of_its_api(key: 
     taken = {handled.get("body", handled.get("_body")), failed.get("body", failed.get("_body"))}
     assert failed["return"] is REGISTRY.load(response.name)
     if handler.handle is forwarding.handle:  # takes any request that the controller decides on
-        handled = get_type_hints(_operation(key))
+        handled = get_type_hints(OPERATIONS[key])
         taken = {handled.get("body", handled.get("_body")), failed.get("body", failed.get("_body"))}
     assert taken == {REGISTRY.load(request.name)}
     assert response.name in str(handled["return"])

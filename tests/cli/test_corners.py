@@ -208,7 +208,7 @@ def test_words_of_usage_errors() -> None:
     for words in (["summary", KCAT, "--port", "abc"], ["encode", "{}", "--version", "abc"]):
         result = run(*words)
         assert result.exit_code == 2
-        assert "'abc' is not a valid integer." in result.stderr
+        assert "must be an integer, got 'abc'" in result.stderr
 
 
 def test_the_version_is_an_option_too() -> None:

@@ -349,7 +349,7 @@ MISTAKES = [
     ([KCAT, "--table", "records", "--filter", "latency > 1s"], "table records has no latency"),
     ([KCAT, "--table", "exchange"], "unknown table 'exchange'; did you mean exchanges?"),
     ([KCAT, "--version", "3"], "required by --version and --direction"),
-    (["00", "--api", "Fetch"], "missing; required by --api"),
+    (["00", "--api", "Fetch"], "Missing --version: FetchRequest has versions"),
     (["00", "--api", "Fetsh", "--version", "1"], "did you mean Fetch?"),
     (
         ["00", "--api", "Fetch", "--version", "1", "--direction", "up"],

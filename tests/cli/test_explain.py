@@ -134,8 +134,11 @@ USAGE = [
     (["--api", "9999", "--version", "3", "00"], "unknown API key 9999"),
     (["--api", "Fetch", "00"], "FetchRequest has versions 0-18"),
     (["--api", "Fetch", "--version", "99", "00"], "unsupported version 99"),
-    (["--version", "3", "00"], "missing; required without --frame"),
-    (["--frame", "--direction", "response", "00"], "missing; required with --direction response"),
+    (["--version", "3", "00"], "Missing --api: required without --frame"),
+    (
+        ["--frame", "--direction", "response", "00"],
+        "Missing --api: required with --direction response",
+    ),
     (["--frame", "--api", "Fetch", "00"], "only allowed with --direction response"),
     (
         ["--api", "FetchRequest", "--direction", "response", "--version", "3", "00"],

@@ -116,7 +116,7 @@ def shown_fields(table: Table | None) -> list[dict[str, Any]]:
 
 
 def marks_agree(cells: list[Any]) -> None:
-    """Check that a row says new, gone and changed where it does."""
+    """Check that a row says new, removed and changed where it does."""
     plain = [
         re.sub(r"^[+~●]", "", cell.text) if cell.text not in ("", "−") else None for cell in cells
     ]
@@ -125,7 +125,7 @@ def marks_agree(cells: list[Any]) -> None:
         expected = {
             (True, True): "changed" if before != now else "",
             (False, True): "new",
-            (True, False): "gone",
+            (True, False): "removed",
             (False, False): "absent",
         }[before is not None, now is not None]
         assert state == expected, (plain, states)

@@ -36,8 +36,8 @@ REFUSED: list[tuple[str, int, Any, str]] = [
         "ClientQuotaRecord.value: int too large to convert to float",
     ),
     ("HeartbeatRequest", 4, [], "HeartbeatRequest: is an array, not an object"),
-    ("HeartbeatRequest", 4, {"groupID": "g"}, "has no 'groupID'; did you mean 'groupId'?"),
-    ("HeartbeatRequest", 2, {"groupInstanceId": "i"}, "no 'groupInstanceId' in version 2"),
+    ("HeartbeatRequest", 4, {"groupID": "g"}, "unknown field 'groupID'; did you mean 'groupId'?"),
+    ("HeartbeatRequest", 2, {"groupInstanceId": "i"}, "unknown field 'groupInstanceId' in version 2, only in 3-4"),
     (
         "HeartbeatRequest",
         4,

@@ -116,10 +116,7 @@ def test_what_is_wrong_with_a_frame_is_said_and_its_bytes_shown(
 
 
 def test_a_size_that_is_not_the_frames_is_noted() -> None:
-    assert "a frame of 20 bytes, 21 are there" in str(explain_frame(FRAME + b"\x00")).replace(
-        f"a frame of {len(FRAME) - 4} bytes, {len(FRAME) - 3} are there",
-        "a frame of 20 bytes, 21 are there",
-    )
+    assert "1 byte after the frame" in str(explain_frame(FRAME + b"\x00"))
 
 
 def test_api_versions_falls_back_to_its_oldest_body() -> None:

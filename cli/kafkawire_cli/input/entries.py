@@ -5,6 +5,7 @@ Law: an input that cannot be read raises an InputError that names it and the rea
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
@@ -76,6 +77,8 @@ def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> I
     if inputs.is_hex_argument(name):
         yield from _bytes("hex argument", name.encode(), Format.HEX, bare, wanted)
         return
+    if not os.path.exists(name):
+        raise inputs.InputError(f"{name}: No such file or directory, and not hex text")
     for file in inputs.expand([Path(name)]):
         if inputs.is_stream(file):
             with file.open("rb") as stream:

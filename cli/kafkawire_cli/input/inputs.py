@@ -15,6 +15,8 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import typer
+
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
 
 if TYPE_CHECKING:
@@ -43,6 +45,14 @@ _SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 
 class InputError(Exception):
     """An input cannot be read; the message names it and the reason."""
+
+
+class MissingOption(typer.BadParameter):
+    """A usage error: other options require this one, or an argument; the message says which."""
+
+    def format_message(self) -> str:
+        """Return the message that is printed."""
+        return f"Missing {self.param_hint}: {self.message}"
 
 
 class Entry(NamedTuple):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from .inputs import MissingOption
+
 if TYPE_CHECKING:
     from kafkawire import Registry
     from kafkawire.primitives import MessageIndex, MessageInfo
@@ -26,7 +28,7 @@ def suggestion(text: str, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     plain = text.lower().strip("*?[]")
     close = get_close_matches(plain, by_lower, 1)
-    if not close and plain:  # part of a name, as in globs
+    if not close and len(plain) > 3:  # part of a name, as in globs
         close = [name for name in by_lower if plain in name][:1]
     return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
@@ -94,11 +96,16 @@ def message_name(text: str, direction: str, registry: Messages | None = None) ->
     known = _messages(registry)
     if text in known:
         return text
+    return message_of(text, direction, registry).name
+
+
+def message_of(text: str, direction: str, registry: Messages | None = None) -> MessageInfo:
+    """Find the message of an API and a direction."""
     key = api_key(text, registry=registry)
-    found = next((one for one in known if (one.type, one.api_key) == (direction, key)), None)
-    if found is None:
-        raise typer.BadParameter(f"{text} has no {direction}", param_hint="--api")
-    return found.name
+    for one in _messages(registry):
+        if (one.type, one.api_key) == (direction, key):
+            return one
+    raise typer.BadParameter(f"{text} has no {direction}", param_hint="--api")
 
 
 def captured_message(text: str, option: str = "--bodies") -> str:
@@ -123,7 +130,7 @@ def checked_version(info: MessageInfo, version: int | None) -> int:
     """Check that a message has a version; the usage error lists its versions."""
     valid = f"{info.name} has versions {info.first}-{info.last}"
     if version is None:
-        raise typer.BadParameter(f"missing; {valid}", param_hint="--version")
+        raise MissingOption(f"{valid}", param_hint="--version")
     if not info.first <= version <= info.last:
         raise typer.BadParameter(f"unsupported version {version}: {valid}", param_hint="--version")
     return version

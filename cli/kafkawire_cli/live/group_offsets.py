@@ -37,8 +37,8 @@ class OffsetOptions(NamedTuple):
         bool,
         typer.Option(
             "--reset-offsets",
-            help="With --group: set committed offsets by one of --to-..., --shift-by and "
-            "--by-duration. Shows what it would do, unless --execute is given.",
+            help="With --group: set committed offsets as one of the options --to-*, "
+            "--shift-by or --by-duration says. Only shows the changes, unless --execute is given.",
         ),
     ] = False
     delete_offsets: Annotated[
@@ -66,11 +66,11 @@ class OffsetOptions(NamedTuple):
     )
     to_datetime: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="To the first records not older (ISO 8601)."),
+        typer.Option(metavar="TIME", help="To the first records from this time on (ISO 8601)."),
     ] = None
     by_duration: Annotated[
         str | None,
-        typer.Option(metavar="PnDTnHnMnS", help="To the first records not older than so long ago."),
+        typer.Option(metavar="PnDTnHnMnS", help="To the first records newer than this duration."),
     ] = None
     shift_by: Annotated[
         int | None,

@@ -43,7 +43,7 @@ def cluster(
     setting: SettingOption = None,
     form: FormOption = Form.TABLE,
 ) -> None:
-    """Show brokers, quorum, features and unhealthy partitions.
+    """Show a live cluster: brokers, quorum, unhealthy partitions.
 
     \b
     kafkawire cluster localhost:9092

@@ -76,7 +76,7 @@ def codegen(
         ),
     ] = False,
 ) -> None:
-    """Generate a Python package of codecs, or another target, from message schemas.
+    """Generate codecs and more from message schemas.
 
     \b
     kafkawire codegen --schemas schemas --package my.messages --out my/messages

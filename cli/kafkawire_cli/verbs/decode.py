@@ -14,13 +14,14 @@ from kafkawire.display import plural
 from .. import pipes
 from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
-from ..input.inputs import Format, InputError
+from ..input.inputs import Format, InputError, MissingOption
 from ..input.names import (
-    api_key,
+    checked_version,
     complete_api,
     complete_captured,
     complete_table,
     direction_of,
+    message_of,
 )
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
@@ -290,11 +291,9 @@ def _bare(
 ) -> BareBody | None:
     if api is None:
         if version is not None or direction is not None:
-            raise typer.BadParameter(
-                "missing; required by --version and --direction", param_hint="--api"
-            )
+            raise MissingOption("required by --version and --direction", param_hint="--api")
         return None
-    if version is None:
-        raise typer.BadParameter("missing; required by --api", param_hint="--version")
-    key = api_key(api, registry=messages_of)
-    return BareBody(key, version, direction_of(direction or "request"))
+    towards = direction_of(direction or "request")
+    info = message_of(api, towards, messages_of)
+    assert info.api_key is not None  # every request and response has one
+    return BareBody(info.api_key, checked_version(info, version), towards)

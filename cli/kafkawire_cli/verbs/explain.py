@@ -15,7 +15,8 @@ import typer
 
 from kafkawire.display import printable, printable_lines
 
-from ..input.inputs import InputError, first_bytes, hex_bytes, is_capture, is_stream
+from ..input import inputs
+from ..input.inputs import InputError, MissingOption
 from ..input.names import checked_version, complete_message, direction_of, message_name
 from ..input.options import BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
@@ -160,9 +161,9 @@ def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[Packe
     from kafkawire.capture.packet_messages import Known as KnownBrokers
     from kafkawire.capture.packet_messages import Search
 
-    if path == "-" or is_stream(Path(path)):
+    if path == "-" or inputs.is_stream(Path(path)):
         raise InputError(f"{path}: a stream can be read only once; expected a capture file")
-    if not is_capture(first_bytes(Path(path))):
+    if not inputs.is_capture(inputs.first_bytes(Path(path))):
         raise InputError(f"{path}: not a capture file; --packet and --exchange need one")
     search = Search(path, KnownBrokers(*brokers))
     with readable([path]):
@@ -232,7 +233,7 @@ def find_message(
 ) -> MessageInfo:
     """Find the message type named by --api and --direction."""
     if api is None:
-        raise typer.BadParameter(f"missing; required {required}", param_hint="--api")
+        raise MissingOption(f"required {required}", param_hint="--api")
     expected = None if direction is None else direction_of(direction)
     info = messages.get(message_name(api, expected or "request", messages))
     if expected is not None and info.type != expected:
@@ -266,7 +267,7 @@ def read_input(arguments: list[str]) -> str:
 def parse_hex(text: str) -> bytes:
     """Parse hex text; invalid text is a usage error."""
     try:
-        return hex_bytes(text)
+        return inputs.hex_bytes(text)
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="HEX") from None
 

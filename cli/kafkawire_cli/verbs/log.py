@@ -17,7 +17,7 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.inputs import InputError
+from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT
 from ..pipes import make_private, stop_at_closed_pipe
 from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table
@@ -84,7 +84,7 @@ def log(
     """
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
-        raise typer.BadParameter("missing; required for --format parquet", param_hint="--out")
+        raise MissingOption("required for --format parquet", param_hint="--out")
     try:
         with stop_at_closed_pipe():
             files = list(_files(given))

@@ -88,7 +88,7 @@ def serve(  # noqa: PLR0913 - options of the verb
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print requests.")] = False,
     node: NodeChoice = NodeChoice(),  # noqa: B008 - a constant
 ) -> None:
-    """Run an in-memory Kafka cluster, or one node with files, until interrupted.
+    """Run a Kafka cluster in memory, or a node with files.
 
     \b
     kafkawire serve --topic orders:6

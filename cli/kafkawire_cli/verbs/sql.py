@@ -15,7 +15,7 @@ from kafkawire.display import printable_lines
 from kafkawire.errors import MissingPackage, QueryError
 
 from .. import pipes
-from ..input.inputs import InputError
+from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.progress import progress
 from ..input.sources import Known, known, readable, refuse, sources
@@ -89,7 +89,7 @@ def sql(
     if to is not None and query is None:
         raise typer.BadParameter("only allowed with a query", param_hint="--output")
     if query is None and files == ["-"]:
-        raise typer.BadParameter("missing; standard input is the capture", param_hint="QUERY")
+        raise MissingOption("standard input is the capture", param_hint="QUERY")
     pipes.keep_memory()
     pipes.collect_at_exit()
     import_arrow()
@@ -138,7 +138,7 @@ def _query(given: list[str]) -> tuple[str | None, list[str]]:
     if first == "-" or _exists(first) or not any(map(str.isspace, first.strip())):
         return None, given
     if not files:
-        raise typer.BadParameter("missing; captures come after the query", param_hint="FILE...")
+        raise MissingOption("captures come after the query", param_hint="FILE...")
     return first, files
 
 
@@ -152,9 +152,7 @@ def _exists(text: str) -> bool:
 def _form(shape: Shape | None, to: Path | None) -> Shape:
     if shape is not None:
         if to is None and shape in BINARY:
-            raise typer.BadParameter(
-                f"missing; required for --format {shape.value}", param_hint="--output"
-            )
+            raise MissingOption(f"required for --format {shape.value}", param_hint="--output")
         return shape
     if to is None:
         return Shape.TABLE if sys.stdout.isatty() else Shape.JSONL

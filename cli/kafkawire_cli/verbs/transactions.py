@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
-    """Show transactions: partitions, offsets, aborts, hanging ones.
+    """Show transactions: partitions, aborts, hanging ones.
 
     \b
     kafkawire transactions trace*.pcap

@@ -5,14 +5,18 @@ Law: the controller decides at once, in the time slices of the request.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from ...messages.api_key import ApiKey
 from ..request import HandlerResult, Request
 from .controller import Controller
+from .operations.alter_configs import alter_configs
+from .operations.controlled_shutdown import controlled_shutdown
+from .operations.create_partitions import create_partitions
+from .operations.create_topics import create_topics
+from .operations.delete_topics import delete_topics
+from .operations.incremental_alter_configs import incremental_alter_configs
 
 Operation = Callable[[Controller, Request, Any, float], HandlerResult]
 
@@ -25,11 +29,15 @@ class LocalForwarding:
 
     def forward(self, request: Request, now: float) -> HandlerResult:
         """Let the controller decide on a request."""
-        return _operation(request.api_key)(self._controller, request, request.body, now)
+        return OPERATIONS[request.api_key](self._controller, request, request.body, now)
 
 
-@cache
-def _operation(key: ApiKey) -> Operation:
-    """Return the function of an API, from the module of its name, imported at first use."""
-    name = key.name.lower()
-    return cast(Operation, getattr(import_module(f"{__package__}.operations.{name}"), name))
+OPERATIONS: Final[Mapping[ApiKey, Operation]] = {
+    ApiKey.CREATE_TOPICS: create_topics,
+    ApiKey.DELETE_TOPICS: delete_topics,
+    ApiKey.ALTER_CONFIGS: alter_configs,
+    ApiKey.CREATE_PARTITIONS: create_partitions,
+    ApiKey.CONTROLLED_SHUTDOWN: controlled_shutdown,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs,
+}
+"""What the controller decides on."""

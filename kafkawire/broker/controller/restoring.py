@@ -12,7 +12,7 @@ groups and committed offsets. Connections, sessions and delayed operations are l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from ...configs import ResourceType, source_of
 from ...messages.config_record import ConfigRecord
@@ -155,7 +155,7 @@ def _producer_ids_reserved(controller: Controller, record: ProducerIdsRecord) ->
     controller.producer_ids.resume_from(record.next_producer_id)
 
 
-_REPLAY: Final[Mapping[type[Message], Callable[..., None]]] = {
+_REPLAY: Final[Mapping[type[Message], Callable[[Controller, Any], None]]] = {
     TopicRecord: _topic_created,
     PartitionRecord: _partition_created,
     PartitionChangeRecord: _leader_changed,

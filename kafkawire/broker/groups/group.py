@@ -10,7 +10,7 @@ first, so that a member that receives REBALANCE_IN_PROGRESS does not expire.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from ...protocol import ErrorCode
 from ..deadlines import Deadlines
@@ -222,13 +222,13 @@ class Group(GroupMetadata):
         return Synced(reply_to, E.NONE, member.assignment, self.protocol_type, self.protocol_name)
 
 
-_REQUESTS: Final[Mapping[type[GroupRequest], Callable[..., list[Effect]]]] = {
+_REQUESTS: Final[Mapping[type[GroupRequest], Callable[[Group, Any, float], list[Effect]]]] = {
     Join: Group._join,
     Sync: Group._sync,
     Heartbeat: Group._heartbeat,
     Leave: Group._leave,
 }
-_DUE: Final[Mapping[type[Deadline], Callable[..., list[Effect]]]] = {
+_DUE: Final[Mapping[type[Deadline], Callable[[Group, Any, float], list[Effect]]]] = {
     SessionExpired: Group._session_expired,
     PendingExpired: Group._pending_expired,
     JoinDue: Group._join_due,

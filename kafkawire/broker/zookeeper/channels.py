@@ -82,7 +82,8 @@ class BrokerChannels:
             channel.due(now)
 
 
-_HANDLERS: Final[Mapping[type[BrokerConnectionEvent], Callable[..., Any]]] = {
+Handler = Callable[[BrokerChannels, BrokerChannel, Any, float], None]
+_HANDLERS: Final[Mapping[type[BrokerConnectionEvent], Handler]] = {
     BrokerConnectionOpened: BrokerChannels._opened,
     ReceivedFromBroker: BrokerChannels._received,
     BrokerConnectionClosed: BrokerChannels._closed,

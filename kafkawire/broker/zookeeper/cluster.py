@@ -68,7 +68,11 @@ class ZooKeeperCluster:
         self._shutdowns.due(due, now)
 
 
-_HANDLERS: Final[Mapping[type[ZooKeeperEvent | ZooKeeperDeadline], Callable[..., Any]]] = {
+_HANDLERS: Final[
+    Mapping[
+        type[ZooKeeperEvent | ZooKeeperDeadline], Callable[[ZooKeeperCluster, Any, float], None]
+    ]
+] = {
     ClusterStarted: ZooKeeperCluster._started,
     ShutdownRequested: ZooKeeperCluster._shutdown_requested,
     BrokerConnectionOpened: ZooKeeperCluster._connection,

@@ -10,6 +10,8 @@ if the stream is in sync, that is, if a frame is known to begin there, or if its
       `------ a gap elsewhere, an invalid size --> out of sync --a proven frame--> in sync
 """
 
+# over 300 lines: one state machine over both directions
+
 from __future__ import annotations
 
 from typing import Final, final

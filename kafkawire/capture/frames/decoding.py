@@ -225,6 +225,7 @@ def _request(raw: RawFrame, limits: Limits) -> Row:
     return row
 
 
+# over 40 lines: hot path, one response
 def _response(raw: RawFrame, limits: Limits) -> Row:
     request, frame = raw.request, raw.frame
     assert request is not None

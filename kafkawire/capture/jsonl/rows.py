@@ -6,6 +6,8 @@ Law: a row is one line of ASCII; JSON lines omit nothing but what redaction hide
     errors, if any | body | embedded, if any | records, if any
 """
 
+# over 300 lines: one native class with its caches, hot
+
 from __future__ import annotations
 
 import json

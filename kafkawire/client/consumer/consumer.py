@@ -8,6 +8,8 @@ them. Effects that no component handles are for the network or the user.
                                └── network ─┴ commits ─┴─ committed
 """
 
+# over 300 lines: the one place that routes between all components
+
 from __future__ import annotations
 
 from collections import deque

@@ -9,6 +9,8 @@ ids); each Submit ends in exactly one ResponseReceived, NoResponse or Sent, what
                                        ▲────── reauthentication ──────┘  (KIP-368)
 """
 
+# over 300 lines: one machine; setup and requests share its state
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

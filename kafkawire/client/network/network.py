@@ -8,6 +8,8 @@ failing broker does not affect requests to others.
                        node id, CONTROLLER ─────────────────┘
 """
 
+# over 300 lines: one machine, routing of every request
+
 from __future__ import annotations
 
 from collections import deque

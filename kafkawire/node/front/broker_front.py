@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ...broker.broker import Broker
 from ...broker.configs import Settings
@@ -51,6 +51,7 @@ class BrokerFront:
     topics: name -> partitions of those to create.
     """
 
+    # over 40 lines: composition: a line per part
     def __init__(
         self,
         listeners: Listeners,
@@ -193,7 +194,7 @@ class BrokerFront:
         """The machines have deadlines of their own."""
 
 
-_DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
+_DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] = {
     IdleConnection: BrokerFront._connection_due,
     MutedUntil: BrokerFront._connection_due,
     ReplyDue: BrokerFront._connection_due,

@@ -7,7 +7,7 @@ controllers. What a client is shown of the brokers is where they have a listener
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...broker import Effect, Endpoint
 from ...broker.broker import Broker
@@ -125,7 +125,7 @@ class Listeners:
             self.channel.send_delayed(due.reply_to)
 
 
-_HANDLERS: Final[Mapping[type[ClientEvent], Callable[..., None]]] = {
+_HANDLERS: Final[Mapping[type[ClientEvent], Callable[[Listeners, Any, float], None]]] = {
     Connected: Listeners._connected,
     Received: Listeners._received,
     Drained: Listeners._drained,

@@ -7,6 +7,8 @@ order they were given. Splits are proven, so packets have their numbers before a
                                 on the executors, if there is much to read
 """
 
+# over 300 lines: one plan, each step a short function
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

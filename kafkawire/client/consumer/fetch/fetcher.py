@@ -9,6 +9,8 @@ they would be consumed before the response. Records for an outdated position are
                                                       └▶ errors: FETCH_ERRORS
 """
 
+# over 300 lines: one machine, requests and responses of Fetch
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

@@ -10,6 +10,8 @@ Responses to outdated requests are ignored.
                       └────────── rebalance in progress, fenced, poll interval exceeded ◀──────┘
 """
 
+# over 300 lines: one state machine, all handlers of its table
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

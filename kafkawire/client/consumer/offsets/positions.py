@@ -6,6 +6,8 @@ overrides requests in flight.
     committed offset? ─▶ reset policy ─▶ ListOffsets ─▶ position ─▶ validated per leader epoch
 """
 
+# over 300 lines: all transitions of a partition's state
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
