@@ -16,7 +16,6 @@ import typer
 from kafkawire.display import printable, printable_lines
 
 from ..input import inputs
-from ..input.inputs import InputError, MissingOption
 from ..input.names import checked_version, complete_message, direction_of, message_name
 from ..input.options import BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
@@ -149,7 +148,7 @@ def _explain_captured(
     number = packet or exchange or 0
     try:
         found = _captured(given[0], number, exchange is not None, brokers)
-    except InputError as error:
+    except inputs.InputError as error:
         refuse("explain", error)
         raise typer.Exit(2) from None
     if not _show_captured(found, registry(brokers.package), tree, secrets):
@@ -157,24 +156,24 @@ def _explain_captured(
 
 
 def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[PacketMessage]:
-    """Find the messages. Raises InputError if there are none."""
+    """Find the messages. Raises inputs.InputError if there are none."""
     from kafkawire.capture.packet_messages import Known as KnownBrokers
     from kafkawire.capture.packet_messages import Search
 
     if path == "-" or inputs.is_stream(Path(path)):
-        raise InputError(f"{path}: a stream can be read only once; expected a capture file")
+        raise inputs.InputError(f"{path}: a stream can be read only once; expected a capture file")
     if not inputs.is_capture(inputs.first_bytes(Path(path))):
-        raise InputError(f"{path}: not a capture file; --packet and --exchange need one")
+        raise inputs.InputError(f"{path}: not a capture file; --packet and --exchange need one")
     search = Search(path, KnownBrokers(*brokers))
     with readable([path]):
         found = search.exchange(number) if whole else search.packet(number)
     if found:
         return found
     if number > search.packets:
-        raise InputError(f"{path}: no packet {number}: the capture has {search.packets}")
+        raise inputs.InputError(f"{path}: no packet {number}: the capture has {search.packets}")
     near = [str(each) for each in (search.before, search.after) if each]
     hint = f"; the nearest that do: {' and '.join(near)}" if near else ""
-    raise InputError(
+    raise inputs.InputError(
         f"{path}: no {'Kafka ' * (brokers.package is None)}message ends in packet {number}{hint}"
     )
 
@@ -233,7 +232,7 @@ def find_message(
 ) -> MessageInfo:
     """Find the message type named by --api and --direction."""
     if api is None:
-        raise MissingOption(f"required {required}", param_hint="--api")
+        raise inputs.MissingOption(f"required {required}", param_hint="--api")
     expected = None if direction is None else direction_of(direction)
     info = messages.get(message_name(api, expected or "request", messages))
     if expected is not None and info.type != expected:
@@ -268,7 +267,7 @@ def parse_hex(text: str) -> bytes:
     """Parse hex text; invalid text is a usage error."""
     try:
         return inputs.hex_bytes(text)
-    except InputError as error:
+    except inputs.InputError as error:
         raise typer.BadParameter(str(error), param_hint="HEX") from None
 
 
