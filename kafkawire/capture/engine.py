@@ -208,18 +208,13 @@ class LocatedConversation:
         if self.tls is not None:
             self._through_tls(run, batch)
             return
-        conversation, known = self.conversation, run.known
-        data, side, packet, time_ns = run.data, run.side, run.packet, run.time_ns
-        raw_frame = conversation.take_single_frame(side, data, packet, time_ns)
-        if raw_frame is not None:
-            batch.append(self.locate(raw_frame, known))
-            return
-        if run.position == 0 and may_begin_tls(data) and conversation.is_fresh:
+        conversation = self.conversation
+        if run.position == 0 and may_begin_tls(run.data) and conversation.is_fresh:
             self.tls = TlsLayer(self._key_log)
             self._through_tls(run, batch)
             return
         for item in conversation.handle(run):
-            batch.append(self.locate(item, known))
+            batch.append(self.locate(item, run.known))
 
     def handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
         """Handle an event that is not bytes of a side; append the items to the batch."""
@@ -253,13 +248,6 @@ class LocatedConversation:
             if isinstance(each, Row):
                 batch.append(self.locate(each, known))
                 continue
-            if isinstance(each, Run):
-                frame = conversation.take_single_frame(
-                    each.side, each.data, each.packet, each.time_ns
-                )
-                if frame is not None:
-                    batch.append(self.locate(frame, known))
-                    continue
             for item in conversation.handle(each):
                 batch.append(self.locate(item, known))
 

@@ -65,8 +65,11 @@ def rows(path: Path, pieces: Pieces, *, fast: bool) -> list[Row]:
         else:
             for piece in pieces(event, conversation):
                 run = event.side, piece, event.packet, event.time_ns
-                raw_frame = conversation.take_single_frame(*run) if fast else None
-                found += feed(conversation, *run) if raw_frame is None else [raw_frame.decode()]
+                if fast:
+                    found += feed(conversation, *run)
+                    continue
+                for item in conversation._take(*run):
+                    found.append(item.decode() if isinstance(item, RawFrame) else item)
     return found
 
 

@@ -1,4 +1,4 @@
-"""How the machines of a capture are driven: one `handle` each, and one fast path."""
+"""How the machines of a capture are driven: one `handle` each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkawire.capture.tcp.reassembly import Reassembler
 
 ENTRY_POINTS: dict[type, set[str]] = {
     Reassembler: {"handle"},
-    Conversation: {"handle", "take_single_frame"},
+    Conversation: {"handle"},
     Engine: {"handle"},
 }
 OTHERS: dict[type, set[str]] = {Engine: {"restore", "snapshot"}}

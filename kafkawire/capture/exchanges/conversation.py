@@ -91,9 +91,11 @@ class Conversation:
     # -- events in, items out: bodies stay undecoded
 
     def handle(self, event: Event | Negotiated | Unsynchronised) -> list[Item]:
-        """Handle an event of the connection. Most runs take the fast path: `take_single_frame`."""
+        """Handle an event of the connection. Most runs are one frame: `_single_frame`."""
         if isinstance(event, Run):
-            return self._take(event.side, event.data, event.packet, event.time_ns)
+            side, data, packet, time_ns = event.side, event.data, event.packet, event.time_ns
+            frame = self._single_frame(side, data, packet, time_ns)
+            return self._take(side, data, packet, time_ns) if frame is None else [frame]
         if isinstance(event, Gap):
             return self._take_gap(event)
         if isinstance(event, Closed):
@@ -111,10 +113,10 @@ class Conversation:
         direction = DIRECTIONS[0 if event.side == (self.client or 0) else 1]
         return [Row(event.packet, event.time_ns, direction, event.length, status, reason)]
 
-    def take_single_frame(
+    def _single_frame(
         self, side: i64, data: bytes, packet: i64, time_ns: i64
     ) -> RawFrame | None:
-        """Handle the bytes of a run as `handle` would, but faster, if they are exactly one frame.
+        """Handle the bytes of a run as `_take` would, but faster, if they are exactly one frame.
 
         Returns None, and does nothing, if they may be anything else.
         """
