@@ -27,8 +27,9 @@ from .tcp.events import Closed, Event, Gap
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
 from .tls.keylog import KeyLog
-from .tls.layer import TlsLayer, may_begin_tls
+from .tls.layer import TlsLayer
 from .tls.outputs import Negotiated, Unsynchronised
+from .tls.records import CONTENT_TYPES
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
@@ -209,7 +210,7 @@ class LocatedConversation:
             self._through_tls(run, batch)
             return
         conversation = self.conversation
-        if run.position == 0 and may_begin_tls(run.data) and conversation.is_fresh:
+        if run.position == 0 and run.data[0] in CONTENT_TYPES and conversation.is_fresh:
             self.tls = TlsLayer(self._key_log)
             self._through_tls(run, batch)
             return

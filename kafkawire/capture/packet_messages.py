@@ -25,7 +25,8 @@ from .tcp.events import Event, Gap
 from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.reassembly import Reassembler
 from .tls.keylog import KeyLog, KeySource, as_key_log
-from .tls.layer import TlsLayer, may_begin_tls
+from .tls.layer import TlsLayer
+from .tls.records import CONTENT_TYPES
 
 SIZE: Final = 4
 
@@ -236,7 +237,7 @@ class _Decryption:
 
     def runs(self, event: Event) -> list[Run]:
         """Return the plaintext that is known after an event of the connection."""
-        if isinstance(event, Run) and event.position == 0 and may_begin_tls(event.data):
+        if isinstance(event, Run) and event.position == 0 and event.data[0] in CONTENT_TYPES:
             self._tls = self._tls or TlsLayer(self._key_log)
         if self._tls is None or not isinstance(event, Run | Gap):
             return [event] if isinstance(event, Run) else []

@@ -15,7 +15,7 @@ from ..tcp.events import Closed, Gap
 from .connection import TlsConnection
 from .keylog import KeyLog
 from .outputs import Output
-from .records import APPLICATION_DATA, CHANGE_CIPHER_SPEC, begins_tls
+from .records import begins_tls
 
 
 class First(NamedTuple):
@@ -27,11 +27,6 @@ class First(NamedTuple):
     packet: int
     time_ns: int
     known: int
-
-
-def may_begin_tls(data: bytes) -> bool:
-    """Whether the first byte of a stream may be the type of a TLS record."""
-    return CHANGE_CIPHER_SPEC <= data[0] <= APPLICATION_DATA
 
 
 class TlsLayer:
