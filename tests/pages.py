@@ -110,6 +110,14 @@ else:
     assert target.endswith(".pcap"), target
 """
 """Stands for tcpdump, which needs privileges: writes a capture to a pipe."""
+PIP: Final = """
+import importlib.metadata, re, sys
+install, requirement = sys.argv[1:]
+name, extras = re.fullmatch(r"(\\w+)\\[([a-z,]+)\\]", requirement).groups()
+known = importlib.metadata.metadata(name).get_all("Provides-Extra")
+assert install == "install" and set(extras.split(",")) <= set(known), (requirement, known)
+"""
+"""Stands for pip, whose installation would change the one of the tests: the extras exist."""
 
 
 class Playground:
@@ -117,10 +125,11 @@ class Playground:
 
     trace.pcap, trace-1.pcap, trace-2.pcap, captures/, fixtures/, schemas/; my-schemas/, old/, new/
     of schemas; jars of kafka-clients; orders-0/, __consumer_offsets-12/ and copied.log of a broker,
-    which stand for /var/lib/kafka too; kafkawire, python and tcpdump as commands.
+    which stand for /var/lib/kafka too; kafkawire, pip, python and tcpdump as commands.
+    program: what kafkawire is, if it is not the module.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Path | None = None) -> None:
         self.folder = folder
         for name in ("fixtures", "schemas"):
             (folder / name).symlink_to(ROOT / name)
@@ -132,7 +141,7 @@ class Playground:
         (folder / "captures" / "ck-txn.pcap").symlink_to(recorded / "ck-txn.pcap")
         self._write_schemas()
         self._write_logs()
-        self._write_programs()
+        self._write_programs(program)
         path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
         self.environment = {**environment(), "PATH": path}
 
@@ -161,18 +170,23 @@ class Playground:
                 (top / name / "00000000000000000000.log").write_bytes(data)
         (self.folder / "copied.log").write_bytes(logs["orders-0"])
 
-    def _write_programs(self) -> None:
+    def _write_programs(self, program: Path | None) -> None:
         (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "pip.py").write_text(PIP)
         (self.folder / "bin" / "tcpdump.py").write_text(TCPDUMP)
         programs = {
             "kafkawire": "-m kafkawire_cli.main",
             "python": "",
+            "pip": str(self.folder / "bin" / "pip.py"),
             "tcpdump": str(self.folder / "bin" / "tcpdump.py"),
         }
         for name, arguments in programs.items():
             file = self.folder / "bin" / name
             file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
             file.chmod(file.stat().st_mode | stat.S_IXUSR)
+        if program is not None:
+            (self.folder / "bin" / "kafkawire").unlink()
+            (self.folder / "bin" / "kafkawire").symlink_to(program)
 
     def run(self, line: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Run a command line of a page, in bash."""
