@@ -1,12 +1,12 @@
-"""Runs `kafkawire` commands in processes that begin with its modules imported.
+"""Starts Python programs in processes that begin with kafkawire's modules imported.
 
-Law: a command is a process of its own, with the arguments, folder, environment and standard
-streams of the program that starts it; that program ends as the command does, and passes signals on.
-Only the imports are shared: they take four fifths of the CPU time of a small command.
-tests/packaging starts commands as users do.
+Law: a program is a process of its own, with the arguments, folder, environment and standard
+streams of what starts it; that ends as the program does, and passes signals on. Only the imports
+are shared: they take four fifths of the CPU time of a small command. Tests of imports, of terminals
+and of process groups start Python itself, as tests/packaging does.
 
-    kafkawire (PROGRAM) ── socket: arguments, folder, environment, streams ─▶ fork ─▶ the command
-                        ◀─ process id, then wait status ──────────────────────┘
+    python() ── socket: arguments, folder, environment, streams ─▶ fork ─▶ the program
+             ◀─ process id, then wait status ──────────────────────┘
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import importlib
 import marshal
 import os
 import runpy
+import select
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
-COMMAND: Final = "kafkawire_cli.main"
 IMPORTED: Final = ("kafkawire.capture.tables", "kafkawire_cli.registry", "numpy", "typer")
 LARGEST: Final = 1 << 20
 PROGRAM: Final = """\
@@ -42,21 +46,37 @@ if posix.WIFSIGNALED(status):
     posix.kill(posix.getpid(), posix.WTERMSIG(status))
 posix._exit(posix.WEXITSTATUS(status))
 """
-"""The program `kafkawire`: it imports only modules in C, which takes a hundredth of a second."""
+"""It imports only modules in C, which takes a hundredth of a second."""
+
+_servers: list[Server] = []
 
 
-class CommandServer:
-    """A process that runs commands for `program`, a file that this makes in an empty folder."""
+def python() -> str:
+    """Return a program that stands for `sys.executable`: for its options -W error, -c and -m."""
+    if not _servers:
+        _servers.append(Server())
+    return str(_servers[0].program)
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.program = folder / "kafkawire"
-        path = str(folder / "socket")
+
+def pytest_sessionfinish() -> None:
+    """End the process that this one has started."""
+    while _servers:
+        _servers.pop().close()
+
+
+class Server:
+    """A process that is forked for each program."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="commands-"))
+        self.program = self._folder / "python"
+        path = str(self._folder / "socket")
         self.program.write_text(PROGRAM.format(python=sys.executable, path=path))
         self.program.chmod(0o755)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.command_server", path],
-            env=environment,
-            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         assert self._process.stdout is not None
@@ -64,18 +84,18 @@ class CommandServer:
 
     def close(self) -> None:
         """End the process."""
-        self._process.terminate()
         self._process.communicate()
+        shutil.rmtree(self._folder)
 
 
 def serve(path: str) -> socket.socket:
-    """Accept connections; return each in a process of its own."""
+    """Accept connections until standard input ends; return each in a process of its own."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server.bind(path)
     server.listen()
-    handlers = 0
     print("ready", flush=True)
-    while True:
+    handlers = 0
+    while server in select.select([server, sys.stdin], [], [])[0]:
         connection, _ = server.accept()
         if os.fork() == 0:
             server.close()
@@ -84,10 +104,11 @@ def serve(path: str) -> socket.socket:
         handlers += 1
         while handlers and os.waitpid(-1, os.WNOHANG)[0]:
             handlers -= 1
+    sys.exit()
 
 
 def run(connection: socket.socket) -> None:
-    """Run the command of a connection in a process, and send how it ended."""
+    """Run the program of a connection in a process, and send how it ended."""
     data, streams, _, _ = socket.recv_fds(connection, LARGEST, 3)
     process = os.fork()
     if process:
@@ -104,11 +125,29 @@ def run(connection: socket.socket) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environb.update(environment)
-    sys.argv[1:] = arguments
-    runpy.run_module(COMMAND, run_name="__main__", alter_sys=True)
+    start(arguments)
+
+
+def start(arguments: list[str]) -> None:
+    """Do what Python does with its arguments."""
+    if arguments[:2] == ["-W", "error"]:
+        warnings.simplefilter("error")
+        del arguments[:2]
+    option, program, *rest = arguments
+    sys.argv[:] = [option, *rest]
+    if option == "-m":
+        sys.path[0] = os.getcwd()
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        assert option == "-c", option
+        sys.path[0] = ""
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(program, "<string>", "exec"), main.__dict__)
 
 
 if __name__ == "__main__":
-    for name in IMPORTED:
-        importlib.import_module(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in IMPORTED:
+            importlib.import_module(name)
     run(serve(sys.argv[1]))

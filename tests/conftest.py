@@ -12,7 +12,12 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.markers", "tests.real.fixtures", "tests.scheduling"]
+pytest_plugins = [
+    "tests.command_server",
+    "tests.markers",
+    "tests.real.fixtures",
+    "tests.scheduling",
+]
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 SHARED = ROOT.parent / "shared"

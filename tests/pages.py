@@ -26,6 +26,7 @@ from kafkawire.log import encode_log_message
 from kafkawire.messages.offset_commit_key import OffsetCommitKey
 from kafkawire.messages.offset_commit_value import OffsetCommitValue
 from kafkawire.records import BatchBuilder
+from tests.command_server import python
 from tests.conftest import ROOT
 
 PAGES: Final = (
@@ -126,10 +127,9 @@ class Playground:
     trace.pcap, trace-1.pcap, trace-2.pcap, captures/, fixtures/, schemas/; my-schemas/, old/, new/
     of schemas; jars of kafka-clients; orders-0/, __consumer_offsets-12/ and copied.log of a broker,
     which stand for /var/lib/kafka too; kafkawire, pip, python and tcpdump as commands.
-    program: what kafkawire is, if it is not the module.
     """
 
-    def __init__(self, folder: Path, program: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         for name in ("fixtures", "schemas"):
             (folder / name).symlink_to(ROOT / name)
@@ -141,7 +141,7 @@ class Playground:
         (folder / "captures" / "ck-txn.pcap").symlink_to(recorded / "ck-txn.pcap")
         self._write_schemas()
         self._write_logs()
-        self._write_programs(program)
+        self._write_programs()
         path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
         self.environment = {**environment(), "PATH": path}
 
@@ -170,7 +170,7 @@ class Playground:
                 (top / name / "00000000000000000000.log").write_bytes(data)
         (self.folder / "copied.log").write_bytes(logs["orders-0"])
 
-    def _write_programs(self, program: Path | None) -> None:
+    def _write_programs(self) -> None:
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "pip.py").write_text(PIP)
         (self.folder / "bin" / "tcpdump.py").write_text(TCPDUMP)
@@ -181,12 +181,10 @@ class Playground:
             "tcpdump": str(self.folder / "bin" / "tcpdump.py"),
         }
         for name, arguments in programs.items():
+            program = python() if name == "kafkawire" else sys.executable
             file = self.folder / "bin" / name
-            file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+            file.write_text(f'#!/bin/sh\nexec "{program}" {arguments} "$@"\n')
             file.chmod(file.stat().st_mode | stat.S_IXUSR)
-        if program is not None:
-            (self.folder / "bin" / "kafkawire").unlink()
-            (self.folder / "bin" / "kafkawire").symlink_to(program)
 
     def run(self, line: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Run a command line of a page, in bash."""

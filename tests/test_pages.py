@@ -6,15 +6,13 @@ import json
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from kafkawire.net.server_thread import ServerThread
-from tests.command_server import CommandServer
+from tests.command_server import python
 from tests.conftest import ROOT, missing
 from tests.pages import PAGES, Block, Playground, agrees, blocks, commands, environment
 
@@ -73,16 +71,9 @@ def of(language: str) -> list[object]:
     ]
 
 
-@pytest.fixture(scope="session")
-def command_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandServer]:
-    server = CommandServer(tmp_path_factory.mktemp("commands"), environment())
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def playground(tmp_path: Path, command_server: CommandServer) -> Playground:
-    return Playground(tmp_path, command_server.program)
+def playground(tmp_path: Path) -> Playground:
+    return Playground(tmp_path)
 
 
 def test_a_test_runs_each_block() -> None:
@@ -106,7 +97,7 @@ def test_python_examples_run(block: Block, tmp_path: Path) -> None:
     for name in ("fixtures", "schemas"):
         (tmp_path / name).symlink_to(ROOT / name)
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block.text],
+        [python(), "-W", "error", "-c", block.text],
         cwd=tmp_path,
         env=environment(),
         capture_output=True,
