@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import NoReturn
@@ -11,7 +12,12 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.markers", "tests.real.fixtures", "tests.scheduling"]
+pytest_plugins = [
+    "tests.command_server",
+    "tests.markers",
+    "tests.real.fixtures",
+    "tests.scheduling",
+]
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 SHARED = ROOT.parent / "shared"
@@ -43,6 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     from tests.markers import turn  # a plugin: pytest imports it first
 
     items.sort(key=turn)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without the cyclic GC: what is collected stays, and each of its runs visits more."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 FREEZE_EVERY = 1000

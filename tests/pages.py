@@ -26,6 +26,7 @@ from kafkawire.log import encode_log_message
 from kafkawire.messages.offset_commit_key import OffsetCommitKey
 from kafkawire.messages.offset_commit_value import OffsetCommitValue
 from kafkawire.records import BatchBuilder
+from tests.command_server import python
 from tests.conftest import ROOT
 
 PAGES: Final = (
@@ -110,6 +111,14 @@ else:
     assert target.endswith(".pcap"), target
 """
 """Stands for tcpdump, which needs privileges: writes a capture to a pipe."""
+PIP: Final = """
+import importlib.metadata, re, sys
+install, requirement = sys.argv[1:]
+name, extras = re.fullmatch(r"(\\w+)\\[([a-z,]+)\\]", requirement).groups()
+known = importlib.metadata.metadata(name).get_all("Provides-Extra")
+assert install == "install" and set(extras.split(",")) <= set(known), (requirement, known)
+"""
+"""Stands for pip, whose installation would change the one of the tests: the extras exist."""
 
 
 class Playground:
@@ -117,7 +126,7 @@ class Playground:
 
     trace.pcap, trace-1.pcap, trace-2.pcap, captures/, fixtures/, schemas/; my-schemas/, old/, new/
     of schemas; jars of kafka-clients; orders-0/, __consumer_offsets-12/ and copied.log of a broker,
-    which stand for /var/lib/kafka too; kafkawire, python and tcpdump as commands.
+    which stand for /var/lib/kafka too; kafkawire, pip, python and tcpdump as commands.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -163,15 +172,18 @@ class Playground:
 
     def _write_programs(self) -> None:
         (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "pip.py").write_text(PIP)
         (self.folder / "bin" / "tcpdump.py").write_text(TCPDUMP)
         programs = {
             "kafkawire": "-m kafkawire_cli.main",
             "python": "",
+            "pip": str(self.folder / "bin" / "pip.py"),
             "tcpdump": str(self.folder / "bin" / "tcpdump.py"),
         }
         for name, arguments in programs.items():
+            program = python() if name == "kafkawire" else sys.executable
             file = self.folder / "bin" / name
-            file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+            file.write_text(f'#!/bin/sh\nexec "{program}" {arguments} "$@"\n')
             file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
     def run(self, line: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:

@@ -23,6 +23,32 @@ def test_imports_are_followed_through_modules_of_tests() -> None:
     assert not alone & markers.PEERS
 
 
+IMPORTS = """
+import a.b, c as d  # e
+from f import g
+from . import h
+from .i import j as k, l
+if True:
+    from ..m import (  # n
+        o,
+        p as q,  # r
+    )
+    from .. import s, \\
+        t
+"""
+
+
+def test_names_are_those_of_import_statements() -> None:
+    names = set(markers.names_in(IMPORTS, ("tests", "x")))
+    of_ours = {"", ".h", ".i", ".i.j", ".i.l"}
+    above = {"", ".m", ".m.o", ".m.p", ".s", ".t"}
+    assert names == {
+        *("a.b", "c", "f", "f.g"),
+        *(f"tests.x{name}" for name in of_ours),
+        *(f"tests{name}" for name in above),
+    }
+
+
 def test_every_place_named_exists() -> None:
     """A file that moves takes its marker along."""
     for places in (

@@ -6,13 +6,13 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from kafkawire.net.server_thread import ServerThread
+from tests.command_server import python
 from tests.conftest import ROOT, missing
 from tests.pages import PAGES, Block, Playground, agrees, blocks, commands, environment
 
@@ -97,7 +97,7 @@ def test_python_examples_run(block: Block, tmp_path: Path) -> None:
     for name in ("fixtures", "schemas"):
         (tmp_path / name).symlink_to(ROOT / name)
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block.text],
+        [python(), "-W", "error", "-c", block.text],
         cwd=tmp_path,
         env=environment(),
         capture_output=True,

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from tests.command_server import python
 from tests.conftest import FIXTURES, shared
 
 from .test_decode import run
@@ -47,7 +48,7 @@ class Ran(NamedTuple):
 
 
 def with_jobs(*arguments: str) -> Ran:
-    command = [sys.executable, "-c", COMMAND, "decode", *arguments]
+    command = [python(), "-c", COMMAND, "decode", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     stderr, _, submitted = result.stderr.rpartition("submitted ")
     return Ran(result.returncode, result.stdout, stderr, int(submitted))

@@ -17,6 +17,7 @@ import pytest
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.command_server import python
 from tests.interop.implementations import until
 from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
 
@@ -74,9 +75,13 @@ def ran(*words: str, given: str = "") -> tuple[int, str, str]:
 
 
 def ran_alone(*words: str, given: str = "") -> tuple[int, str, str]:
-    """Run a command to its end in a process of its own, as users do."""
+    """Run a command to its end in a process of its own."""
     done = subprocess.run(
-        command(*words), input=given, capture_output=True, encoding="utf-8", timeout=240
+        [python(), *command(*words)[1:]],
+        input=given,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -15,6 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from kafkawire.capture.tables import TABLES
+from tests.command_server import python
 from tests.conftest import FIXTURES, shared
 
 CAPTURES: Final = FIXTURES / "captures"
@@ -56,7 +57,7 @@ class Ran(NamedTuple):
 
 def command(*arguments: str, in_worker: str = "pass") -> list[str]:
     code = COMMAND.replace("IN_WORKER", in_worker)
-    return [sys.executable, "-c", code, "decode", *arguments]
+    return [python(), "-c", code, "decode", *arguments]
 
 
 def run(*arguments: str, in_worker: str = "pass") -> Ran:
@@ -201,7 +202,7 @@ def test_results_larger_than_the_shared_memory() -> None:
     code = COMMAND.replace("make, submit", small, 1).replace("IN_WORKER", "pass")
     arguments = [*PCAPS, "--table", "messages"]
     made = subprocess.run(
-        [sys.executable, "-c", code, "decode", *arguments, "-j", "3"],
+        [python(), "-c", code, "decode", *arguments, "-j", "3"],
         capture_output=True,
         text=True,
         check=True,
@@ -257,7 +258,7 @@ def test_an_interrupt_ends_the_captures(form: list[str]) -> None:
     file = "1" if "5" in form else "3"
     code = INTERRUPTING.replace("LAST", file) + COMMAND.replace("IN_WORKER", "pass")
     made = subprocess.run(
-        [sys.executable, "-c", code, "decode", *given],
+        [python(), "-c", code, "decode", *given],
         capture_output=True,
         text=True,
         check=False,
@@ -278,6 +279,7 @@ def test_a_second_interrupt_ends_all_processes() -> None:
     sleeps = "print('started', file=sys.stderr, flush=True); time.sleep(100)"
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     interruptible = command(*arguments, in_worker=sleeps)
+    interruptible[0] = sys.executable  # in a process group of its own
     interruptible[2] = code + interruptible[2]
     with subprocess.Popen(
         interruptible,

@@ -19,7 +19,7 @@ from kafkawire.protocol.log_records import LogPart, encode_log_message
 from kafkawire.protocol.log_types import COORDINATED, FRAMED, TOPICS, InternalLog
 from kafkawire.records import BatchBuilder, Compression
 from tests import golden
-from tests.real.java import Installation, install
+from tests.real.java import Installation
 
 from . import written
 from .written import TIME, rows
@@ -61,9 +61,9 @@ COMPARED: Final = {"offset", "position", "timestamp", "producerId", "lastOffset"
 
 
 @pytest.fixture(scope="session")
-def kafka_tools() -> Installation:
+def kafka_tools(installation: Installation) -> Installation:
     """The jars of Apache Kafka."""
-    return install()
+    return installation
 
 
 class PrintedPart(NamedTuple):

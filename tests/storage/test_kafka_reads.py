@@ -20,6 +20,7 @@ from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.log_manager import LogManager
 from kafkawire.storage.retention import delete_old_segments
 from kafkawire.storage.unified_log import UnifiedLog
+from tests.real.compiler import compiled
 from tests.real.dump import TOOL, dump
 from tests.real.java import Installation
 
@@ -146,7 +147,8 @@ def test_kafka_compacts_the_same(tmp_path: Path, installation: Installation) -> 
             continue
         copy = tmp_path / f"theirs-{rounds}" / "orders-0"
         shutil.copytree(theirs / "orders-0", copy)
-        said = installation.run(str(SOURCE), str(copy), "4000", "1000", *map(str, times[:rounds]))
+        given = (str(copy), "4000", "1000", *map(str, times[:rounds]))
+        said = compiled(installation, SOURCE).run(SOURCE.stem, *given)
         assert [int(line) for line in said.split()] == [log.segments.active.base_offset] * rounds
         expected = files(copy, ".log", ".txnindex")
         assert files(ours / "orders-0", ".log", ".txnindex") == expected
@@ -181,7 +183,7 @@ def test_kafka_retains_the_same(
     shutil.copytree(tmp_path / "ours" / "orders-0", copy)
     now_ms, segments = TIME + after_ms, len(log.segments)
     given = map(str, (4000, retention_ms, retention_bytes, now_ms))
-    said = installation.run(str(RETENTION), str(copy), *given)
+    said = compiled(installation, RETENTION).run(RETENTION.stem, str(copy), *given)
     start, *bases = map(int, said.split())
     log.update_high_watermark(MAX_INT64)
     delete_old_segments(log, now_ms)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +29,8 @@ from kafkawire.client.consumer.assignors import protocol_of
 from kafkawire.client.consumer.assignors.balance import balanced, previous_owners_of
 from kafkawire.client.consumer.group.requests import JoinMetadata, subscription
 from kafkawire.errors import LocalProtocolError
-from tests.conftest import missing
-from tests.real.java import OPTIONS, Installation, install
+from tests.real.compiler import compiled
+from tests.real.java import Installation
 
 TOPICS = ("a", "b", "c", "d")
 JAVA = {
@@ -200,22 +199,11 @@ Run = Callable[[str, Mapping[str, int], Sequence[Member]], Assignments]
 
 
 @pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def java(installation: Installation) -> Iterator[Run]:
     """A program that runs them, kept running."""
-    javac = shutil.which("javac")
-    if javac is None:
-        missing("javac")
-    installation: Installation = install()
-    built = tmp_path_factory.mktemp("assign")
     source = Path(__file__).parent / "java" / "Assign.java"
-    subprocess.run(
-        [javac, "-cp", f"{installation.jars}/*", "-d", str(built), str(source)],
-        check=True,
-        timeout=240,
-    )
-    path = f"{built}:{installation.jars}/*"
     process = subprocess.Popen(
-        [installation.java, *OPTIONS, "-cp", path, "Assign"],
+        compiled(installation, source).command(source.stem),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,24 +1,17 @@
-"""Apache Kafka's clients, in one JVM, and its command line tools.
-
-JavaClient.java ─▶ javac ─▶ cache/<digest of the source and the jars' folder>/ ─▶ java -cp
-"""
+"""Apache Kafka's clients, in one JVM, and its command line tools."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
 import queue
 import re
 import socket
 import subprocess
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from tests.conftest import missing
+from tests.real.compiler import compiled
 from tests.real.java import Installation
 
 from .interface import (
@@ -35,7 +28,6 @@ from .interface import (
 from .process_reader import POLL_SECONDS, Input, Lines, ProcessReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
-COMPILE_SECONDS: Final = 120
 JAAS: Final = "org.apache.kafka.common.security"
 CONSUMER: Final = "org.apache.kafka.clients.consumer"
 ASSIGNORS: Final = {
@@ -46,36 +38,6 @@ ASSIGNORS: Final = {
 }
 TOOLS: Final = "org.apache.kafka.tools"
 READ: Final = re.compile(r"Partition:(\d+)\tOffset:(\d+)\t(.*?)\t(.*)")
-
-
-def compiled(installation: Installation) -> Path:
-    """Compile the program once; skip the test without a compiler."""
-    digest = hashlib.sha256(SOURCE.read_bytes() + os.fsencode(installation.jars)).hexdigest()
-    folder = installation.jars.with_name(f"java-client-{digest[:16]}")
-    with installation.jars.with_name("java-client-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-                _compile(installation, Path(scratch) / "classes")
-                (Path(scratch) / "classes").rename(folder)
-    return folder
-
-
-def _compile(installation: Installation, classes: Path) -> None:
-    jars = os.pathsep.join(map(str, installation.jars.glob("*.jar")))
-    done = subprocess.run(
-        [
-            *(installation.java, "--module", "jdk.compiler/com.sun.tools.javac.Main"),
-            *("-cp", jars, "-d", str(classes), str(SOURCE)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_SECONDS,
-        check=False,
-    )
-    if "jdk.compiler not found" in done.stdout + done.stderr:
-        missing("a JDK (java has no compiler)")
-    assert done.returncode == 0, done.stderr
 
 
 def producing(args: Produce) -> dict[str, str]:
@@ -162,11 +124,8 @@ class Jvm:
     """A process in which Java's clients run."""
 
     def __init__(self, installation: Installation) -> None:
-        java, *options, main = installation.command("JavaClient")
-        at = options.index("-cp") + 1
-        options[at] = f"{compiled(installation)}{os.pathsep}{options[at]}"
         self._process = subprocess.Popen(
-            [java, *options, main],
+            compiled(installation, SOURCE).command("JavaClient"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -14,6 +14,7 @@ from kafkawire.broker.groups.coordinators import partition_for
 from kafkawire.broker.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from tests.interop.implementations import until
+from tests.real.compiler import compiled
 from tests.real.java import Installation
 
 SECONDS = 60.0
@@ -176,7 +177,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(kafka_cluster: ClusterThre
 def test_kafka_s_own_clients_have_transactions_of_version_2(
     kafka_cluster: ClusterThread, installation: Installation
 ) -> None:
-    command = installation.command(str(SOURCE), kafka_cluster.bootstrap)
+    command = compiled(installation, SOURCE).command(SOURCE.stem, kafka_cluster.bootstrap)
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.stdout.splitlines() == [
         "in [v0, v2]",
