@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.spark.skew import hot
 from kafkawire.capture.tables import TABLES
+from kafkawire.capture.tables.passes import COLUMNAR
 from kafkawire.spark.decode.chunks import CHUNKED, chunk_context, columns, cut
 from kafkawire.spark.decode.columns import to_batches
 from kafkawire.spark.decode.decoding import (
@@ -23,7 +24,6 @@ from kafkawire.spark.decode.decoding import (
     in_order,
     sorted_rows,
 )
-from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import Facts, sum_up
 from kafkawire.spark.plan.planning import make_plan

@@ -23,7 +23,7 @@ from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
-from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message
+from ...capture.tables.passes import RECORDS, Columnar, is_exchange_message
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
@@ -202,7 +202,7 @@ def columns(
     """Make the rows of a chunk column by column. names, sets: of all files; rows: of a batch."""
     chunk = Chunk(*pickle.loads(data))
     made = Columnar(ChunkContext(names, sets, Facts()), frozenset({table}), rows)
-    if table == EXCHANGES:
+    if table != RECORDS:
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
             made.handle([LocatedItem(one.connection, one.client, one.broker, row) for row in again])

@@ -24,7 +24,7 @@ from ...capture.packets.parser import Segments
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
 from ...capture.tables.multiple import read_together
-from ...capture.tables.passes import EXCHANGES, RECORDS
+from ...capture.tables.passes import COLUMNAR, EXCHANGES, RECORDS
 from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import Facts
@@ -42,9 +42,6 @@ from .scratch import Scratch
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
-
-COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
-"""Tables that are made column by column if all rows are wanted, unchanged."""
 
 GROUP_EVENTS_TABLE: Final = "group_events"
 """The table whose rows span connections; it takes two steps."""
@@ -228,7 +225,7 @@ class Work:
     def _table_batches(self, context: Context, rows: Iterable[Any] | None = None) -> Batches:
         table = self.options.table
         if isinstance(context, BucketContext) and self.columnar:
-            rows_of_batch = MANY_ROWS if table == EXCHANGES else ROWS
+            rows_of_batch = ROWS if table == RECORDS else MANY_ROWS
             whole = read_together(context, [table], rows_of_batch)
             return self.shape(batch.select(self.made) for _, batch in whole)
         if rows is None:
