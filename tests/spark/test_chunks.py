@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,9 @@ def chunked(
         context = chunk_context(chunk, plan.names, plan.sets)
         if columnar:
             (rows_at_once,) = random.choices((1, 7, 4096), (1, 4, 15))  # one by one is slow
-            made = columns(chunk, plan.names, plan.sets, table, rows_at_once)
+            tables = frozenset({table, *random.sample(sorted(COLUMNAR), random.randrange(3))})
+            several = columns(chunk, plan.names, plan.sets, tables, rows_at_once)
+            made: Iterable[pa.RecordBatch] = (batch for name, batch in several if name == table)
         else:
             rows = context.rows(table)
             made = to_batches(table, schema.names, rows, options, context.name_topics)
