@@ -1,6 +1,6 @@
 """Compares the Spark job with a single process, on captures made of recordings.
 
-    python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]
+    python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]...
                                [--shapes many hot varied] [--cluster]
     python -m benchmarks.spark --files 10000 100000    planning of so many small captures
 
@@ -11,7 +11,7 @@ the session's start, too. What is measured of a size: with many connections, wit
 on one, and with the few hundred connections of varied traffic (`benchmarks.varied`), most of which
 never end:
 
-    decode       `kafkawire decode --table T -o x.parquet`: one process
+    decode       `kafkawire decode --table T -o x-{table}.parquet`: one process
     local[N]     the job of `kafkawire spark`
     cluster      the same on a standalone cluster of two executors of one core (--cluster), whose
                  Java is not the driver's
@@ -47,7 +47,7 @@ MEGABYTES: Final = 200
 SHAPES: Final = {"many": "many connections", "hot": "half on one", "varied": "varied traffic"}
 
 
-def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
+def job(master: str, out: str, tables: Sequence[str], paths: Sequence[str]) -> None:
     """Run the job in this process; print its cost as JSON."""
     started = time.perf_counter()
     from kafkawire.spark import session
@@ -58,11 +58,11 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
     spark.range(1).count()
     java = sum(map(cpu_seconds, children_of(os.getpid(), b"java")))
     begun, used = time.perf_counter(), time.process_time()
-    manifest = run_job(spark, paths, out, [table], parse({}))
+    manifest = run_job(spark, paths, out, tables, parse({}))
     seconds, driver = time.perf_counter() - begun, time.process_time() - used
     if manifest["payload"]["unaccounted"]:
         raise AssertionError(f"bytes unaccounted for: {manifest['payload']}")
-    rows = manifest["tables"][table]["rows"]
+    rows = [manifest["tables"][table]["rows"] for table in tables]
     found = {"seconds": seconds, "rows": rows, "driver": driver, "start": begun - started}
     print(json.dumps({**found, "java_before": java}))
     spark.stop()
@@ -72,7 +72,7 @@ def run_size(
     megabytes: int,
     cores: Sequence[int],
     rounds: int,
-    table: str,
+    tables: Sequence[str],
     shapes: Collection[str] = SHAPES,
     *,
     cluster: bool = False,
@@ -84,8 +84,8 @@ def run_size(
             folder = Path(name)
             paths = rotated(made(shape, megabytes * 10**6), folder, "capture")
             size = sum(path.stat().st_size for path in paths) / 1e6
-            taken = run_rounds(paths, table, folder, cores, rounds, cluster=cluster)
-            figures += shown(f"{size:.0f} MB, {SHAPES[shape]}, {table}", size, taken)
+            taken = run_rounds(paths, tables, folder, cores, rounds, cluster=cluster)
+            figures += shown(f"{size:.0f} MB, {SHAPES[shape]}, {', '.join(tables)}", size, taken)
     return figures
 
 
@@ -99,7 +99,7 @@ def made(shape: str, size: int) -> Iterator[bytes]:
 
 def run_rounds(
     paths: Sequence[Path],
-    table: str,
+    tables: Sequence[str],
     folder: Path,
     cores: Sequence[int],
     rounds: int,
@@ -109,11 +109,11 @@ def run_rounds(
     """Let the contenders take turns; all must find as many rows."""
     taken: dict[str, list[Taken]] = {}
     for _ in range(rounds):
-        taken.setdefault("decode", []).append(single(paths, table, folder))
+        taken.setdefault("decode", []).append(single(paths, tables, folder))
         for count in cores:
-            taken.setdefault(f"local[{count}]", []).append(spread(paths, table, folder, count))
+            taken.setdefault(f"local[{count}]", []).append(spread(paths, tables, folder, count))
         if cluster:
-            taken.setdefault("cluster", []).append(clustered(paths, table, folder))
+            taken.setdefault("cluster", []).append(clustered(paths, tables, folder))
     rows = {one.rows for runs in taken.values() for one in runs}
     if len(rows) != 1:
         raise AssertionError(f"different numbers of rows: {sorted(rows)}")
@@ -148,7 +148,7 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
 
 def run(rounds: int, sizes: Sequence[int] = (MEGABYTES,)) -> list[Figure]:
     """Measure captures of the given sizes, in MB."""
-    return [each for size in sizes for each in run_size(size, (1, 2), rounds, "exchanges")]
+    return [each for size in sizes for each in run_size(size, (1, 2), rounds, ["exchanges"])]
 
 
 def main() -> None:
@@ -158,20 +158,21 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="+", help="plan so many small captures instead")
     parser.add_argument("--masters", type=int, nargs="+", default=[1, 2], metavar="CORES")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--table", default="exchanges")
+    parser.add_argument("--table", action="append", help="exchanges by default; repeatable")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=[*SHAPES])
     parser.add_argument("--cluster", action="store_true")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("paths", nargs="*", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    tables = chosen.table or ["exchanges"]
     if chosen.job:
-        job(chosen.job, chosen.out, chosen.table, chosen.paths)
+        job(chosen.job, chosen.out, tables, chosen.paths)
         return
     figures: list[Figure] = [] if not chosen.files else run_files(chosen.files, chosen.rounds)
     for size in [] if chosen.files else chosen.megabytes:
         figures += run_size(
-            size, chosen.masters, chosen.rounds, chosen.table, chosen.shapes,
+            size, chosen.masters, chosen.rounds, tables, chosen.shapes,
             cluster=chosen.cluster,
         )  # fmt: skip
     for suite in dict.fromkeys(each.suite for each in figures):

@@ -20,7 +20,7 @@ FILE_BYTES: Final = 500 * 10**6
 
 
 class Taken(NamedTuple):
-    """Cost of a run, and its rows.
+    """Cost of a run, and the rows of each table.
 
     wall: wall-clock seconds. cpu: CPU seconds of Python. peak: MiB of the largest worker. java_cpu,
     java_peak: the same of Java. start: seconds of the session's start.
@@ -29,7 +29,7 @@ class Taken(NamedTuple):
     wall: float
     cpu: float
     peak: float
-    rows: int
+    rows: tuple[int, ...]
     java_cpu: float = 0.0
     java_peak: float = 0.0
     start: float = 0.0
@@ -51,45 +51,48 @@ def rotated(pieces: Iterator[bytes], folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def single(paths: Sequence[Path], table: str, folder: Path) -> Taken:
+def single(paths: Sequence[Path], tables: Sequence[str], folder: Path) -> Taken:
     """Decode in one process."""
     from pyarrow.parquet import read_metadata
 
-    out = folder / "single.parquet"
+    out = f"{folder}/single-{{table}}.parquet"
     command = [sys.executable, "-m", "kafkawire_cli.main", "decode", *map(str, paths)]
     begun = time.perf_counter()
-    process = subprocess.Popen(
-        [*command, "--table", table, "-o", str(out)], stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([*command, *options(tables), "-o", out], stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise AssertionError(f"decode ended with {process.returncode}")
     wall = time.perf_counter() - begun
-    rows = read_metadata(out).num_rows
+    rows = tuple(read_metadata(out.format(table=table)).num_rows for table in tables)
     return Taken(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, rows)
 
 
-def spread(paths: Sequence[Path], table: str, folder: Path, cores: int) -> Taken:
+def options(tables: Sequence[str]) -> list[str]:
+    """Return the options for tables."""
+    return [each for table in tables for each in ("--table", table)]
+
+
+def spread(paths: Sequence[Path], tables: Sequence[str], folder: Path, cores: int) -> Taken:
     """Run the job in a process of its own."""
-    return watched(f"local[{cores}]", paths, table, folder)
+    return watched(f"local[{cores}]", paths, tables, folder)
 
 
-def clustered(paths: Sequence[Path], table: str, folder: Path) -> Taken:
+def clustered(paths: Sequence[Path], tables: Sequence[str], folder: Path) -> Taken:
     """Run the job on a cluster of its own."""
     where = folder / "cluster"
     where.mkdir(exist_ok=True)
     with Cluster(where) as cluster:
-        return watched(cluster.url, paths, table, folder)
+        return watched(cluster.url, paths, tables, folder)
 
 
-def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Taken:
+def watched(master: str, paths: Sequence[Path], tables: Sequence[str], folder: Path) -> Taken:
     """Run the job in a process of its own; this one samples its processes."""
     out = folder / "spark"
     command = [sys.executable, "-m", "benchmarks.spark", "--job", master, "--out", str(out)]
     environment = {**os.environ, "SPARK_LOCAL_DIRS": str(folder / "scratch")}
     with subprocess.Popen(
-        [*command, "--table", table, *map(str, paths)],
+        [*command, *options(tables), *map(str, paths)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
     ) as job:  # fmt: skip
         workers = Workers(os.getpid(), job.pid, apart=not master.startswith("local"))
@@ -103,6 +106,6 @@ def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Tak
     before = found["java_before"] if master.startswith("local") else 0.0
     python, java = workers.cpu + found["driver"], workers.java_cpu - before
     return Taken(
-        found["seconds"], python, workers.peak, found["rows"], java, workers.java_peak,
+        found["seconds"], python, workers.peak, tuple(found["rows"]), java, workers.java_peak,
         found["start"],
     )  # fmt: skip

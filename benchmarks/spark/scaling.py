@@ -122,7 +122,7 @@ def measured(megabytes: int) -> Measured:
         folder = Path(name)
         paths = rotated(grown(sources, megabytes * 10**6), folder, "capture")
         mb = sum(path.stat().st_size for path in paths) / 1e6
-        decode = single(paths, "exchanges", folder).wall
+        decode = single(paths, ["exchanges"], folder).wall
         log = folder / "log"
         log.mkdir()
         command = [sys.executable, "-m", "benchmarks.spark.scaling", "--job", str(folder / "out")]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -25,13 +25,15 @@ from ..display import plural
 from .decode.columns import needed
 from .decode.scratch import Scratch, chosen
 from .options import Options
+from .passes import decode_passes
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
 from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
-from .reading import decode_anyhow
+from .reading import Decoded
 from .session import job_session
 from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
+from .write.shared_directory import SpilledTable
 from .write.writing import BY_API, TableDirectory
 
 MANIFEST: Final = "_manifest"
@@ -87,28 +89,35 @@ def run(
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
     written: list[Written] = []
     facts: AllFacts | None = None
-    for table in tables:
-        since = time.monotonic()
-        decoded = decode_anyhow(
-            spark,
-            plan,
-            replace(options, table=table),
-            partial(_scratch, spark, options, store, root),
-        )
-        facts = decoded.facts
-        log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
-        directory = TableDirectory(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
-        directory.empty()
-        files = decoded.write(directory, tasks)
-        directory.only(file for file, _ in files)
-        decoded.release()
-        written.append(Written(table, sum(rows for _, rows in files), time.monotonic() - since))
-        log(f"{table}: {plural(written[-1].rows, 'row')}, {written[-1].seconds:.1f} s")
+    since = time.monotonic()
+    make_scratch = partial(_scratch, spark, options, store, root)
+    for together in decode_passes(spark, plan, tables, options, make_scratch):
+        for table, decoded in together.items():
+            facts = decoded.facts
+            log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
+            directory = TableDirectory(
+                store, f"{root}/{table}", table in BY_API, decoded.finish.batch
+            )
+            rows = _write(decoded, directory, tasks)
+            written.append(Written(table, rows, time.monotonic() - since))
+            log(f"{table}: {plural(rows, 'row')}, {written[-1].seconds:.1f} s")
+            since = time.monotonic()
+        for decoded in together.values():
+            decoded.release()
+    written.sort(key=lambda one: tables.index(one.table))
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - started, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
         out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
     return manifest
+
+
+def _write(decoded: SpilledTable | Decoded, directory: TableDirectory, tasks: int) -> int:
+    """Replace the files of a table; returns how many rows there are."""
+    directory.empty()
+    files = decoded.write(directory, tasks)
+    directory.only(file for file, _ in files)
+    return sum(rows for _, rows in files)
 
 
 def _scratch(spark: SparkSession, options: Options, store: Store, root: str) -> Scratch:

@@ -130,9 +130,16 @@ def decode_anyhow(
     if directory is None:
         return decode(spark, plan, options, columns)
     groups = partitions(spark, plan.bytes, options)
-    return shared.decode(
-        spark, plan, options, partitioner, directory, groups=groups, columns=columns
-    )
+    schemas = {options.table: schema_of(options.table, columns)}
+    return shared.decode(spark, plan, schemas, options, partitioner, directory, groups=groups)[
+        options.table
+    ]
+
+
+def schema_of(table: str, columns: Sequence[str] | None) -> pa.Schema:
+    """Return the schema of some columns of a table, by default of all."""
+    schema = TABLES[table].schema
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
 def decode(
@@ -142,10 +149,9 @@ def decode(
     columns: Sequence[str] | None = None,
 ) -> Decoded:
     """Decode a table of a planned set."""
-    table = TABLES[options.table]
-    wanted = list(columns) if columns is not None else table.schema.names
-    made = needed(options.table, wanted, options)
-    work = Work(plan, made, options)
+    schema = schema_of(options.table, columns)
+    made = needed(options.table, schema.names, options)
+    work = Work(plan, {options.table: made}, options)
     partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
     bucket_count = partitions(spark, plan.bytes, options)
     persisted, held_frames = decode_packets(spark, work, partitioner)
@@ -155,7 +161,6 @@ def decode(
         release(held_frames)
         persisted, held_frames = decode_packets(spark, replace(work, exact=True), partitioner)
         facts = facts_of(persisted)
-    schema = pa.schema([table.schema.field(name) for name in wanted])
     rows = persisted.where("kind = 'rows'")
     more = None
     if options.table == GROUP_EVENTS_TABLE:

@@ -15,8 +15,17 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkawire.capture.tables import read
+from kafkawire.capture.tables import TABLES, read
+from kafkawire.capture.tables.passes import COLUMNAR
 from kafkawire.spark import session
+from kafkawire.spark.decode.chunks import CHUNKED
+from kafkawire.spark.decode.groups import GroupItem
+from kafkawire.spark.decode.outputs import ITEM, deserialise
+from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, Work
+from kafkawire.spark.options import Options
+from kafkawire.spark.plan.facts import sum_up
+from kafkawire.spark.plan.planning import Plan
+from kafkawire.spark.write.finishing import Finish
 from tests.conftest import FIXTURES, missing, shared
 from tests.fuzzing import SOAK
 
@@ -132,3 +141,40 @@ def of_frame(frame: Any) -> list[dict[str, Any]]:
     """The rows of a frame."""
     rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return rows
+
+
+# -- output rows of steps, without Spark
+
+TOGETHER: Final = (
+    *((table,) for table in sorted({*TABLES} - {GROUP_EVENTS_TABLE})),
+    tuple(sorted(COLUMNAR)),
+    tuple(sorted(CHUNKED)),
+    tuple(sorted(TABLES)),
+)
+"""Tables that are made in one pass."""
+
+
+def named(tables: Sequence[str]) -> str:
+    """Return the id of a test of tables."""
+    return "-".join(tables) if len(tables) < len(TABLES) else "all"
+
+
+def work_of(plan: Plan, tables: Iterable[str], options: Options) -> Work:
+    """Return the steps that make all columns of tables."""
+    return Work(plan, {table: TABLES[table].schema.names for table in tables}, options)
+
+
+def finished(work: Work, output: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Make the rows of tables of all output rows; group events are made of their items."""
+    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
+    items = [row for row in output if row["kind"] == ITEM]
+    found = sorted(GroupItem(row["name"], row["at"], row["n"], row["body"]) for row in items)
+    if found:
+        output = output + [row for made in work.decode_items(found) for row in made.to_pylist()]
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for table in work.made:
+        finish = Finish(facts, work.plan.sets, None, TABLES[table].schema)
+        bodies = [row["body"] for row in output if (row["kind"], row["name"]) == ("rows", table)]
+        made = finish(batch for body in bodies for batch in deserialise(body))
+        tables[table] = [row for batch in made for row in batch.to_pylist()]
+    return tables

@@ -5,23 +5,19 @@ Spark.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kafkawire.capture.tables import TABLES
-from kafkawire.spark.decode.outputs import deserialise
-from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, Work
 from kafkawire.spark.options import parse
-from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.parts import reassemble_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.shuffle.packets import SCHEMA, Kind, Partitioner
-from kafkawire.spark.write.finishing import Finish
 
-from .conftest import counted, counted_sets
+from .conftest import TOGETHER, counted, counted_sets, finished, named, work_of
 
 
 def shuffled(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]:
@@ -41,30 +37,27 @@ def shuffled(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]
 
 
 def decoded_by_bucket(
-    files: list[str], table: str, partitioner: Partitioner, split: str
-) -> list[dict[str, Any]]:
+    files: list[str], tables: Sequence[str], partitioner: Partitioner, split: str
+) -> dict[str, list[dict[str, Any]]]:
     """Rows of all buckets."""
-    options = parse({"table": table, "splitBytes": split})
+    options = parse({"splitBytes": split})
     plan = make_plan(None, files, options)
-    schema = TABLES[table].schema
-    step = Work(plan, schema.names, options).decode_buckets(partitioner)
+    work = work_of(plan, tables, options)
+    step = work.decode_buckets(partitioner)
     output = [
         row
         for each in shuffled(plan, partitioner)
         for batch in step(each)
         for row in batch.to_pylist()
     ]
-    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
-    finish = Finish(facts, plan.sets, None, schema)
-    bodies = [row["body"] for row in output if row["kind"] == "rows"]
-    made = finish(batch for body in bodies for batch in deserialise(body))
-    return [row for batch in made for row in batch.to_pylist()]
+    return finished(work, output)
 
 
-@pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
-def test_captures(some_sets: dict[str, list[str]], table: str) -> None:
+@pytest.mark.parametrize("tables", TOGETHER, ids=named)
+def test_captures(some_sets: dict[str, list[str]], tables: tuple[str, ...]) -> None:
     """Fragments, damage and files of several splits among them."""
     for name, files in some_sets.items():
         count, split = random.choice([1, 2, 3]), random.choice(["9k", "150k", "64m"])
-        found = decoded_by_bucket(files, table, Partitioner(count), split)
-        assert counted(found) == counted_sets([files], table), (name, count, split)
+        found = decoded_by_bucket(files, tables, Partitioner(count), split)
+        for table, rows in found.items():
+            assert counted(rows) == counted_sets([files], table), (table, name, count, split)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.spark.skew import hot
 from kafkawire.capture.tables import TABLES
+from kafkawire.capture.tables.passes import COLUMNAR
 from kafkawire.spark.decode.chunks import CHUNKED, chunk_context, columns, cut
 from kafkawire.spark.decode.columns import to_batches
 from kafkawire.spark.decode.decoding import (
@@ -23,7 +25,6 @@ from kafkawire.spark.decode.decoding import (
     in_order,
     sorted_rows,
 )
-from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import Facts, sum_up
 from kafkawire.spark.plan.planning import make_plan
@@ -60,7 +61,9 @@ def chunked(
         context = chunk_context(chunk, plan.names, plan.sets)
         if columnar:
             (rows_at_once,) = random.choices((1, 7, 4096), (1, 4, 15))  # one by one is slow
-            made = columns(chunk, plan.names, plan.sets, table, rows_at_once)
+            tables = frozenset({table, *random.sample(sorted(COLUMNAR), random.randrange(3))})
+            several = columns(chunk, plan.names, plan.sets, tables, rows_at_once)
+            made: Iterable[pa.RecordBatch] = (batch for name, batch in several if name == table)
         else:
             rows = context.rows(table)
             made = to_batches(table, schema.names, rows, options, context.name_topics)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from kafkawire.spark import job, submit
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
+from kafkawire.spark.passes import passes
 from kafkawire.spark.write import shared_directory as shared
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
@@ -55,6 +56,39 @@ def test_tables_and_their_manifest(spark: SparkSession, tmp_path: Path) -> None:
         + payload["repeated"]
     )
     assert any("exchanges" in line and "rows" in line for line in messages)
+
+
+def test_tables_are_made_in_one_pass() -> None:
+    """A table with other rows or values than the capture's has a pass of its own."""
+    every = ["exchanges", "messages", "records", "connections"]
+    assert passes(every, parse({}), cuts=False) == [every]
+    assert passes(every, parse({"where": "client ~ '1*'"}), cuts=False) == [every]
+    rows, others = ["exchanges", "messages", "records"], ["connections"]
+    assert passes(every, parse({}), cuts=True) == [rows, others]
+    assert passes(["connections", "exchanges"], parse({}), cuts=True) == [
+        ["connections", "exchanges"]
+    ]
+    redacted = [["exchanges", "connections"], ["messages"], ["records"]]
+    assert passes(every, parse({"redact": "true"}), cuts=False) == redacted
+    alone = [["connections"], ["exchanges"]]
+    assert passes(["connections", "exchanges"], parse({"startTs": "1"}), cuts=False) == alone
+
+
+def test_tables_with_filters(spark: SparkSession, tmp_path: Path) -> None:
+    """In one pass or several, the rows are those of one process."""
+    file = str(FIXTURES / "captures" / "ck-txn.pcap")
+    where = "connection > 1 and client_address == 127.0.0.1"
+    tables = ["messages", "exchanges", "records", "partitions"]
+    for given in ({"where": where}, {"where": where, "redact": "true"}):
+        job.run(spark, [file], str(tmp_path), tables, parse(given))
+        for table in tables:
+            want = rows_of([file], table, where=where)
+            assert want
+            frame = spark.read.parquet(str(tmp_path / table)).drop("date", "api")
+            if "redact" in given and table in ("messages", "records"):
+                assert frame.count() == len(want)
+            else:
+                assert counted(of_frame(frame)) == counted(want)
 
 
 def test_a_table_is_partitioned_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:

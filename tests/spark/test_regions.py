@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,30 +17,36 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.captures import HEADER, recorded, shifted
-from kafkawire.capture.tables import TABLES
-from kafkawire.spark import read, splitting
-from kafkawire.spark.decode.outputs import deserialise
-from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Work
+from kafkawire.spark import job, read, splitting
+from kafkawire.spark.decode.work import PACKETS
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.connection_index import index_split
-from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.opening import as_one
 from kafkawire.spark.plan.parts import split_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.shuffle.packets import Partitioner, hashes
 from kafkawire.spark.splitting import inputs
-from kafkawire.spark.write.finishing import Finish
 from tests.capture.written import Scenario
 from tests.conftest import FIXTURES
 
-from .conftest import counted, counted_sets, of_frame, rows_of
+from .conftest import (
+    TOGETHER,
+    counted,
+    counted_sets,
+    finished,
+    named,
+    of_frame,
+    rows_of,
+    work_of,
+)
 
 
-def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list[dict[str, Any]]]:
+def decoded(
+    plan: Plan, tables: Sequence[str], partitioner: Partitioner
+) -> tuple[int, dict[str, list[dict[str, Any]]]]:
     """Rows of regions, and of the buckets of what leaves them; and how many stayed."""
     assert not plan.visits
-    options, schema = parse({"table": table}), TABLES[table].schema
-    work = Work(plan, schema.names, options)
+    work = work_of(plan, tables, parse({}))
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(plan.regions)))})
     output = [
         row for batch in work.decode_regions(partitioner)([numbers]) for row in batch.to_pylist()
@@ -56,24 +63,29 @@ def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list
         output += [
             row for batch in work.decode_buckets(partitioner)(batches) for row in batch.to_pylist()
         ]
-    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
-    finish = Finish(facts, plan.sets, None, schema)
-    bodies = [row["body"] for row in output if row["kind"] == "rows"]
-    made = finish(batch for body in bodies for batch in deserialise(body))
-    return stayed, [row for batch in made for row in batch.to_pylist()]
+    return stayed, finished(work, output)
 
 
-@pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
-def test_captures(some_sets: dict[str, list[str]], table: str) -> None:
+def decoded_rows(
+    plan: Plan, table: str, partitioner: Partitioner
+) -> tuple[int, list[dict[str, Any]]]:
+    """The same for one table."""
+    stayed, tables = decoded(plan, [table], partitioner)
+    return stayed, tables[table]
+
+
+@pytest.mark.parametrize("tables", TOGETHER, ids=named)
+def test_captures(some_sets: dict[str, list[str]], tables: tuple[str, ...]) -> None:
     """Including fragments, damage and connections that span splits."""
     stayed = shuffled = 0
     splits = chain(["9k", "9k"], iter(lambda: random.choice(["9k", "40k", "150k"]), None))
     for (name, files), split in zip(some_sets.items(), splits, strict=False):
         plan = make_plan(None, files, parse({"splitBytes": split, "partitions": 2}))
-        here, rows = decoded(plan, table, Partitioner(2))
-        assert counted(rows) == counted_sets([files], table), (name, split)
+        here, found = decoded(plan, tables, Partitioner(2))
+        for table, rows in found.items():
+            assert counted(rows) == counted_sets([files], table), (table, name, split)
         stayed += here
-        shuffled += len(rows) - here
+        shuffled += sum(map(len, found.values())) - here
     assert stayed
     assert shuffled
 
@@ -96,7 +108,7 @@ def test_connections_in_one_region_are_not_shuffled(tmp_path: Path) -> None:
     plan = make_plan(None, files, parse({"splitBytes": "30k", "partitions": 2}))
     assert len(plan.regions) > 10
     assert all(region.shuffled is not None for region in plan.regions)
-    stayed, rows = decoded(plan, "exchanges", Partitioner(2))
+    stayed, rows = decoded_rows(plan, "exchanges", Partitioner(2))
     assert stayed > len(rows) * 3 // 4
     assert counted(rows) == counted(rows_of(files, "exchanges"))
 
@@ -112,7 +124,7 @@ def test_the_same_endpoints_in_another_region_are_shuffled(tmp_path: Path) -> No
     )
     assert not make_plan(None, [str(once)], parse({})).shuffles
     assert len(plan.regions) > 1
-    stayed, rows = decoded(plan, "connections", Partitioner(2))
+    stayed, rows = decoded_rows(plan, "connections", Partitioner(2))
     assert stayed == 0
     assert counted(rows) == counted(rows_of([str(twice)], "connections"))
 
@@ -127,7 +139,7 @@ def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
         data[at : at + size] = b"\xff" * size
     damaged.write_bytes(data)
     plan = make_plan(None, [str(damaged)], parse({"splitBytes": split, "partitions": 2}))
-    _, rows = decoded(plan, "problems", Partitioner(2))
+    _, rows = decoded_rows(plan, "problems", Partitioner(2))
     assert len([row for row in rows if row["kind"] == "unreadable"]) == 2
     assert counted(rows) == counted(rows_of([str(damaged)], "problems"))
 
@@ -169,6 +181,12 @@ def test_the_name_stated_first_wins(spark: SparkSession, tmp_path: Path) -> None
     for partitions in (None, 1, 3, 4, 5):
         frame = read(spark, files, splitBytes="10k", partitions=partitions)
         assert counted(of_frame(frame)) == counted(want)
+    options = parse({"splitBytes": "10k", "partitions": "3"})
+    for tables in (["exchanges", "partitions"], ["exchanges", "messages"]):
+        job.run(spark, files, str(tmp_path / "tables"), tables, options)
+        for table in tables:
+            frame = spark.read.parquet(str(tmp_path / "tables" / table)).drop("date", "api")
+            assert counted(of_frame(frame)) == counted(rows_of(files, table))
 
 
 METADATA = {"brokers": [], "controllerId": 0}

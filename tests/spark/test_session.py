@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafkawire.spark import daemon
 from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, one_line_errors
 from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
 from kafkawire.spark.shuffle.tasks import tune
@@ -30,20 +31,44 @@ def test_settings_of_the_session(spark: SparkSession) -> None:
 
 
 def test_workers_are_forked_with_modules_loaded(spark: SparkSession) -> None:
-    def worker(_: int) -> tuple[bool, int, str]:
+    def worker(_: int) -> tuple[bool, list[str], int, str]:
         import gc
         import os
         import sys
 
         loaded = "kafkawire.spark.write.shared_directory" in sys.modules
+        files = [sys.modules[name].__file__ or "" for name in ("pyspark", "py4j", "pyspark.worker")]
         with open(f"/proc/{os.getppid()}/cmdline") as file:
-            return loaded, gc.get_freeze_count(), file.read()
+            return loaded, files, gc.get_freeze_count(), file.read()
 
     numbers: Any = spark.sparkContext.parallelize(range(2), 2).map(worker)
-    for loaded, frozen, command in numbers.collect():
+    for loaded, files, frozen, command in numbers.collect():
         assert loaded
+        assert not any(".zip" in each for each in files)
         assert frozen > 10_000
         assert "kafkawire.spark.daemon" in command
+
+
+def test_installed_packages_are_preferred_to_copies_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Archives of another Spark, and of packages that are not installed, stay."""
+    installed, other = tmp_path / "site-packages", tmp_path / "spark"
+    for package in ("pyspark", "py4j"):
+        (installed / package).mkdir(parents=True)
+        (installed / package / "__init__.py").touch()
+    of_spark = [
+        str(other / "python" / "lib" / name) for name in ("pyspark.zip", "py4j-0.1-src.zip")
+    ]
+    names = ("pyspark.zip", "py4j-0.1-src.zip", "more.zip")
+    copies = [str(installed / "pyspark" / "python" / "lib" / name) for name in names]
+    path = [*copies, *of_spark, "/mine/x.zip"]
+    monkeypatch.setattr("sys.path", [*path])
+    daemon.prefer_installed()
+    assert sys.path == path
+    monkeypatch.setattr("sys.path", [*path, str(installed)])
+    daemon.prefer_installed()
+    assert sys.path == [copies[2], *of_spark, "/mine/x.zip", str(installed)]
 
 
 def test_what_is_frozen_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

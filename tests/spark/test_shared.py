@@ -16,9 +16,10 @@ from kafkawire.spark.decode.chunks import CHUNKED
 from kafkawire.spark.decode.outputs import read_file_batches
 from kafkawire.spark.decode.scratch import Scratch
 from kafkawire.spark.options import parse
+from kafkawire.spark.passes import decode_passes
 from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
-from kafkawire.spark.plan.planning import make_plan
+from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.write import shared_directory as shared
 from kafkawire.spark.write.shared_directory import SpilledTable
 from tests.capture.wire import pcap
@@ -37,20 +38,23 @@ def decoded(
     partitioner = plan.partitioner(options_.partitions or 2)
     assert shared.supports(plan, partitioner)
     scratch = Scratch(str(folder)).make()
-    table_files = shared.decode(spark, plan, options_, partitioner, scratch, groups=3)
+    schemas = {table: TABLES[table].schema}
+    found = shared.decode(spark, plan, schemas, options_, partitioner, scratch, groups=3)
+    table_files = found[table]
     batches = (batch for name, _ in table_files.files for batch in read_file_batches(scratch, name))
     rows = [row for batch in table_files.finish(batches) for row in batch.to_pylist()]
     assert len(rows) == sum(count for _, count in table_files.files)
     return table_files, counted(rows)
 
 
+def plan_of(files: list[str]) -> Plan:
+    return make_plan(None, files, parse({}))
+
+
 @pytest.fixture(scope="module")
 def whole(sets: dict[str, list[str]]) -> dict[str, list[str]]:
     """The sets without IP fragments, with which nothing is visited."""
-    options = parse({})
-    found = {
-        name: files for name, files in sets.items() if not make_plan(None, files, options).fragments
-    }
+    found = {name: files for name, files in sets.items() if not plan_of(files).fragments}
     assert len(found) > 50
     return found
 
@@ -82,6 +86,41 @@ def test_captures(
     assert (table_files.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
     table_files.release()
     assert not (tmp_path / "rows").exists()
+
+
+@pytest.mark.parametrize("visited", [False, True])
+def test_all_tables_together(
+    spark: SparkSession,
+    sets: dict[str, list[str]],
+    visited: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every capture, fragments too, in one pass; in two if connections are cut into chunks."""
+    given = {"splitBytes": random.choice(["9k", "40k", "150k"]), "sets": "directory"}
+    if visited:
+        monkeypatch.setattr(Sharing, "large", lambda *_: 1)
+        monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
+        monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
+        sets = {name: files for name, files in sets.items() if not plan_of(files).fragments}
+    else:
+        given["partitions"] = "3"
+    options = parse(given)
+    plan = make_plan(spark, [file for files in sets.values() for file in files], options)
+    folders = [Scratch(str(tmp_path / str(number))) for number in range(2)]
+    rest = iter(folders)
+    made: set[str] = set()
+    for together in decode_passes(spark, plan, [*TABLES], options, lambda: next(rest).make()):
+        assert {*together} in ([{*TABLES}] if not visited else [CHUNKED, {*TABLES} - CHUNKED])
+        made |= {*together}
+        for table, found in together.items():
+            rows = of_frame(found.frame)
+            assert counted(rows) == counted_sets(sets.values(), table), table
+            assert (found.facts.sums["chunks"] > 0) == (visited and table in CHUNKED)
+        for found in together.values():
+            found.release()
+    assert made == {*TABLES}
+    assert not any(Path(folder.path).exists() for folder in folders)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -14,24 +16,29 @@ from pyspark.sql import SparkSession
 
 from benchmarks.captures import recorded
 from benchmarks.spark.skew import hot
-from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
-from kafkawire.spark.decode.outputs import deserialise
 from kafkawire.spark.decode.scratch import Scratch
-from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Step, Work
+from kafkawire.spark.decode.work import PACKETS, Step
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
-from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.parts import Visit
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.reading import decode
 from kafkawire.spark.shuffle.packets import Kind, hashes, is_among, segments_in
-from kafkawire.spark.write.finishing import Finish
 from tests.conftest import FIXTURES
 
-from .conftest import counted, counted_sets, of_frame, rows_of
+from .conftest import (
+    TOGETHER,
+    counted,
+    counted_sets,
+    finished,
+    named,
+    of_frame,
+    rows_of,
+    work_of,
+)
 
 
 def ran(step: Step, batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -42,10 +49,9 @@ def numbered(count: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"id": list(range(count))})
 
 
-def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
+def decoded(plan: Plan, tables: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Rows of visits, their chunks and regions, and of what moves all the same; without Spark."""
-    options, schema = parse({"table": table}), TABLES[table].schema
-    work, partitioner = Work(plan, schema.names, options), plan.partitioner(3)
+    work, partitioner = work_of(plan, tables, parse({})), plan.partitioner(3)
     output = ran(work.decode_visits(), numbered(len(plan.visits)))
     for row in [row for row in output if row["kind"] == "chunk"]:
         output += ran(work.decode_chunks(), pa.RecordBatch.from_pylist([row]))
@@ -66,18 +72,16 @@ def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
             if row["kind"] == Kind.SEGMENTS:
                 found = hashes(segments_in(row["body"]), 0)
                 assert not is_among(plan.visited, found).any()
-    output += read
-    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
-    finish = Finish(facts, plan.sets, None, schema)
-    bodies = [row["body"] for row in output if row["kind"] == "rows"]
-    made = finish(batch for body in bodies for batch in deserialise(body))
-    return [row for batch in made for row in batch.to_pylist()]
+    return finished(work, output + read)
 
 
 @pytest.mark.parametrize("large", [1, 1 << 40])
-@pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
+@pytest.mark.parametrize("tables", TOGETHER, ids=named)
 def test_captures(
-    some_sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
+    some_sets: dict[str, list[str]],
+    tables: tuple[str, ...],
+    large: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One visit for each connection, cut or not; and one for all."""
     monkeypatch.setattr(Sharing, "large", lambda *_: large)
@@ -88,7 +92,8 @@ def test_captures(
     for name, files in some_sets.items():
         split = random.choice(["9k", "40k", "150k"])
         plan = make_plan(None, files, parse({"splitBytes": split}))
-        assert counted(decoded(plan, table)) == counted_sets([files], table), (name, split)
+        for table, rows in decoded(plan, tables).items():
+            assert counted(rows) == counted_sets([files], table), (table, name, split)
         visits += len(plan.visits)
         chunks += sum(visit.cut for visit in plan.visits)
     assert visits > 0
@@ -156,15 +161,19 @@ def test_visits_can_be_repeated(half_on_one: list[str], tmp_path: Path) -> None:
     """Spark repeats them when a worker is lost, whose spill files stay unused."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     plan = make_plan(None, half_on_one, options)
-    step = Work(
-        plan, TABLES["exchanges"].schema.names, options, Scratch(str(tmp_path))
-    ).decode_visits()
+    scratch = Scratch(str(tmp_path))
+    step = replace(work_of(plan, ["exchanges"], options), scratch=scratch).decode_visits()
     lost = step([numbered(len(plan.visits))])
     next(lost)
     again, other = (ran(step, numbered(len(plan.visits))) for _ in range(2))
     assert [(row["kind"], row["n"]) for row in again] == [(row["kind"], row["n"]) for row in other]
-    assert [row["body"] for row in again] == [row["body"] for row in other]
-    assert not {row["name"] for row in again} & {row["name"] for row in other} - {""}
+    (files, facts), (other_files, other_facts) = (
+        [[row["body"] for row in rows if row["kind"] == kind] for kind in ("rows", "facts")]
+        for rows in (again, other)
+    )
+    assert facts == other_facts
+    assert files
+    assert not {*files} & {*other_files}
 
 
 def test_the_order_is_asserted(half_on_one: list[str]) -> None:

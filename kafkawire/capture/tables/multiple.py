@@ -60,15 +60,23 @@ MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], RowMaker]]]] = {
 
 
 class Rows:
-    """Collects the rows of a table into batches."""
+    """Collects the rows of a table into batches. size: rows of a batch."""
 
-    def __init__(self, name: str, context: Context, size: int) -> None:
+    def __init__(
+        self, name: str, columns: Columns, make_rows: RowMaker, context: Context, size: int
+    ) -> None:
         self.name = name
-        self._columns, maker = MAKERS[name]
-        self._make_rows = maker(context)
+        self.size = size
+        self._columns = columns
+        self._make_rows = make_rows
         self._context = context
-        self._size = size
         self._rows: list[Values] = []
+
+    @classmethod
+    def of(cls, name: str, context: Context, size: int) -> Rows:
+        """Return the collector of one of MAKERS."""
+        columns, maker = MAKERS[name]
+        return cls(name, columns, maker(context), context, size)
 
     def handle(self, item: Located | Ended | None) -> None:
         """Handle the next row of the capture, or its end (None)."""
@@ -78,21 +86,24 @@ class Rows:
         """Return full batches, each with the table's name; with `last`, also the incomplete one."""
         count = len(self._rows)
         if not last:
-            count -= count % self._size
+            count -= count % self.size
         if count:
             rows, self._rows = self._rows[:count], self._rows[count:]
-            for batch in batches(self._columns, rows, self._size, self._context.name_topics):
+            for batch in batches(self._columns, rows, self.size, self._context.name_topics):
                 yield self.name, batch
 
 
 def read_together(
-    context: Context, names: Sequence[str], size: int
+    context: Context, names: Sequence[str], size: int, more: Iterable[Rows] = ()
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read several tables in one pass; each batch comes with its table's name."""
+    """Read several tables in one pass; each batch comes with its table's name.
+
+    more: tables made row by row that are not among the names.
+    """
     wanted = COLUMNAR & set(names)
     columnar = Columnar(context, wanted, size)
-    rows = [Rows(name, context, size) for name in names if name in MAKERS]
-    for batch in _small_batches(context, size):
+    rows = [*(Rows.of(name, context, size) for name in names if name in MAKERS), *more]
+    for batch in _small_batches(context, min([size, *(each.size for each in rows)])):
         if rows:
             for item in _decoded(context, batch, columnar if wanted else None):
                 for each in rows:

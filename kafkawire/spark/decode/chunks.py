@@ -23,7 +23,7 @@ from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
-from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message
+from ...capture.tables.passes import RECORDS, Columnar, is_exchange_message
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
@@ -197,23 +197,23 @@ def cut(context: BucketContext, traffic: BucketTraffic, size: int) -> Iterator[b
 
 
 def columns(
-    data: bytes, names: Sequence[str], sets: Sequence[int], table: str, rows: int
-) -> Iterator[pa.RecordBatch]:
+    data: bytes, names: Sequence[str], sets: Sequence[int], tables: frozenset[str], rows: int
+) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Make the rows of a chunk column by column. names, sets: of all files; rows: of a batch."""
     chunk = Chunk(*pickle.loads(data))
-    made = Columnar(ChunkContext(names, sets, Facts()), frozenset({table}), rows)
-    if table == EXCHANGES:
+    made = Columnar(ChunkContext(names, sets, Facts()), tables, rows)
+    if tables - {RECORDS}:
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
             made.handle([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
-        for _ in made.batches(last=True):
-            pass  # session exchanges belong to other chunks
         made.handle([*chunk.requests])
+        for _ in made.batches(last=True):
+            pass  # these exchanges and records belong to other chunks
     located_items = items(chunk)
     for at in range(0, len(located_items), rows):
         made.handle(located_items[at : at + rows])
-        yield from (batch for _, batch in made.batches())
-    yield from (batch for _, batch in made.batches(last=True))
+        yield from made.batches()
+    yield from made.batches(last=True)
 
 
 def chunk_context(

@@ -217,8 +217,12 @@ def to_batches(
         )
     elif len(at) < len(names):
         rows = map(_picker(at), rows)
-    size = WIDE_ROWS if table in WIDE else ROWS
-    return batches(tuple(known[i] for i in at), rows, size, before)
+    return batches(tuple(known[i] for i in at), rows, rows_of_batch(table), before)
+
+
+def rows_of_batch(table: str) -> int:
+    """Return the maximum number of rows of a batch of a table that is made row by row."""
+    return WIDE_ROWS if table in WIDE else ROWS
 
 
 def is_plain(table: str, options: Options) -> bool:

@@ -104,8 +104,12 @@ class BucketTraffic:
         for batch in self.batches():
             for one in batch:
                 if isinstance(one, LocatedItem):
-                    self.facts.at = self._base + one.known_at
+                    self.reach(one)
                 yield one
+
+    def reach(self, item: LocatedItem) -> None:
+        """Note in the facts that this is the current item."""
+        self.facts.at = self._base + item.known_at
 
     def batches(self) -> Iterator[list[LocatedItem | Ended]]:
         """Do the same as `raw_frames`, in batches."""
@@ -140,15 +144,21 @@ class BucketTraffic:
 
 
 class BucketContext(Context):
-    """A bucket that is read for one table; names that messages state are recorded as facts.
+    """A bucket that is read for tables; names that messages state are recorded as facts.
 
-    bare: the table does not need decoded bodies once their names are recorded.
+    bare: the tables do not need decoded bodies once their names are recorded.
     """
 
     def __init__(self, traffic: BucketTraffic, sets: Sequence[int], *, bare: bool = False) -> None:
         super().__init__(traffic)
         self.names = UnresolvedTopics(traffic.facts, sets)
+        self._bucket = traffic
         self._bare = bare
+
+    def decode(self, located_item: LocatedItem) -> Located:
+        """Decode a frame, and record the topic names in it."""
+        self._bucket.reach(located_item)
+        return super().decode(located_item)
 
     def located(self) -> Iterator[Located | Ended]:
         """Read the bucket and record names."""

@@ -15,13 +15,15 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ...capture.exchanges.exchanges import Exchange, Exchanges
+from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.multifile import file_and_packet
 from ...capture.rows import Located, Row
+from ...capture.tables.columns import BYTES, INT64, TEXT, Column, Columns
 from ...capture.tables.context import Context
 from ...capture.tables.group_events import APIS, CAUSES, Groups, events
-from .decoding import BucketContext, BucketTraffic
-from .outputs import OUT
+from ...capture.tables.multiple import Rows
+from ..plan.facts import Facts
+from .outputs import ITEM
 
 ITEMS: Final = pa.schema(
     [
@@ -33,6 +35,17 @@ ITEMS: Final = pa.schema(
 )
 ITEM_ROWS: Final = 256
 
+COLUMNS: Final[Columns] = (
+    Column("kind", TEXT, "`item`."),
+    Column("name", TEXT, "Set and group."),
+    Column("at", INT64, "Sort key of the item among those of its group."),
+    Column("n", INT64, "The same among items with equal `at`."),
+    Column("body", BYTES, "The item, pickled."),
+)
+"""The columns of output rows (`outputs.OUT`)."""
+
+Values = tuple[Any, ...]
+
 
 class GroupItem(NamedTuple):
     """An exchange or request of a group. at, n: its place among those of the group."""
@@ -43,23 +56,29 @@ class GroupItem(NamedTuple):
     item: bytes
 
 
-def items(
-    context: BucketContext, traffic: BucketTraffic, sets: Sequence[int]
-) -> Iterator[tuple[str, int, int, bytes]]:
-    """Find the group exchanges of the connections of a partition. sets: the set of each file."""
-    pairs = Exchanges()
-    for n, item in enumerate(context.located()):
-        at = traffic.facts.at
-        if item.connection is None:
-            continue
-        set = sets[file_and_packet(item.connection)[0]]
+class GroupItems:
+    """Finds the group exchanges of the connections of a partition. sets: the set of each file."""
+
+    def __init__(self, facts: Facts, sets: Sequence[int]) -> None:
+        self._facts = facts
+        self._sets = sets
+        self._pairs = Exchanges()
+        self._n = -1
+
+    def handle(self, item: Located | Ended | None) -> Iterator[Values]:
+        """Handle the next row, or the end (None); returns output rows."""
+        self._n += 1
+        if item is None or item.connection is None:
+            return
+        n, at = self._n, self._facts.at
+        set = self._sets[file_and_packet(item.connection)[0]]
         if isinstance(item, Located):
             row = item.row
             if row.direction == "request" and row.api_key in CAUSES:
                 yield from _item(row, set, at, n, item)
-            found = pairs.take(item)
+            found = self._pairs.take(item)
         else:
-            found = pairs.end(item.connection)
+            found = self._pairs.end(item.connection)
         for exchange in found:
             api_key = exchange.main_row.api_key
             if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
@@ -68,30 +87,17 @@ def items(
 
 def _item(
     request: Row | None, set: int, at: int, n: int, item: Located | Exchange
-) -> Iterator[tuple[str, int, int, bytes]]:
+) -> Iterator[Values]:
     message: Any = None if request is None else request.message
     if message is not None:
         # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.
         group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
-        yield f"{set} {group_id}", at, n, pickle.dumps(item)
+        yield ITEM, f"{set} {group_id}", at, n, pickle.dumps(item)
 
 
-def item_batches(rows: Iterable[tuple[str, int, int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Make record batches of items."""
-    buffered: list[tuple[str, int, int, bytes]] = []
-    for row in rows:
-        buffered.append(row)
-        if len(buffered) == ITEM_ROWS:
-            yield _batch(buffered)
-            buffered = []
-    if buffered:
-        yield _batch(buffered)
-
-
-def _batch(rows: list[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
-    columns = (["item"] * len(rows), *zip(*rows, strict=True))
-    arrays = [pa.array(list(c), f.type) for c, f in zip(columns, OUT, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=OUT)
+def collected_items(context: Context, facts: Facts, sets: Sequence[int]) -> Rows:
+    """Return the collector of the items of a partition, as output rows."""
+    return Rows(ITEM, COLUMNS, GroupItems(facts, sets).handle, context, ITEM_ROWS)
 
 
 def item_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[GroupItem]:

@@ -3,7 +3,7 @@
 Law: rows of tables travel as serialised record batches; few large values cross between Spark and
 Python.
 
-    | kind: rows  | name: table, or a spill file  | n: rows            | body: a record batch
+    | kind: rows  | name: table                   | n: rows            | body: batch, or spill file
     | kind: chunk | name: its spill file, or none | n: index in bucket | body: see `chunks`
     | kind: item  | name: group id                | at, n: sort keys   | body: pickled
     | kind: state | name: its table               |                    | body: record batches
@@ -12,8 +12,9 @@ Python.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from contextlib import ExitStack
 from typing import Any, Final
 
 import pyarrow as pa
@@ -33,6 +34,9 @@ OUT: Final = pa.schema(
         pa.field("body", pa.binary()),
     ]
 )
+
+ITEM: Final = "item"
+"""Kind of the rows of group items."""
 
 NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
 
@@ -110,26 +114,68 @@ def serialise(batch: pa.RecordBatch) -> bytes:
     return bytes(out.getvalue())
 
 
-def spill_batches(scratch: Scratch, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write batches to files that all workers see, and yield a row with the name of each file.
+class SpillFile:
+    """A file of rows of a table that all workers see. rows, bytes: how many were written."""
 
-    After each batch an empty batch is yielded, so that the task goes on.
+    def __init__(self, scratch: Scratch, table: str, schema: pa.Schema) -> None:
+        self.rows = self.bytes = 0
+        self._table = table
+        with ExitStack() as stack:
+            self._name, out = stack.enter_context(scratch.create(ARROW))
+            self._file = stack.enter_context(pa.ipc.new_file(out, schema, options=LZ4_OPTIONS))
+            self._stack = stack.pop_all()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append a batch."""
+        self._file.write_batch(batch)
+        self.rows += len(batch)
+        self.bytes += batch.nbytes
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._stack.close()
+
+    def row(self) -> pa.RecordBatch:
+        """Complete the file; returns its output row."""
+        self.close()
+        return out_row("rows", self._table, 0, self.rows, os.fsencode(self._name))
+
+
+def spill_batches(
+    scratch: Scratch, batches: Iterable[tuple[str, pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """Write batches of tables to files that all workers see, and yield a row for each file.
+
+    Batches of ITEM are output rows already. After another batch an empty batch is yielded, so that
+    the task goes on.
     """
-    rest = iter(batches)
-    while (first := next(rest, None)) is not None:
-        count = size = 0
-        with (
-            scratch.create(ARROW) as (name, out),
-            pa.ipc.new_file(out, first.schema, options=LZ4_OPTIONS) as file,
-        ):
-            for batch in chain([first], rest):
-                file.write_batch(batch)
-                count += len(batch)
-                size += batch.nbytes
-                if size >= FILE_BYTES:
-                    break
+    files: dict[str, SpillFile] = {}
+    try:
+        for table, batch in batches:
+            if table == ITEM:
+                yield batch
+                continue
+            if table not in files:
+                files[table] = SpillFile(scratch, table, batch.schema)
+            files[table].write(batch)
+            if files[table].bytes >= FILE_BYTES:
+                yield files.pop(table).row()
+            else:
                 yield NOTHING
-        yield out_row("rows", name, 0, count, b"")
+        for file in files.values():
+            yield file.row()
+    finally:
+        for file in files.values():
+            file.close()
+
+
+def batch_rows(batches: Iterable[tuple[str, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """Turn batches of tables into output rows; those of ITEM are such rows already."""
+    for table, batch in batches:
+        if table == ITEM:
+            yield batch
+        else:
+            yield out_row("rows", table, 0, len(batch), serialise(batch))
 
 
 def spill(scratch: Scratch | None, body: bytes) -> tuple[str, bytes]:

@@ -1,7 +1,7 @@
 """The steps of tasks: packets to rows of a table as record batches, and facts.
 
 Law: the rows of a region, bucket, chunk or group are made by the same tables as in a single
-process.
+process, and in one pass, too, if there are several.
 
     region --decode_regions--> rows | group items, and facts, of connections in this region only
               `--> packets of other connections --.
@@ -13,7 +13,7 @@ process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
@@ -23,8 +23,8 @@ import pyarrow as pa
 from ...capture.packets.parser import Segments
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
-from ...capture.tables.multiple import read_together
-from ...capture.tables.passes import EXCHANGES, RECORDS
+from ...capture.tables.multiple import Rows, read_together
+from ...capture.tables.passes import COLUMNAR, EXCHANGES, RECORDS
 from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import Facts
@@ -34,21 +34,26 @@ from ..shuffle.packets import Partitioner
 from ..shuffle.tasks import tune
 from .chunk_rows import ChunkContext
 from .chunks import CHUNKED, chunk_context, columns, cut
-from .columns import MANY_ROWS, ROWS, early_filter, is_bare, is_plain, to_batches
+from .columns import (
+    MANY_ROWS,
+    ROWS,
+    early_filter,
+    is_bare,
+    is_plain,
+    rows_of_batch,
+    to_batches,
+)
 from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
-from .groups import GroupItem, event_rows, item_batches, item_rows, items
-from .outputs import OUT, out_row, read_spilled, serialise, spill, spill_batches
+from .groups import GroupItem, collected_items, event_rows, item_rows
+from .outputs import ITEM, OUT, batch_rows, out_row, read_spilled, spill, spill_batches
 from .scratch import Scratch
 
 Batches = Iterator[pa.RecordBatch]
+TableBatches = Iterator[tuple[str, pa.RecordBatch]]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
-
-COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
-"""Tables that are made column by column if all rows are wanted, unchanged."""
 
 GROUP_EVENTS_TABLE: Final = "group_events"
 """The table whose rows span connections; it takes two steps."""
-
 
 PACKETS: Final = "packets"
 """Kind of the rows that carry packets to another task."""
@@ -61,41 +66,60 @@ def packets_row(row: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*name, packet, bucket.cast(pa.int64()), body], schema=OUT)
 
 
-def batch_rows(batches: Batches) -> Batches:
-    """Turn record batches into output rows."""
-    for batch in batches:
-        yield out_row("rows", "", 0, len(batch), serialise(batch))
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """What is made of packets.
 
-    made: columns; scratch: as in `shared_directory.decode`. exact: decode message by message, to
-    know which of them stated the name of a topic first.
+    made: columns of each table; several tables are those of one of `passes`. scratch: as in
+    `shared_directory.decode`. exact: decode message by message, to know which of them stated the
+    name of a topic first.
     """
 
     plan: Plan
-    made: list[str]
+    made: Mapping[str, Sequence[str]]
     options: Options
     scratch: Scratch | None = None
     exact: bool = False
 
-    def shape(self, batches: Batches) -> Batches:
-        """Turn record batches into output rows."""
-        wanted = early_filter(self.options.table, self.options)
-        if wanted is not None:
-            batches = (
-                batch.filter(wanted(dict(zip(batch.schema.names, batch.columns, strict=True))))
-                for batch in batches
-            )
-        return batch_rows(batches) if self.scratch is None else spill_batches(self.scratch, batches)
+    def shape(self, batches: TableBatches) -> Batches:
+        """Turn record batches of tables into output rows; those of ITEM are such rows already."""
+        filters = {table: early_filter(table, self.options) for table in self.made}
+
+        def shaped(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+            if table == ITEM:
+                return batch
+            batch = batch.select(self.made[table])
+            wanted = filters[table]
+            if wanted is None:
+                return batch
+            return batch.filter(wanted(dict(zip(batch.schema.names, batch.columns, strict=True))))
+
+        found = ((table, shaped(table, batch)) for table, batch in batches)
+        return batch_rows(found) if self.scratch is None else spill_batches(self.scratch, found)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether rows are made of many messages at a time."""
+        plain = all(is_plain(table, self.options) for table in self.made)
+        return (
+            plain and not self.exact and (len(self.made) > 1 or bool(COLUMNAR & self.made.keys()))
+        )
 
     @property
     def columnar(self) -> bool:
-        """Whether rows are made column by column, of many messages at a time."""
-        table = self.options.table
-        return table in COLUMNAR and is_plain(table, self.options) and not self.exact
+        """Whether all rows are made column by column, so that not every message is decoded."""
+        return self.at_once and self.made.keys() <= COLUMNAR
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether very large connections are cut into chunks."""
+        chunked = self.made.keys() <= CHUNKED
+        return chunked and not (self.columnar and self.made.keys() == {EXCHANGES})
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether no column shows decoded bodies, so that they need not be kept."""
+        return all(is_bare(table, made) for table, made in self.made.items())
 
     def decode_regions(self, partitioner: Partitioner) -> Step:
         """Return the step that decodes regions, given by their indexes.
@@ -119,7 +143,7 @@ class Work:
                 traffic = BucketTraffic(
                     segments, file_problems, self.plan.names, sets, self.options
                 )
-                context = BucketContext(traffic, sets, bare=is_bare(self.options.table, self.made))
+                context = BucketContext(traffic, sets, bare=self.is_bare)
                 for made in self._rows_of(context, traffic):
                     yield from map(packets_row, drain(shuffled_rows))
                     if len(made):
@@ -163,7 +187,6 @@ class Work:
 
     def decode_chunks(self) -> Step:
         """Return the step from chunks to rows."""
-        plan, bare = self.plan, is_bare(self.options.table, self.made)
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
@@ -172,16 +195,19 @@ class Work:
                 rows = zip(batch.column("name").to_pylist(), batch.column("body"), strict=True)
                 for name, body in rows:
                     data = read_spilled(self.scratch, name, body.as_py())
-                    if self.columnar:
-                        table = self.options.table
-                        found = columns(data, plan.names, plan.sets, table, ROWS)
-                        yield from self.shape(each.select(self.made) for each in found)
-                    else:
-                        yield from self._table_batches(
-                            chunk_context(data, plan.names, plan.sets, bare=bare)
-                        )
+                    yield from self.shape(self._chunk_batches(data))
 
         return step
+
+    def _chunk_batches(self, data: bytes) -> TableBatches:
+        """Make the rows of a chunk."""
+        files = self.plan.names, self.plan.sets
+        columnar = COLUMNAR.intersection(self.made if self.at_once else ())
+        if columnar:
+            yield from columns(data, *files, columnar, ROWS)
+        for table in self.made.keys() - columnar:
+            context = chunk_context(data, *files, bare=self.is_bare)
+            yield from self._table_batches(table, context.rows(table), context)
 
     def decode_groups(self) -> Step:
         """Return the step from group items, sorted by group, to rows."""
@@ -195,21 +221,17 @@ class Work:
     def decode_items(self, items: Iterable[GroupItem]) -> Batches:
         """Make rows of group items, sorted by group and in order."""
         context = ChunkContext(self.plan.names, self.plan.sets, Facts())
-        return self._table_batches(context, event_rows(items, context))
+        rows = event_rows(items, context)
+        return self.shape(self._table_batches(GROUP_EVENTS_TABLE, rows, context))
 
     def _decoded(
         self, segments: Iterable[Segments], file_problems: ProblemCollector, *, chunks: bool
     ) -> Batches:
         """Decode the connections of one task; chunks: only cut them, for other tasks."""
-        plan, options, table, facts = (
-            self.plan,
-            self.options,
-            self.options.table,
-            file_problems.facts,
-        )
+        plan, options, facts = self.plan, self.options, file_problems.facts
         traffic = BucketTraffic(segments, file_problems, plan.names, plan.sets, options)
-        context = BucketContext(traffic, plan.sets, bare=is_bare(table, self.made))
-        if chunks and table in CHUNKED and not (table == EXCHANGES and self.columnar):
+        context = BucketContext(traffic, plan.sets, bare=self.is_bare)
+        if chunks and self.is_cut:
             for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
                 facts.sums["chunks"] += 1
                 name, body = spill(self.scratch, chunk)
@@ -220,22 +242,24 @@ class Work:
         pa.default_memory_pool().release_unused()
 
     def _rows_of(self, context: BucketContext, traffic: BucketTraffic) -> Batches:
-        """Make rows, or group items, of connections."""
-        if self.options.table == GROUP_EVENTS_TABLE:
-            return item_batches(items(context, traffic, self.plan.sets))
-        return self._table_batches(context)
+        """Make rows, and group items, of connections."""
+        return self.shape(self._batches(context, traffic))
 
-    def _table_batches(self, context: Context, rows: Iterable[Any] | None = None) -> Batches:
-        table = self.options.table
-        if isinstance(context, BucketContext) and self.columnar:
-            rows_of_batch = MANY_ROWS if table == EXCHANGES else ROWS
-            whole = read_together(context, [table], rows_of_batch)
-            return self.shape(batch.select(self.made) for _, batch in whole)
-        if rows is None:
-            rows = (
-                context.rows(table)
-                if isinstance(context, ChunkContext)
-                else TABLES[table].rows(context)
-            )
-        found = to_batches(table, self.made, rows, self.options, context.name_topics)
-        return self.shape(found)
+    def _batches(self, context: BucketContext, traffic: BucketTraffic) -> TableBatches:
+        if not self.at_once and GROUP_EVENTS_TABLE not in self.made:
+            (table,) = self.made
+            return self._table_batches(table, TABLES[table].rows(context), context)
+        names = [table for table in self.made if table in COLUMNAR]
+        more = [
+            collected_items(context, traffic.facts, self.plan.sets)
+            if table == GROUP_EVENTS_TABLE
+            else Rows.of(table, context, rows_of_batch(table))
+            for table in self.made
+            if table not in COLUMNAR
+        ]
+        return read_together(context, names, ROWS if names == [RECORDS] else MANY_ROWS, more)
+
+    def _table_batches(self, table: str, rows: Iterable[Any], context: Context) -> TableBatches:
+        made = self.made[table]
+        found = to_batches(table, made, rows, self.options, context.name_topics)
+        return ((table, batch) for batch in found)

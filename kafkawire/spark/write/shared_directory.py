@@ -1,4 +1,4 @@
-"""Decodes a table through a directory that all workers see.
+"""Decodes tables through a directory that all workers see.
 
 Large values are spilled there, and Spark distributes little more than indexes.
 
@@ -13,15 +13,14 @@ Law: rows and steps are those of `reading`; only the transport between two steps
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from ...capture.tables import TABLES
 from ..decode.columns import keep, needed
 from ..decode.item_runs import ItemRun, merged
 from ..decode.outputs import read_file_batches
@@ -105,27 +104,43 @@ def supports(plan: Plan, partitioner: Partitioner) -> bool:
 def decode(
     spark: SparkSession,
     plan: Plan,
+    schemas: Mapping[str, pa.Schema],
     options: Options,
     partitioner: Partitioner,
     scratch: Scratch,
     *,
     groups: int = 1,
-    columns: Sequence[str] | None = None,
-) -> SpilledTable:
-    """Decode a table of a planned set in a directory that all workers see.
+) -> dict[str, SpilledTable]:
+    """Decode tables of a planned set in one pass, in a directory that all workers see.
 
-    groups: number of buckets of consumer groups. columns: the wanted ones, all by default.
+    schemas: the wanted columns of each table; groups: number of buckets of consumer groups.
     """
-    schema = TABLES[options.table].schema
-    if columns is not None:
-        schema = pa.schema([schema.field(name) for name in columns])
-    work = Work(plan, needed(options.table, schema.names, options), options, scratch)
+    made = {table: needed(table, schema.names, options) for table, schema in schemas.items()}
+    work = Work(plan, made, options, scratch)
     output = decode_packets(spark, work, partitioner, groups)
     facts = sum_up(output.facts)
     if facts.ambiguous and work.columnar:
         # Messages state different names for one id: decode message by message to find the first.
-        output = decode_packets(spark, replace(work, exact=True), partitioner, groups)
-        facts = sum_up(output.facts)
+        found: dict[str, SpilledTable] = {}
+        for table in made:
+            work = Work(plan, {table: made[table]}, options, scratch, exact=True)
+            output = decode_packets(spark, work, partitioner, groups)
+            found |= finish(spark, work, output, sum_up(output.facts), groups, schemas)
+        return found
+    return finish(spark, work, output, facts, groups, schemas)
+
+
+def finish(
+    spark: SparkSession,
+    work: Work,
+    output: TaskOutput,
+    facts: AllFacts,
+    groups: int,
+    schemas: Mapping[str, pa.Schema],
+) -> dict[str, SpilledTable]:
+    """Decode chunks and group items, and return the tables."""
+    plan, scratch = work.plan, work.scratch
+    assert scratch is not None
     decode_chunks = work.decode_chunks()
 
     def decode_chunk(name: str) -> TaskOutput:
@@ -140,8 +155,16 @@ def decode(
 
     for one in on_workers(spark, decode_groups, [runs for _, runs in sorted(output.items.items())]):
         output.add(one)
-    finish = Finish(facts, plan.sets, keep(options.table, options), schema)
-    return SpilledTable(spark, output.rows, finish, facts, scratch)
+    return {
+        table: SpilledTable(
+            spark,
+            output.rows[table],
+            Finish(facts, plan.sets, keep(table, work.options), schemas[table]),
+            facts,
+            scratch,
+        )
+        for table in work.made
+    }
 
 
 def decode_packets(

@@ -8,6 +8,7 @@ Law: what comes back to the driver is small: names of files, places in them, num
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from ..decode.groups import GroupItem
 from ..decode.item_runs import ItemRun, ItemWriter
+from ..decode.outputs import ITEM
 from ..decode.scratch import Scratch
 from ..decode.work import PACKETS, Batches
 from ..shuffle.packets import Kind, row_of
@@ -37,11 +39,11 @@ class StoredPackets(NamedTuple):
 class TaskOutput:
     """The output of a task.
 
-    rows: spill files, with the number of rows in each; chunks: a file for each; shuffled: bucket ->
-    rows of packets; items: bucket -> runs of group items.
+    rows: table -> spill files, with the number of rows in each; chunks: a file for each; shuffled:
+    bucket -> rows of packets; items: bucket -> runs of group items.
     """
 
-    rows: list[tuple[str, int]] = field(default_factory=list)
+    rows: defaultdict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
     chunks: list[str] = field(default_factory=list)
     facts: list[bytes] = field(default_factory=list)
     shuffled: defaultdict[int, list[StoredPackets]] = field(
@@ -51,7 +53,8 @@ class TaskOutput:
 
     def add(self, other: TaskOutput) -> None:
         """Add the output of another task."""
-        self.rows += other.rows
+        for table, files in other.rows.items():
+            self.rows[table] += files
         self.chunks += other.chunks
         self.facts += other.facts
         for bucket, stored in other.shuffled.items():
@@ -111,12 +114,12 @@ def collect_output(made: Batches, scratch: Scratch, groups: int) -> TaskOutput:
             columns = [column.to_pylist() for column in batch.columns]
             for kind, name, at, n, body in zip(*columns, strict=True):
                 if kind == "rows":
-                    output.rows.append((name, n))
+                    output.rows[name].append((os.fsdecode(body), n))
                 elif kind == "chunk":
                     output.chunks.append(name)
                 elif kind == "facts":
                     output.facts.append(body)
-                elif kind == "item":
+                elif kind == ITEM:
                     file.item(GroupItem(name, at, n, body))
                 elif kind == PACKETS:
                     output.shuffled[n].append(file.packets(int(name), at, body))
