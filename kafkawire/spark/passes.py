@@ -48,7 +48,7 @@ def decode_passes(
 
 
 def passes(tables: Iterable[str], options: Options, *, cuts: bool) -> list[list[str]]:
-    """Tell which tables are made together, in one pass over the packets.
+    """Return which tables are made together, in one pass over the packets.
 
     A table of which the options want some rows or change values is made alone. cuts: whether there
     are connections to cut into chunks; only some tables are made of chunks.

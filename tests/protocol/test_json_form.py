@@ -37,7 +37,12 @@ REFUSED: list[tuple[str, int, Any, str]] = [
     ),
     ("HeartbeatRequest", 4, [], "HeartbeatRequest: is an array, not an object"),
     ("HeartbeatRequest", 4, {"groupID": "g"}, "unknown field 'groupID'; did you mean 'groupId'?"),
-    ("HeartbeatRequest", 2, {"groupInstanceId": "i"}, "unknown field 'groupInstanceId' in version 2, only in 3-4"),
+    (
+        "HeartbeatRequest",
+        2,
+        {"groupInstanceId": "i"},
+        "unknown field 'groupInstanceId' in version 2, only in 3-4",
+    ),
     (
         "HeartbeatRequest",
         4,

@@ -113,9 +113,7 @@ class Conversation:
         direction = DIRECTIONS[0 if event.side == (self.client or 0) else 1]
         return [Row(event.packet, event.time_ns, direction, event.length, status, reason)]
 
-    def _single_frame(
-        self, side: i64, data: bytes, packet: i64, time_ns: i64
-    ) -> RawFrame | None:
+    def _single_frame(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
         """Handle the bytes of a run as `_take` would, but faster, if they are exactly one frame.
 
         Returns None, and does nothing, if they may be anything else.
