@@ -9,7 +9,6 @@ the first table is replaced, and written after the last one.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,11 +27,11 @@ from .options import Options
 from .passes import decode_passes
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
-from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
+from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
 from .reading import Decoded
 from .session import job_session
-from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
+from .write.manifest import InputEntries, manifest_pieces
 from .write.shared_directory import SpilledTable
 from .write.writing import BY_API, TableDirectory
 
@@ -66,6 +65,8 @@ def run(
     log: Log = lambda _: None,
 ) -> dict[str, Any]:
     """Decode a set of captures into tables under `output`; returns the manifest.
+
+    Its `inputs` are a sequence that makes an entry when it is used.
 
     An input that is not a capture, or cannot be read, is reported and has an entry in the manifest;
     the others are read. Raises NoCaptures, before anything is written, if there are no others; what
@@ -108,7 +109,8 @@ def run(
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - started, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
-        out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
+        for piece in manifest_pieces(manifest):
+            out.write(piece.encode("utf-8", "backslashreplace"))
     return manifest
 
 
@@ -140,8 +142,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return the manifest."""
     made: dict[str, Any] = {
-        "inputs": [*map(_input, plan.files, plan.verdicts)]
-        + [_input(one.file, one.verdict, one.name) for one in plan.skipped],
+        "inputs": InputEntries(plan),
         "sets": len(set(plan.sets)),
         "splits": len(plan.parts),
         "tables": {one.table: {"rows": one.rows} for one in written},
@@ -185,12 +186,6 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
     missing = sums.get("gap_bytes", 0)
     accounted = captured - sum(by_kind.values())
     return {"captured": captured, **by_kind, "missing": missing, "unaccounted": accounted}
-
-
-def _input(file: InputFile | None, verdict: Verdict, name: str = "") -> dict[str, Any]:
-    """Return the entry of an input; a missing one has no size."""
-    about = {} if file is None else {"bytes": file.size, "modified_ns": file.modified_ns}
-    return {"name": name if file is None else file.name, **about, **verdict.as_json()}
 
 
 def _options_json(options: Options) -> dict[str, Any]:

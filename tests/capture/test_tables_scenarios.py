@@ -133,7 +133,7 @@ def test_partitions_by_hand(written: Path) -> None:
         "topic": "orders",
         "partition": 2,
         "requested": True,
-        "answered": True,
+        "responded": True,
         "error_code": 6,
         "error": "NOT_LEADER_OR_FOLLOWER",
         "offset": 40,
@@ -143,8 +143,8 @@ def test_partitions_by_hand(written: Path) -> None:
         "batches": 1,
         "records": 2,
     }
-    assert only(silent, "answered", "error_code", "records") == {
-        "answered": False,
+    assert only(silent, "responded", "error_code", "records") == {
+        "responded": False,
         "error_code": None,
         "records": 2,
     }
@@ -308,7 +308,7 @@ def test_an_incremental_fetch_has_the_partitions_of_its_session(tmp_path: Path) 
     whole = [{"topic": "orders", "topic_id": None, "partitions": [0, 1]}]
     assert [row["partitions"] for row in rows(file, "exchanges")] == [whole, whole]
     assert [
-        tuple(row[name] for name in ("partition", "requested", "in_session", "answered"))
+        tuple(row[name] for name in ("partition", "requested", "in_session", "responded"))
         for row in rows(file, "partitions")
     ] == [
         (0, True, False, False),

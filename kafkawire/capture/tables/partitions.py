@@ -25,7 +25,7 @@ COLUMNS: Final[Columns] = (
     Column("topic_id", TEXT, "Topic id in Kafka's text form, if the messages use topic ids."),
     Column("partition", INT32, "Partition."),
     Column("requested", BOOL, "Whether the request lists the partition."),
-    Column("answered", BOOL, "Whether the response lists the partition."),
+    Column("responded", BOOL, "Whether the response lists the partition."),
     Column(
         "in_session",
         BOOL,
@@ -79,7 +79,15 @@ class _Partition:
     columns: from `request_offset` on.
     """
 
-    __slots__ = ("answered", "columns", "group_id", "in_session", "partition", "requested", "topic")
+    __slots__ = (
+        "columns",
+        "group_id",
+        "in_session",
+        "partition",
+        "requested",
+        "responded",
+        "topic",
+    )
 
     def __init__(
         self, topic: Topic, partition: int, group_id: str | None, columns: list[Any]
@@ -88,7 +96,7 @@ class _Partition:
         self.partition: int = partition
         self.group_id: str | None = group_id
         self.requested: bool = False
-        self.answered: bool = False
+        self.responded: bool = False
         self.in_session: bool | None = None
         self.columns: list[Any] = columns
 
@@ -143,7 +151,7 @@ def rows_of(exchange: Exchange, sessions: FetchSessions, context: Context) -> li
             None if topic.id is None else topic.id_text,
             one.partition,
             one.requested,
-            one.answered,
+            one.responded,
             one.in_session,
         )
         made.append(head + here + tuple(columns))
@@ -195,7 +203,7 @@ def _add(found: dict[Key, _Partition], row: Row, exchange: Exchange, context: Co
         if is_request:
             here.requested = True
         else:
-            here.answered = True
+            here.responded = True
         if struct is None:
             continue
         if fields is None:

@@ -23,6 +23,7 @@ from ...capture.tables.context import Context
 from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ..plan.facts import Facts, UnresolvedTopics
+from ..splitting.file_list import recent
 
 Values = tuple[Any, ...]
 
@@ -33,12 +34,12 @@ class Places:
     repeatable = False
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+        self._name = recent(names)
 
     def place(self, packet: int) -> tuple[str, int]:
         """Return the file of a packet and its number there."""
         file, number = file_and_packet(packet)
-        return self._names[file], number
+        return self._name(file), number
 
     def __iter__(self) -> Iterator[Located | Ended]:
         return iter(())

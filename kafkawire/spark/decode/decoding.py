@@ -32,6 +32,7 @@ from ..options import Options
 from ..plan.facts import END, Facts, UnresolvedTopics
 from ..plan.parts import FileProblems
 from ..shuffle.packets import Kind, concatenated, segments_in, take
+from ..splitting.file_list import recent
 
 MIN_SEGMENTS: Final = 1 << 14
 MIN_BYTES: Final = 4 << 20
@@ -81,7 +82,7 @@ class BucketTraffic:
         self.facts = file_problems.facts
         self._segments = segments
         self._file_problems = file_problems
-        self._names = names
+        self._name = recent(names)
         self._sets = np.array(sets, np.int64)
         self._options = options
         self._engine = new_engine(options, self.facts.endings.end)
@@ -93,7 +94,7 @@ class BucketTraffic:
 
     def place(self, packet: int) -> tuple[str, int]:
         """Return the file of a packet and its number there."""
-        return self._names[packet >> FILE_BITS], packet & _IN_FILE
+        return self._name(packet >> FILE_BITS), packet & _IN_FILE
 
     def __iter__(self) -> Iterator[Located | Ended]:
         for one in self.raw_frames():

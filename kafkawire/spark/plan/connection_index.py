@@ -72,7 +72,7 @@ class ConnectionSet(NamedTuple):
 
     ids: Hashes
     size: int
-    splits: tuple[int, ...]
+    splits: Ints
 
 
 class Placement(NamedTuple):
@@ -181,7 +181,7 @@ def _choose_visits(
     rest = np.ones(len(ids), bool)
     for at in _largest(sizes, sharing.large(total)).tolist():
         group = _connection_set(ids[at : at + 1], int(sizes[at]), index)
-        if int(index.bytes[list(group.splits)].sum()) <= MAX_READ_RATIO * group.size:
+        if int(index.bytes[group.splits].sum()) <= MAX_READ_RATIO * group.size:
             found.append(group)
             rest[at] = False
     ids, sizes = ids[rest], sizes[rest]
@@ -212,7 +212,7 @@ def _distribute(sizes: Ints, count: int) -> list[Ints]:
 
 
 def _connection_set(ids: Hashes, size: int, index: IndexColumns) -> ConnectionSet:
-    return ConnectionSet(ids, size, (*index.splits_with(ids).tolist(),))
+    return ConnectionSet(ids, size, index.splits_with(ids))
 
 
 def _largest(sizes: Ints, least: int) -> Ints:

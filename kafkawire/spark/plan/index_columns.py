@@ -20,6 +20,7 @@ from ...capture.files.blocks import Ints
 from ...errors import CaptureError
 from ..shuffle.packets import Hashes, finish_hashes
 from ..splitting import Proof
+from ..splitting.file_list import Indexes
 from .small_files import SmallFiles
 
 
@@ -104,26 +105,28 @@ def ranges(begins: Ints, counts: Ints) -> Ints:
 def index_columns(
     small: SmallFiles,
     split_indexes: Sequence[SplitIndex],
-    places: Sequence[int],
-    sets: Sequence[int],
+    places: Indexes,
+    sets: Ints,
 ) -> IndexColumns:
     """Arrange the connections of splits.
 
     places: for each split its row in `small`, or, behind those, its place in `split_indexes`. sets:
     of each split.
     """
-    which = np.array(places, np.int64)
+    which = places
     counts = np.concatenate(
         [small.connections, np.array([len(one.hashes) for one in split_indexes], np.int64)]
     )
     begins = np.cumsum(counts) - counts
     rows = ranges(begins[which], counts[which])
     known = len(small.sums)  # the others have the set already
-    rows_sets = np.repeat(np.array(sets, np.uint64), counts[which])
-    every = np.concatenate([small.sums, *(one.hashes for one in split_indexes)])
-    ids = every[rows]
-    ids = np.where(rows < known, finish_hashes(ids, rows_sets), ids)
-    sizes = np.concatenate([small.sizes, *(one.volumes for one in split_indexes)])[rows]
+    rows_sets = np.repeat(sets.astype(np.uint64), counts[which])
+    ids = np.concatenate([small.sums, *(one.hashes for one in split_indexes)])[rows]
+    plain = rows < known
+    ids[plain] = finish_hashes(ids[plain], rows_sets[plain])
+    del rows_sets, plain
+    own_sizes = [one.volumes for one in split_indexes]
+    sizes = np.concatenate([small.sizes, *own_sizes, np.empty(0, np.int64)])[rows]
     problems = np.zeros(len(counts), bool)
     problems[len(small.connections) :] = [one.has_problems for one in split_indexes]
     starts: Ints = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[which])])

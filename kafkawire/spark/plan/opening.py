@@ -5,16 +5,16 @@ Law: a file that can be opened has splits, whatever its content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...capture.files.blocks import NO_TIME
-from ...capture.files.pcap import PcapHeader
 from ..errors import Unreadable
-from ..shuffle.tasks import Run
 from ..splitting import Edge, InputFile, Split, plan, read
+from ..splitting.file_list import FileList, Indexes
 from . import verdicts
-from .small_files import SmallFiles
 from .verdicts import FileStatus, SkippedInput, Verdict
 
 
@@ -51,29 +51,6 @@ def open_input(
     return OpenedInput(file, splits, first_ns, problem, verdict)
 
 
-def open_all(
-    files: Sequence[InputFile],
-    small: SmallFiles,
-    run: Run,
-    open_file: Callable[[InputFile], OpenedInput],
-    *,
-    whole: bool,
-) -> list[OpenedInput]:
-    """Open files, in order; small ones were read already. whole: files are not cut."""
-    found: list[OpenedInput | None] = [None] * len(files)
-    starts: dict[PcapHeader, tuple[PcapHeader, Edge]] = {}  # equal values are kept once
-    columns = (small.rows.tolist(), small.headers, small.first_ns.tolist())
-    for at, each, first_ns in zip(*columns, strict=True):
-        file = files[at]
-        header, start = starts.setdefault(each, (each, Edge(each.size)))
-        split = as_one(file) if whole else Split(file, header=header, start=start, first=1)
-        found[at] = OpenedInput(file, [split], first_ns, None, verdicts.OK)
-    rest = [at for at, each in enumerate(found) if each is None]
-    for at, opened in zip(rest, run(open_file, [files[at] for at in rest]), strict=True):
-        found[at] = opened
-    return [each for each in found if each is not None]
-
-
 def as_one(file: InputFile) -> Split:
     """Return a split for the whole file."""
     return Split(file, whole=True, start=Edge(0), first=1)
@@ -91,29 +68,39 @@ def first_packet_time(splits: Sequence[Split]) -> tuple[int, str | None]:
     return NO_TIME, problem_text
 
 
+class Chosen(NamedTuple):
+    """The files to read that are not plain, each with its index, and the inputs to skip."""
+
+    readable: list[tuple[int, OpenedInput]]
+    skipped: list[SkippedInput]
+
+
 def choose_files(
-    opened: Sequence[OpenedInput], *, lenient: bool
-) -> tuple[list[OpenedInput], list[SkippedInput]]:
+    files: FileList, plain: Indexes, opened: Iterable[tuple[int, OpenedInput]], *, lenient: bool
+) -> Chosen:
     """Choose the files to read; lenient: refused files are skipped.
 
-    A directory whose files are all ignored gets an entry of its own among the skipped inputs.
+    plain: indexes of files that are read. A directory whose files are all ignored gets an entry of
+    its own among the skipped inputs.
     """
-    readable: list[OpenedInput] = []
-    skipped: list[SkippedInput] = []
-    ignored: dict[str, bool] = {}
-    for each in opened:
+    found = Chosen([], [])
+    directories = [each.directory for each in files.origins]
+    present = np.unique(files.codes).tolist()
+    ignored = {directories[code]: True for code in present}
+    ignored |= {directories[code]: False for code in np.unique(files.codes[plain]).tolist()}
+    for at, each in opened:
         is_ignored = each.verdict.status is FileStatus.IGNORED
-        ignored[each.file.directory] = ignored.get(each.file.directory, True) and is_ignored
+        ignored[each.file.directory] &= is_ignored
         if is_ignored or (lenient and each.verdict.refused):
-            present = each.file if each.splits else None
-            skipped.append(SkippedInput(each.file.name, each.verdict, present))
+            file = each.file if each.splits else None
+            found.skipped.append(SkippedInput(each.file.name, each.verdict, file))
         else:
-            readable.append(each)
+            found.readable.append((at, each))
     nothing = Verdict(FileStatus.UNREADABLE, "a directory without captures", None, 1)
-    empty_directories = [
+    found.skipped[:0] = [
         SkippedInput(name, nothing) for name, all_of_it in ignored.items() if name and all_of_it
     ]
-    return readable, [*empty_directories, *skipped]
+    return found
 
 
 def raise_first(readable: Iterable[OpenedInput], skipped: Iterable[SkippedInput]) -> None:

@@ -139,7 +139,7 @@ class Visit:
     """
 
     ids: Hashes
-    parts: tuple[Part, ...]
+    parts: Sequence[Part]
     cut: bool
 
     def segments(self) -> Iterator[Segments]:
@@ -162,7 +162,7 @@ class Region:
     packets are shuffled.
     """
 
-    parts: tuple[Part, ...]
+    parts: Sequence[Part]
     shuffled: Hashes | None = None
 
     def segments(

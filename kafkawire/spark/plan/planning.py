@@ -11,18 +11,22 @@ order they were given. Splits are proven, so packets have their numbers before a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
+import numpy as np
+
+from ...capture.files.blocks import Ints
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import NoCaptures
 from ..options import SPLIT_BYTES, Options, unknown
 from ..shuffle.packets import Hashes, Partitioner, is_among
 from ..shuffle.tasks import Run, begin_workers, core_count, on_workers
 from ..splitting import Edge, InputFile, Proof, Split, Stitched, inputs, prove
+from ..splitting.file_list import FileList
 from . import verdicts
 from .connection_index import (
     Sharing,
@@ -32,9 +36,11 @@ from .connection_index import (
     unvisited,
 )
 from .index_columns import SplitIndex, index_columns
-from .opening import OpenedInput, choose_files, open_all, open_input, raise_first
+from .opening import choose_files, open_input, raise_first
+from .ordering import OrderedFiles, ordered_files
+from .part_columns import Selected
 from .parts import Part, Region, Visit
-from .small_files import SmallFiles, batches, index_small, joined
+from .small_files import batches, index_small, joined
 from .verdicts import FileStatus, SkippedInput, Verdict
 
 if TYPE_CHECKING:
@@ -72,27 +78,29 @@ class Plan:
     of files to report. verdicts: of each file; skipped: inputs that are not read.
     """
 
-    files: tuple[InputFile, ...]
-    sets: tuple[int, ...]
-    parts: tuple[Part, ...]
+    files: Sequence[InputFile]
+    sets: Sequence[int]
+    parts: Sequence[Part]
     regions: tuple[Region, ...] = ()
     visits: tuple[Visit, ...] = ()
     large: tuple[int, ...] = ()
     shuffled_bytes: int = 0
     fragments: bool = False
     has_problems: bool = False
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: Sequence[Verdict] = ()
     skipped: tuple[SkippedInput, ...] = ()
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """The names of the files."""
-        return [file.name for file in self.files]
+        files = self.files
+        return files.names if isinstance(files, FileList) else [file.name for file in files]
 
     @property
     def bytes(self) -> int:
         """The size of the files as stored."""
-        return sum(file.size for file in self.files)
+        files = self.files
+        return files.bytes if isinstance(files, FileList) else sum(file.size for file in files)
 
     @property
     def shuffles(self) -> bool:
@@ -146,7 +154,7 @@ def make_plan(
 
     files = inputs(paths, options.others, missing=missing if lenient else None)
     cores = core_count(spark)
-    local = all(file.store.is_local for file in files)
+    local = files.is_local
     if local and not to_store:
         for name in options.others:  # no store to pass it to
             unknown(name)
@@ -154,25 +162,30 @@ def make_plan(
     size = options.split_bytes or split_bytes(spark, files)
 
     # Indexing proves the starts of splits, too; only without executors are files walked first.
-    walk = sum(file.size for file in files) < REMOTE_PLANNING_BYTES
+    walk = files.bytes < REMOTE_PLANNING_BYTES
     small = joined(run(index_small, batches(files, size)))
     open_file = partial(open_input, size=None if whole else size, walk=walk, lenient=lenient)
-    inputs_opened = open_all(files, small, run, open_file, whole=whole)
-    readable, unread = choose_files(inputs_opened, lenient=lenient)
+    rest = np.setdiff1d(np.arange(len(files)), small.rows)
+    opened = zip(rest.tolist(), run(open_file, [files[at] for at in rest.tolist()]), strict=True)
+    readable, unread = choose_files(files, small.rows, opened, lenient=lenient)
     skipped += unread
     if options.fail_on_error:
-        raise_first(readable, skipped)
-    cut = cut_plan(readable, skipped, options)
+        raise_first((each for _, each in readable), skipped)
+    ordered = ordered_files(files, small, readable, options.sets)
+    cut = Plan(
+        ordered.files,
+        ordered.sets,
+        ordered.unproven(whole=whole),
+        verdicts=ordered.verdicts,
+        skipped=(*skipped,),
+    )
     sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
-    if whole:
-        return cut
-    rows = {files[at].name: row for row, at in enumerate(small.rows.tolist())}
-    return with_placement(cut, IndexedFiles(rows, small), run, size, sharing)
+    return cut if whole else with_placement(cut, ordered, run, size, sharing)
 
 
-def runner(spark: SparkSession | None, files: Sequence[InputFile], *, local: bool) -> Run:
+def runner(spark: SparkSession | None, files: FileList, *, local: bool) -> Run:
     """Return what calls functions for planning: the executors, if there is much to read."""
-    on_executors = spark is not None and sum(file.size for file in files) >= (
+    on_executors = spark is not None and files.bytes >= (
         LOCAL_PLANNING_BYTES if local else REMOTE_PLANNING_BYTES
     )
     if spark is not None and not on_executors:
@@ -186,68 +199,42 @@ def runner(spark: SparkSession | None, files: Sequence[InputFile], *, local: boo
     return run
 
 
-def cut_plan(
-    readable: Sequence[OpenedInput], skipped: Sequence[SkippedInput], options: Options
-) -> Plan:
-    """Order the files of each set, and list their parts, which are not proven yet."""
-    set_of = options.sets.of
-    order = sorted(
-        readable, key=lambda each: (set_of(each.file.name), each.first_ns, each.file.name)
-    )
-    keys = [set_of(each.file.name) for each in order]
-    places = {name: at for at, name in enumerate(dict.fromkeys(keys))}
-    parts = [
-        Part(at, places[key], split)
-        for at, (key, each) in enumerate(zip(keys, order, strict=True))
-        for split in each.splits
-    ]
-    return Plan(
-        tuple(each.file for each in order),
-        tuple(places[key] for key in keys),
-        (*parts,),
-        verdicts=tuple(each.verdict for each in order),
-        skipped=(*skipped,),
-    )
-
-
-class IndexedFiles(NamedTuple):
-    """Files that were indexed when they were opened: name -> row, and the columns."""
-
-    rows: Mapping[str, int]
-    columns: SmallFiles
-
-
-def with_placement(cut: Plan, indexed: IndexedFiles, run: Run, size: int, sharing: Sharing) -> Plan:
+def with_placement(cut: Plan, ordered: OrderedFiles, run: Run, size: int, sharing: Sharing) -> Plan:
     """Prove the parts of a plan, and find out what can be decoded in place.
 
     run: calls a function for each item, on any machine; size: bytes that a task reads.
     """
-    rest = [part for part in cut.parts if cut.files[part.file].name not in indexed.rows]
+    rest = [
+        Part(at, cut.sets[at], split)
+        for at, each in ordered.opened.items()
+        for split in each.splits
+    ]
     stitched, split_indexes = prove_parts(rest, run)
-    parts, places = arranged(cut, indexed, stitched)
-    index = index_columns(indexed.columns, split_indexes, places, [part.set for part in parts])
-    ranges = task_ranges(index.bytes.tolist(), size)
+    parts, places = ordered.proven(stitched.proven)
+    sets = np.asarray(ordered.sets)[parts.file]
+    index = index_columns(ordered.columns, split_indexes, places, sets)
+    ranges = task_ranges(index.bytes, size)
     placement = place_connections(index, ranges, sharing)
     left = unvisited(index, placement.visits)  # a region with visited connections only is not read
     total = int(index.bytes.sum())
     regions = [
-        Region((*parts[start:end],), shuffled)
+        Region(Selected(parts, range(start, end)), shuffled)
         for (start, end), shuffled in zip(ranges, placement.shuffled, strict=True)
         if left[start:end].any()
     ]
     return replace(
         cut,
-        parts=(*parts,),
+        parts=parts,
         regions=(*regions,),
         visits=tuple(
-            Visit(ids, tuple(parts[at] for at in places), size > sharing.too_large(total))
+            Visit(ids, Selected(parts, places.astype(np.int32)), size > sharing.too_large(total))
             for ids, size, places in placement.visits
         ),
         large=placement.large,
         shuffled_bytes=placement.shuffled_bytes,
         fragments=index.fragments,
         has_problems=any(one.has_problems for one in split_indexes),
-        verdicts=judge_files(cut, stitched, split_indexes),
+        verdicts=judge_files(ordered, stitched, split_indexes),
     )
 
 
@@ -267,51 +254,23 @@ def prove_parts(parts: Sequence[Part], run: Run) -> tuple[Stitched, list[SplitIn
     return stitched, [known[split.file, split.ordinal, split.start] for split in stitched.splits]
 
 
-def arranged(cut: Plan, indexed: IndexedFiles, stitched: Stitched) -> tuple[list[Part], list[int]]:
-    """List the proven parts in the order of the files.
-
-    Also returns the place of each part's index: its row in `indexed`, or behind those.
-    """
-    proven: dict[str, list[tuple[int, Proof]]] = {}
-    for at, proof in enumerate(stitched.proven, len(indexed.rows)):
-        proven.setdefault(proof.split.file.name, []).append((at, proof))
-    parts: list[Part] = []
-    places: list[int] = []
-    packets_of = indexed.columns.packets.tolist()
-    done = -1
-    for part in cut.parts:
-        name = cut.files[part.file].name
-        row = indexed.rows.get(name)
-        if row is not None:
-            parts.append(Part(part.file, part.set, part.split, packets_of[row]))
-            places.append(row)
-        elif part.file != done:  # all splits of the file at once
-            done = part.file
-            proofs = proven.get(name, [])
-            packets = sum(proof.packets for _, proof in proofs)
-            parts += [Part(part.file, part.set, proof.split, packets) for _, proof in proofs]
-            places += [at for at, _ in proofs]
-    return parts, places
-
-
-def task_ranges(volumes: Sequence[int], size: int) -> list[tuple[int, int]]:
+def task_ranges(volumes: Ints, size: int) -> list[tuple[int, int]]:
     """Group adjacent splits into ranges of about `size` bytes: what one task reads.
 
     volumes: the bytes of each split.
     """
+    ends = np.cumsum(volumes)
+    least = -(-3 * size // 4)  # file headers are not counted
     bounds = [0]
-    range_bytes = 0
-    for at, volume in enumerate(volumes, 1):
-        range_bytes += volume
-        if 4 * range_bytes >= 3 * size or at == len(volumes):  # file headers are not counted
-            bounds.append(at)
-            range_bytes = 0
+    while (start := bounds[-1]) < len(ends):
+        before = int(ends[start - 1]) if start else 0
+        bounds.append(min(int(np.searchsorted(ends, before + least)) + 1, len(ends)))
     return list(pairwise(bounds))
 
 
 def judge_files(
-    cut: Plan, stitched: Stitched, split_indexes: Iterable[SplitIndex]
-) -> tuple[Verdict, ...]:
+    ordered: OrderedFiles, stitched: Stitched, split_indexes: Iterable[SplitIndex]
+) -> Sequence[Verdict]:
     """Return the verdict of each file, from the problems of all of its splits."""
     problems = {file: list(found) for file, found in stitched.problems.items()}
     links: dict[InputFile, dict[str, CaptureError]] = {}
@@ -323,17 +282,20 @@ def judge_files(
         file_problems = problems.setdefault(file, [])
         reported = {each.reason for each in file_problems if isinstance(each, UnsupportedLinkType)}
         file_problems += [problem for reason, problem in found.items() if reason not in reported]
-    return tuple(
-        verdicts.of_problems(problems.get(file, [])) if verdict.status is FileStatus.OK else verdict
-        for file, verdict in zip(cut.files, cut.verdicts, strict=True)
+    return ordered.judged(
+        {
+            at: verdicts.of_problems(problems.get(each.file, []))
+            if each.verdict.status is FileStatus.OK
+            else each.verdict
+            for at, each in ordered.opened.items()
+        }
     )
 
 
-def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
+def split_bytes(spark: SparkSession | None, files: FileList) -> int:
     """Return the split size: small enough for two splits per core if there is little to read."""
     cores = core_count(spark)
-    total = sum(file.size for file in files)
-    return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-total // (2 * cores))))
+    return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-files.bytes // (2 * cores))))
 
 
 def require_files(plan: Plan) -> Plan:
@@ -345,5 +307,7 @@ def require_files(plan: Plan) -> Plan:
 
 def input_warnings(plan: Plan) -> list[str]:
     """Return a line for each input that was not read as a whole, with the reason."""
-    read = (SkippedInput(*each) for each in zip(plan.names, plan.verdicts, strict=True))
-    return [str(one) for one in (*read, *plan.skipped) if one.verdict.status is not FileStatus.OK]
+    bad = [at for at, each in enumerate(plan.verdicts) if each.status is not FileStatus.OK]
+    read = [SkippedInput(plan.names[at], plan.verdicts[at]) for at in bad]
+    skipped = [one for one in plan.skipped if one.verdict.status is not FileStatus.OK]
+    return [*map(str, (*read, *skipped))]

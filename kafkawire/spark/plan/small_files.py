@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from ...magic_numbers import is_pcap
 from ..shuffle.header_hashes import header_sums
 from ..shuffle.packets import Hashes, endpoint_sums
 from ..splitting import InputFile
+from ..splitting.file_list import FileList, Indexes, LazySequence
 from ..splitting.stores import opened
 from .parts import fragment_count, select
 
@@ -43,18 +45,20 @@ REQUESTS: Final = 16
 class SmallFiles(NamedTuple):
     """Plain small files as columns, a row for each.
 
-    rows: their places in the list of all files. headers: of each. first_ns: time of the first
-    packet; packets: number of them. connections: how many the file has; sums and sizes: of all
-    connections, one file after the other: the sum of their endpoints' hashes, and their bytes.
+    rows: their places in the list of all files. headers: the distinct ones; header: of each file.
+    first_ns: time of the first packet; packets: number of them. connections: how many the file has;
+    sums and sizes: of all connections, one file after the other: the sum of their endpoints'
+    hashes, and their bytes.
     """
 
-    rows: Ints
-    headers: list[PcapHeader]
+    rows: Indexes
+    headers: tuple[PcapHeader, ...]
+    header: Indexes
     first_ns: Ints
-    packets: Ints
-    connections: Ints
+    packets: Indexes
+    connections: Indexes
     sums: Hashes
-    sizes: Ints
+    sizes: Indexes
 
 
 class Head(NamedTuple):
@@ -66,19 +70,33 @@ class Head(NamedTuple):
     offsets: Ints
 
 
-def batches(files: Sequence[InputFile], limit: int) -> list[list[tuple[int, InputFile]]]:
-    """Batch the files of at most `limit` bytes, with their places."""
-    found: list[list[tuple[int, InputFile]]] = []
-    size = 0
-    for at, file in enumerate(files):
-        if file.size > min(limit, SMALL_BYTES):
-            continue
-        if not found or len(found[-1]) == BATCH_FILES or size + file.size > BATCH_BYTES:
-            found.append([])
-            size = 0
-        found[-1].append((at, file))
-        size += file.size
-    return found
+@dataclass(frozen=True, eq=False)
+class Batches(LazySequence[list[tuple[int, InputFile]]]):
+    """Batches of files, with their places. bounds: where batches begin in `rows`, and the end."""
+
+    files: FileList
+    rows: Indexes
+    bounds: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def value(self, at: int) -> list[tuple[int, InputFile]]:
+        """Return a batch."""
+        rows = self.rows[self.bounds[at] : self.bounds[at + 1]].tolist()
+        return [(row, self.files[row]) for row in rows]
+
+
+def batches(files: FileList, limit: int) -> Batches:
+    """Batch the files of at most `limit` bytes."""
+    rows = np.flatnonzero(files.sizes <= min(limit, SMALL_BYTES))
+    ends = np.cumsum(files.sizes[rows])
+    bounds = [0]
+    while (start := bounds[-1]) < len(rows):
+        before = int(ends[start - 1]) if start else 0
+        end = int(np.searchsorted(ends, before + BATCH_BYTES, "right"))
+        bounds.append(min(end, start + BATCH_FILES))
+    return Batches(files, rows.astype(np.int32), (*bounds,))
 
 
 def index_small(batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
@@ -96,14 +114,20 @@ def index_small(batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
 def joined(several: Iterable[SmallFiles]) -> SmallFiles:
     """Concatenate the columns of batches."""
     every = list(several)
+    codes: dict[PcapHeader, int] = {}
+    header = [np.empty(0, np.int32)]
+    for one in every:
+        known = [codes.setdefault(each, len(codes)) for each in one.headers]
+        header.append(np.array(known, np.int32)[one.header])
     return SmallFiles(
-        np.concatenate([np.empty(0, np.int64), *(one.rows for one in every)]),
-        [header for one in every for header in one.headers],
+        np.concatenate([np.empty(0, np.int32), *(one.rows for one in every)]),
+        (*codes,),
+        np.concatenate(header),
         np.concatenate([np.empty(0, np.int64), *(one.first_ns for one in every)]),
-        np.concatenate([np.empty(0, np.int64), *(one.packets for one in every)]),
-        np.concatenate([np.empty(0, np.int64), *(one.connections for one in every)]),
+        np.concatenate([np.empty(0, np.int32), *(one.packets for one in every)]),
+        np.concatenate([np.empty(0, np.int32), *(one.connections for one in every)]),
         np.concatenate([np.empty(0, np.uint64), *(one.sums for one in every)]),
-        np.concatenate([np.empty(0, np.int64), *(one.sizes for one in every)]),
+        np.concatenate([np.empty(0, np.int32), *(one.sizes for one in every)]),
     )
 
 
@@ -160,13 +184,14 @@ def _indexed(header: PcapHeader, heads: Sequence[Head]) -> SmallFiles:
     connections, sums, sizes = _grouped(files[among], sums[among], sizes[among], len(heads))
     starts = np.cumsum([0, *(len(head.offsets) for head in heads)])
     return SmallFiles(
-        np.array([heads[at].row for at in kept.tolist()], np.int64),
-        [header] * len(kept),
+        np.array([heads[at].row for at in kept.tolist()], np.int32),
+        (header,),
+        np.zeros(len(kept), np.int32),
         block.ts[starts[kept]],
-        np.diff(starts)[kept],
-        connections[kept],
+        np.diff(starts)[kept].astype(np.int32),
+        connections[kept].astype(np.int32),
         sums,
-        sizes,
+        sizes.astype(np.int32),
     )
 
 
@@ -214,4 +239,4 @@ def _grouped(files: Ints, sums: Hashes, sizes: Ints, count: int) -> tuple[Ints, 
 
 
 def _renumbered(found: SmallFiles, batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
-    return found._replace(rows=np.array([batch[row][0] for row in found.rows.tolist()], np.int64))
+    return found._replace(rows=np.array([batch[row][0] for row in found.rows.tolist()], np.int32))

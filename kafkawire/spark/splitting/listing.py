@@ -19,6 +19,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Final
 
+from .file_list import FileList, file_list
 from .stores import InputFile, Store, explained, filesystem, located
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def inputs(
     *,
     recursive: bool = False,
     missing: Callable[[str, FileNotFoundError], None] | None = None,
-) -> list[InputFile]:
+) -> FileList:
     """List the files that paths, directories, patterns and URIs stand for, each once.
 
     options: of the filesystem of the URIs, as pyarrow.fs names them (`endpoint_override`, `scheme`,
@@ -44,16 +45,17 @@ def inputs(
     FileNotFoundError is raised. Raises OSError if a store cannot be reached, ValueError if no store
     supports the URI.
     """
-    found: dict[str, InputFile] = {}
-    for given in paths:
-        try:
-            for file in _listed(given, options or {}, recursive):
-                found.setdefault(file.name, file)
-        except FileNotFoundError as error:
-            if missing is None:
-                raise
-            missing(str(given), error)
-    return list(found.values())
+
+    def found() -> Iterator[InputFile]:
+        for given in paths:
+            try:
+                yield from _listed(given, options or {}, recursive)
+            except FileNotFoundError as error:
+                if missing is None:
+                    raise
+                missing(str(given), error)
+
+    return file_list(found())
 
 
 def _listed(given: str | Path, options: Mapping[str, str], recursive: bool) -> Iterator[InputFile]:
@@ -88,23 +90,23 @@ def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
         yield _local_file(str(path), path.stat(), "")
         return
     directory = str(path)
-    files = [
-        _local_file(name, about, directory)
-        for name in _names(path, recursive)
-        if (about := _of_regular_file(name)) is not None
-    ]
-    if not files:
+    empty = True
+    for name in _names(path, recursive):
+        if (about := _of_regular_file(name)) is not None:
+            empty = False
+            yield _local_file(name, about, directory)
+    if empty:
         raise FileNotFoundError(f"{path}: a directory without files")
-    yield from files
 
 
-def _names(path: Path, recursive: bool) -> list[str]:
+def _names(path: Path, recursive: bool) -> Iterator[str]:
     """List what is in a directory and not hidden, by name."""
     if recursive:
         found = sorted(path.rglob("*"))
-        return [str(each) for each in found if not _hidden(each.relative_to(path).parts)]
+        return (str(each) for each in found if not _hidden(each.relative_to(path).parts))
     prefix = "" if str(path) == "." else os.path.join(path, "")
-    return [prefix + name for name in sorted(os.listdir(path)) if not name.startswith(HIDDEN)]
+    found_names = sorted(os.listdir(path))
+    return (prefix + name for name in found_names if not name.startswith(HIDDEN))
 
 
 def _of_regular_file(name: str) -> os.stat_result | None:

@@ -37,7 +37,7 @@ def partition_batch(filled: PartitionValues) -> pa.RecordBatch:
             made["time"] = times(np.where(valid, repeated, -1))
     for name in HEAD_TEXTS:
         made[name] = repeated_texts(getattr(heads, name), counts)
-    topics, groups, partitions, requested, answered, in_session, columns = filled.rows.take(WIDTHS)
+    topics, groups, partitions, requested, responded, in_session, columns = filled.rows.take(WIDTHS)
     known = {topic: (topic.name, topic.id_text) for topic in dict.fromkeys(topics)}
     named = [known[topic] for topic in topics]
     made["group_id"] = texts(groups)
@@ -45,7 +45,7 @@ def partition_batch(filled: PartitionValues) -> pa.RecordBatch:
     made["topic_id"] = texts([id for _, id in named])
     made["partition"] = numbers(PLAIN[INT32], np.frombuffer(partitions, np.int32))
     made["requested"] = booleans(np.frombuffer(requested, np.bool_))
-    made["answered"] = booleans(np.frombuffer(answered, np.bool_))
+    made["responded"] = booleans(np.frombuffer(responded, np.bool_))
     made["in_session"] = _in_session(np.frombuffer(in_session, np.uint8))
     rows = len(topics)
     for name, values in zip(NAMES, columns, strict=True):

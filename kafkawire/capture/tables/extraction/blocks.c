@@ -139,7 +139,7 @@ typedef struct {
     PyObject *topic, *key, *group; /* group: NULL for none */
     int32_t partition;
     uint32_t set, valid, texts;
-    uint8_t requested, answered, in_session;
+    uint8_t requested, responded, in_session;
     Value values[COLUMNS];
 } Entry;
 
@@ -173,7 +173,7 @@ static Entry *add_entry(Entries *to, PyObject *topic, PyObject *key, PyObject *g
         made->group = Py_XNewRef(group);
         made->partition = partition;
         made->set = made->valid = made->texts = 0;
-        made->requested = made->answered = 0;
+        made->requested = made->responded = 0;
         made->in_session = NO_SESSION;
     }
     return made;
@@ -1293,7 +1293,7 @@ static int add_message(Index *index, const Block *block, PyObject *group, int is
             if (row->in_session == 1)
                 row->in_session = 0;
         } else
-            row->answered = 1;
+            row->responded = 1;
         fill(row, from);
     }
     return DONE;
@@ -1447,7 +1447,7 @@ static PyObject *rows_take(Rows *self, PyObject *widths)
     PyObject *made = Py_BuildValue(
         "NNNNNNN", objects(&self->held, offsetof(Entry, topic)), objects(&self->held, offsetof(Entry, group)),
         partitions(&self->held), flags(&self->held, offsetof(Entry, requested)),
-        flags(&self->held, offsetof(Entry, answered)), flags(&self->held, offsetof(Entry, in_session)), columns);
+        flags(&self->held, offsetof(Entry, responded)), flags(&self->held, offsetof(Entry, in_session)), columns);
     if (made)
         release_all(&self->held);
     return made;

@@ -36,7 +36,7 @@ Taken: TypeAlias = (
     "tuple[list[Topic], list[str | None], bytearray, bytearray, bytearray, bytearray,"
     " list[NumberColumn | list[str | None] | None]]"
 )
-"""topics, groups, partitions: int32, requested, answered, in_session: bytes, columns: None if null
+"""topics, groups, partitions: int32, requested, responded, in_session: bytes, columns: None if null
 in all rows."""
 
 Step = tuple[int, int, int, bool, "Program | None", int]
@@ -228,7 +228,7 @@ class Rows:
             row.values = [each if mask >> at & 1 else None for at, each in enumerate(row.values)]
             row.flags[2] = 1
         group = None if request is None else request.group
-        for answered, block in enumerate((request, response)):
+        for responded, block in enumerate((request, response)):
             for entry in () if block is None else block._entries:
                 its_group = entry.group or group
                 key = entry.key, entry.partition, its_group
@@ -236,8 +236,8 @@ class Rows:
                     found[key] = _Entry(entry.topic, entry.partition, its_group)
                 row = found[key]
                 row.fill(entry)
-                row.flags[answered] = 1
-                if not answered and row.flags[2] == 1:
+                row.flags[responded] = 1
+                if not responded and row.flags[2] == 1:
                     row.flags[2] = 0
         self._rows += found.values()
         return len(found)
