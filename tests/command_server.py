@@ -2,8 +2,9 @@
 
 Law: a program is a process of its own, with the arguments, folder, environment and standard
 streams of what starts it; that ends as the program does, and passes signals on. Only the imports
-are shared: they take four fifths of the CPU time of a small command. Tests of imports, of terminals
-and of process groups start Python itself, as tests/packaging does.
+are shared, which take four fifths of the CPU time of a small command, and what Python reads from
+the environment as it starts. Tests of imports, buffers, terminals and process groups start Python
+itself, as tests/packaging does.
 
     python() ── socket: arguments, folder, environment, streams ─▶ fork ─▶ the program
              ◀─ process id, then wait status ──────────────────────┘
@@ -17,11 +18,13 @@ import os
 import runpy
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -42,7 +45,8 @@ for each in (_signal.SIGINT, _signal.SIGTERM):
     _signal.signal(each, lambda number, _: posix.kill(process, number))
 status = int(server.recv(64))
 if posix.WIFSIGNALED(status):
-    _signal.signal(posix.WTERMSIG(status), _signal.SIG_DFL)
+    if posix.WTERMSIG(status) != _signal.SIGKILL:
+        _signal.signal(posix.WTERMSIG(status), _signal.SIG_DFL)
     posix.kill(posix.getpid(), posix.WTERMSIG(status))
 posix._exit(posix.WEXITSTATUS(status))
 """
@@ -53,6 +57,8 @@ _servers: list[Server] = []
 
 def python() -> str:
     """Return a program that stands for `sys.executable`: for its options -W error, -c and -m."""
+    if not hasattr(os, "pidfd_open"):  # not Linux
+        return sys.executable
     if not _servers:
         _servers.append(Server())
     return str(_servers[0].program)
@@ -115,7 +121,13 @@ def run(connection: socket.socket) -> None:
         connection.send(str(process).encode())
         for each in streams:
             os.close(each)
-        connection.send(str(os.waitpid(process, 0)[1]).encode())
+        ended = os.pidfd_open(process)
+        watched: list[socket.socket | int] = [connection, ended]
+        if ended not in select.select(watched, [], [])[0]:
+            os.kill(process, signal.SIGKILL)  # as what started it was killed
+        status = os.waitpid(process, 0)[1]
+        with suppress(OSError):
+            connection.send(str(status).encode())
         os._exit(0)
     connection.close()
     arguments, folder, environment = marshal.loads(data)
