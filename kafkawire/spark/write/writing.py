@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -59,36 +59,50 @@ def times(batch: pa.RecordBatch) -> Ints:
     return found
 
 
-def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Concatenate small batches to batches of at least `size` bytes."""
+def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[list[pa.RecordBatch]]:
+    """Collect small batches until they have at least `size` bytes."""
     buffered: list[pa.RecordBatch] = []
     bytes = 0
     for batch in batches:
         buffered.append(batch)
         bytes += batch.nbytes
         if bytes >= size:
-            yield pa.concat_batches(buffered)
+            yield buffered
             buffered, bytes = [], 0
     if buffered:
-        yield pa.concat_batches(buffered)
+        yield buffered
 
 
-def by_partition(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Split a batch by partition (directory); the parts are slices of one copy, in time order."""
-    when = times(batch)
+def by_partition(
+    batches: list[pa.RecordBatch], *, by_api: bool
+) -> Iterator[tuple[str, list[pa.RecordBatch]]]:
+    """Split rows by partition (directory), in time order.
+
+    They are not copied if they are those of one partition in this order; otherwise the parts are
+    slices of one copy.
+    """
+    when = np.concatenate([times(batch) for batch in batches])
     sort_key = when // DAY
     names = ["unknown"]
     if by_api:
-        apis = pc.fill_null(batch.column("api_name"), "unknown").dictionary_encode()
-        names = apis.dictionary.to_pylist()
-        sort_key = sort_key * len(names) + apis.indices.to_numpy()
+        apis = pa.chunked_array([batch.column("api_name") for batch in batches])
+        known = pc.fill_null(apis.combine_chunks(), "unknown").dictionary_encode()
+        names = known.dictionary.to_pylist()
+        sort_key = sort_key * len(names) + known.indices.to_numpy()
+    if (sort_key == sort_key[0]).all() and (np.diff(when) >= 0).all():
+        yield _partition(sort_key[0], names, by_api=by_api), batches
+        return
     order = np.lexsort((when, sort_key))
-    keys, ordered = sort_key[order], batch.take(pa.array(order))
+    keys, ordered = sort_key[order], pa.concat_batches(batches).take(pa.array(order))
     cuts = (np.flatnonzero(np.diff(keys)) + 1).tolist()
     for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
-        day, api = divmod(int(keys[start]), len(names))
-        partition = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
-        yield partition, ordered.slice(start, end - start)
+        partition = _partition(keys[start], names, by_api=by_api)
+        yield partition, [ordered.slice(start, end - start)]
+
+
+def _partition(key: Any, names: list[str], *, by_api: bool) -> str:
+    day, api = divmod(int(key), len(names))
+    return f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
 
 
 def _date(day: int) -> str:
@@ -110,8 +124,8 @@ class TableDirectory:
         buffered = 0
         finished = (found for batch in batches if len(found := self.finish(batch)))
         with TemporaryDirectory(prefix="kafkawire-") as staging:
-            for batch in coalesced(finished, CUT_BYTES):
-                for name, rows in by_partition(batch, by_api=self.by_api):
+            for together in coalesced(finished, CUT_BYTES):
+                for name, rows in by_partition(together, by_api=self.by_api):
                     if name not in open_files:
                         open_files[name] = self._partition_file(name, staging, len(open_files))
                     buffered += open_files[name].take(rows)
@@ -162,13 +176,14 @@ class PartitionFile:
         self._writer: pq.ParquetWriter | None = None
         self._rows = 0
 
-    def take(self, batch: pa.RecordBatch) -> int:
-        """Add rows, a slice of a larger batch; returns the change in buffered bytes."""
-        if len(batch) >= MANY_ROWS:
-            self._held.append(batch)
+    def take(self, batches: list[pa.RecordBatch]) -> int:
+        """Add rows, whole batches or a slice of one; returns the change in buffered bytes."""
+        if sum(map(len, batches)) >= MANY_ROWS:
+            self._held += batches
             return -self.flush()
-        self._held.append(batch.take(pa.array(np.arange(len(batch)))))
-        size: int = self._held[-1].nbytes
+        copies = [batch.take(pa.array(np.arange(len(batch)))) for batch in batches]
+        self._held += copies
+        size: int = sum(batch.nbytes for batch in copies)
         self.bytes += size
         return size
 

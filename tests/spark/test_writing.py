@@ -1,0 +1,73 @@
+"""Rows are split by date and API, in time order, and copied only if they have to be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from kafkawire.spark.splitting.stores import Store
+from kafkawire.spark.write.writing import DAY, MANY_ROWS, TableDirectory, by_partition
+
+SCHEMA = pa.schema(
+    [("time", pa.timestamp("us", tz="UTC")), ("api_name", pa.string()), ("n", pa.int64())]
+)
+
+
+def batch(times: Sequence[int | None], api: str | None = "Fetch") -> pa.RecordBatch:
+    apis, numbers = [api] * len(times), [*range(len(times))]
+    return pa.RecordBatch.from_pydict({"time": times, "api_name": apis, "n": numbers}, SCHEMA)
+
+
+@pytest.mark.parametrize("by_api", [False, True])
+def test_ordered_rows_of_one_partition_are_not_copied(by_api: bool) -> None:
+    given = [batch([1, 2, 2]), batch([2, 5])]
+    ((partition, found),) = by_partition(given, by_api=by_api)
+    assert partition == "date=1970-01-01" + "/api=Fetch" * by_api
+    assert all(one is other for one, other in zip(found, given, strict=True))
+
+
+def test_rows_are_sorted_by_time() -> None:
+    ((_, found),) = by_partition([batch([3, 1]), batch([2])], by_api=False)
+    assert [row["time"].microsecond for one in found for row in one.to_pylist()] == [1, 2, 3]
+
+
+def test_rows_are_split_by_date_and_api() -> None:
+    given = [batch([1, DAY, None]), batch([DAY + 1], None), batch([0], "Produce")]
+    found = {
+        partition: sum(map(len, batches)) for partition, batches in by_partition(given, by_api=True)
+    }
+    assert found == {
+        "date=__HIVE_DEFAULT_PARTITION__/api=Fetch": 1,
+        "date=1970-01-01/api=Fetch": 1,
+        "date=1970-01-01/api=Produce": 1,
+        "date=1970-01-02/api=Fetch": 1,
+        "date=1970-01-02/api=unknown": 1,
+    }
+
+
+@pytest.mark.parametrize("by_api", [False, True])
+def test_a_table_has_all_rows(
+    tmp_path: Path, by_api: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large and small batches, one partition and several, in order and not."""
+    monkeypatch.setattr("kafkawire.spark.write.writing.CUT_BYTES", 40_000)
+    monkeypatch.setattr("kafkawire.spark.write.writing.BUFFER_BYTES", 60_000)
+    batches = []
+    for _ in range(60):
+        count = random.choice([1, 50, MANY_ROWS + 1])
+        first, days = random.randrange(3) * DAY, random.choice([1, 1, 2])
+        times = [first + random.randrange(days * DAY) for _ in range(count)]
+        api = random.choice(["Fetch", "Produce", None])
+        batches.append(batch(sorted(times) if random.random() < 0.5 else times, api))
+    folder = TableDirectory(Store(), str(tmp_path), by_api, lambda each: each)
+    written = pa.Table.from_batches([*folder.write(batches)])
+    read = ds.dataset(str(tmp_path), schema=SCHEMA).to_table()
+    order = [("time", "ascending"), ("n", "ascending"), ("api_name", "ascending")]
+    assert read.sort_by(order) == pa.Table.from_batches(batches).sort_by(order)
+    assert sum(written.column("rows").to_pylist()) == len(read)
+    assert len({*written.column("file").to_pylist()}) == len(written)
