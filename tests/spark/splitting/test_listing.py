@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def names(files: list[InputFile], root: Path) -> list[str]:
+def names(files: Iterable[InputFile], root: Path) -> list[str]:
     return [str(Path(file.name).relative_to(root)) for file in files]
 
 
