@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .messages import REGISTRY
     from .messages.api_key import ApiKey
     from .notebook import open_capture
-    from .primitives.structure import Bent, Message, Structure
+    from .primitives.structure import Deviations, Message, Structure
     from .protocol.embedded import embedded_payloads
     from .protocol.error_code import ErrorCode
     from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buffers
@@ -45,7 +45,7 @@ __version__: Final = "0.1.0"
 __all__ = [
     "DEFAULT_LIMITS",
     "ApiKey",
-    "Bent",
+    "Deviations",
     "DecodeError",
     "Embedded",
     "EncodeError",
@@ -76,7 +76,7 @@ __all__ = [
 
 _HOME: Final = {
     "ApiKey": "messages.api_key",
-    "Bent": "primitives.structure",
+    "Deviations": "primitives.structure",
     "Embedded": "protocol.payload_fields",
     "ErrorCode": "protocol.error_code",
     "Frame": "protocol.frame",

@@ -64,7 +64,7 @@ def test_messages_are_decoded_and_encoded(store: Registry) -> None:
     ]}  # fmt: skip
     assert store.from_json("PutRequest", 1, made) == message
     lenient = store.decode("PutRequest", 1, data + b"!", lenient=True)
-    assert lenient.bent is not None
+    assert lenient.deviations is not None
     assert store.encode(lenient, 1, lenient=True) == data + b"!"
     with pytest.raises(UnsupportedVersion, match="PutRequest has versions 0-1, not 7"):
         store.to_json(message, 7)
@@ -106,7 +106,7 @@ def test_messages_explain_themselves(store: Registry) -> None:
 def test_messages_can_be_pickled(store: Registry) -> None:
     message = store.decode("PutRequest", 1, put(store).encode(1) + b"!", lenient=True)
     again = pickle.loads(pickle.dumps(message))
-    assert (again, again.bent) == (message, message.bent)
+    assert (again, again.deviations) == (message, message.deviations)
 
 
 def test_headers_are_those_of_the_schemas(store: Registry) -> None:

@@ -16,7 +16,7 @@ _ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")
 _HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
 
 _TAKEN_BY_STRUCTURE: Final = frozenset(
-    {"decode", "encode", "decode_from", "encode_to", "encode_buffers", "bent", "unknown_tags"}
+    {"decode", "encode", "decode_from", "encode_to", "encode_buffers", "deviations", "unknown_tags"}
     | {"self"}
     # types of the constructor's parameters, which a parameter of that name would shadow
     | {"bool", "bytes", "float", "int", "list", "str", "tuple"}

@@ -19,7 +19,7 @@ from .templating import fill
 
 _ALWAYS: Final = (
     "DEFAULT_LIMITS",
-    "Bent",
+    "Deviations",
     "FieldRow",
     "Limits",
     "Reader",

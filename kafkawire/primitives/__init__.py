@@ -9,13 +9,13 @@ MessageIndex        names and API keys -> classes, imported on demand
 from .index import MessageIndex, MessageInfo
 from .limits import DEFAULT_LIMITS, Limits
 from .reader import Reader
-from .structure import ZERO_UUID, Bent, FieldRow, Message, Structure
+from .structure import ZERO_UUID, Deviations, FieldRow, Message, Structure
 from .writer import Tags, Writer
 
 __all__ = [
     "DEFAULT_LIMITS",
     "ZERO_UUID",
-    "Bent",
+    "Deviations",
     "FieldRow",
     "Limits",
     "Message",

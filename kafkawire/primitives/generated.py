@@ -6,7 +6,7 @@ from .reader import Reader
 from .structure import (
     EMPTY,
     ZERO_UUID,
-    Bent,
+    Deviations,
     FieldRow,
     LinkedMessage,
     Message,
@@ -19,7 +19,7 @@ __all__ = [
     "DEFAULT_LIMITS",
     "EMPTY",
     "ZERO_UUID",
-    "Bent",
+    "Deviations",
     "FieldRow",
     "Limits",
     "LinkedMessage",

@@ -24,7 +24,7 @@ from ..errors import (
 )
 from .limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 from .shared import NO_INTS, shared_int32_items, shared_text
-from .structure import Bent
+from .structure import Deviations
 from .writer import Tags
 
 MAX_STRING: Final = 0x7FFF
@@ -405,13 +405,13 @@ class Reader:
 
     # -- the end
 
-    def finish(self) -> Bent | None:
+    def finish(self) -> Deviations | None:
         """End the message: bytes after it are an error, or kept by a lenient reader."""
         if self.pos == self.end and not (self.lenient and self.is_odd):
             return None
         if not self.lenient:
             raise TrailingBytes(f"{counted(self.end - self.pos, 'byte')} after the last field")
-        return Bent(
+        return Deviations(
             self.data[self.pos : self.end],
             self.invalid_text,
             self.misplaced_tags,

@@ -20,7 +20,7 @@ from .writer import Writer
 ZERO_UUID: Final = bytes(16)
 
 NO_SLOTS: Final[tuple[str, ...]] = ()
-"""`__slots__` under a name that type checkers ignore: `Message` declares `bent` beside it."""
+"""`__slots__` under a name that type checkers ignore: `Message` declares `deviations` beside it."""
 
 EMPTY: Final[Any] = []
 """The default of an array parameter: a placeholder for a new list, never stored."""
@@ -89,7 +89,7 @@ def _field_row(
     )
 
 
-class Bent(NamedTuple):
+class Deviations(NamedTuple):
     """How the bytes of a leniently decoded message differ from those that an encoder writes.
 
     trailing: bytes after the last field. The others are counts:
@@ -147,14 +147,16 @@ DEVIATIONS: Final = (
     ("varint longer than needed or too large", "varints longer than needed or too large"),
     ("value in an unusual form", "values in an unusual form"),
 )
-"""Singular and plural of each deviation for `str`, in the order of Bent's fields."""
+"""Singular and plural of each deviation for `str`, in the order of Deviations's fields."""
 
 
-def rebuild(cls: Callable[..., Any], values: list[Any], bent: Bent | None = None) -> Any:
+def rebuild(
+    cls: Callable[..., Any], values: list[Any], deviations: Deviations | None = None
+) -> Any:
     """Make an instance from its field values in `__match_args__` order (called by pickles)."""
     made = cls(**dict(zip(cls.__match_args__, values, strict=True)))  # type: ignore[attr-defined]
-    if bent is not None:
-        made.bent = bent
+    if deviations is not None:
+        made.deviations = deviations
     return made
 
 
@@ -196,13 +198,13 @@ class Message(Structure):
 
     __slots__ = NO_SLOTS
 
-    bent: Bent | None  # for type checkers; each generated class stores its own
+    deviations: Deviations | None  # for type checkers; each generated class stores its own
 
     def encode(self, version: int, *, lenient: bool = False) -> bytes:
         """Encode the message in a version; EncodeError names the field that cannot be encoded.
 
-        lenient: accept everything that a lenient decode returns: writes the same bytes if `bent` is
-        None or `bent.is_lossless`, otherwise the same values in an encoder's form.
+        lenient: accept everything that a lenient decode returns: writes the same bytes if
+        `deviations` is None or lossless, otherwise the same values in an encoder's form.
         """
         message: Any = self
         w = Writer(lenient=lenient)
@@ -235,7 +237,7 @@ class Message(Structure):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         message: Any = self
         values = [getattr(message, name) for name in type(self).__match_args__]
-        return rebuild, (type(self), values, message.bent)
+        return rebuild, (type(self), values, message.deviations)
 
 
 def encoded(w: Writer, message: Any) -> bytes:
@@ -245,8 +247,8 @@ def encoded(w: Writer, message: Any) -> bytes:
 
 def trailing(message: Any) -> list[bytes]:
     """List the bytes after the last field of a leniently decoded message."""
-    bent: Bent | None = message.bent
-    return [] if bent is None or not bent.trailing else [bent.trailing]
+    deviations: Deviations | None = message.deviations
+    return [] if deviations is None or not deviations.trailing else [deviations.trailing]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)

@@ -32,7 +32,7 @@ class ClientPayload(Message):
         name = cls.__name__
         try:
             made = cls.decode_from(reader, version)
-            made.bent = reader.finish()
+            made.deviations = reader.finish()
         except IndexError:
             raise Truncated("the data ends inside the message", name, len(data)) from None
         except UnicodeDecodeError:
@@ -47,7 +47,7 @@ class ClientPayload(Message):
         """Read a payload at the reader's position; bytes may follow."""
         cls._check(version)
         made = cls._read(reader, version)
-        made.bent = None
+        made.deviations = None
         return made
 
     def encode(self, version: int, *, lenient: bool = False) -> bytes:
@@ -62,7 +62,7 @@ class ClientPayload(Message):
             raise OutOfRange(str(error), name) from None
         except (TypeError, AttributeError) as error:
             raise InvalidValue(str(error), name) from None
-        trailing = self.bent.trailing if lenient and self.bent is not None else b""
+        trailing = self.deviations.trailing if lenient and self.deviations is not None else b""
         return writer.getvalue() + trailing
 
     def encode_to(self, writer: Writer, version: int) -> None:

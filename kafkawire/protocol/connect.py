@@ -61,7 +61,7 @@ class ConnectWorkerMetadata(ClientPayload):
         self.url = url
         self.config_offset = config_offset
         self.allocation = allocation
-        self.bent = None
+        self.deviations = None
 
     @classmethod
     def _read(cls, reader: Reader, version: int) -> ConnectWorkerMetadata:
@@ -125,7 +125,7 @@ class ConnectAssignment(ClientPayload):
         self.assignment = assignment
         self.revoked = revoked
         self.delay = delay
-        self.bent = None
+        self.deviations = None
 
     @classmethod
     def _read(cls, reader: Reader, version: int) -> ConnectAssignment:

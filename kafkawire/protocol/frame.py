@@ -86,7 +86,7 @@ def decode_frame(
     """Decode one frame, size included.
 
     response_to: None for a request; for a response, the API key and version of its request.
-    lenient: as for a message; deviations are in `header.bent` and `body.bent`.
+    lenient: as for a message; deviations are in `header.deviations` and `body.deviations`.
 
     Raises DecodeError (Truncated, LimitExceeded, TrailingBytes, ...), UnknownApiKey,
     UnsupportedVersion.
@@ -192,7 +192,7 @@ def _decode(
         reader = Reader(data, start, lenient=lenient, limits=limits)
         try:
             found: Message = kind.decode_from(reader, version)
-            found.bent = reader.finish()
+            found.deviations = reader.finish()
             return found
         except (IndexError, ValueError):
             pass  # it is decoded again, to name the field

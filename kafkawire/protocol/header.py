@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ..errors import DecodeError, InvalidText, InvalidValue, Truncated, UnknownApiKey
-from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader, Tags
+from ..primitives import DEFAULT_LIMITS, Deviations, Limits, Reader, Tags
 from .packages import KAFKA, Package
 
 REQUEST_PREFIX: Final = 8
@@ -75,7 +75,8 @@ def decode_request_header(
 
     The header of an unknown API key is read as header version 1 (or, of a package without that, as
     its lowest).
-    lenient: keep a client id that is not UTF-8 (by surrogateescape); the header's `bent` counts it.
+    lenient: keep a client id that is not UTF-8 (by surrogateescape), counted in the header's
+    `deviations`.
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
     if len(data) - start < REQUEST_PREFIX:
@@ -92,7 +93,7 @@ def decode_request_header(
     except (IndexError, UnicodeDecodeError, DecodeError) as error:
         raise _located(error, "RequestHeader", reader) from None
     if reader.invalid_text:
-        header.bent = Bent(invalid_text=reader.invalid_text)
+        header.deviations = Deviations(invalid_text=reader.invalid_text)
     return RequestHead(header, header_version, reader.pos)
 
 

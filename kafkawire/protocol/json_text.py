@@ -281,6 +281,8 @@ def shown_json(message: Structure, version: int, secrets: bool, doubtful: bool =
     """Make the JSON object of a message, as `to_json_text` writes it."""
     if secrets:
         return to_json(message, version)
-    bent: Any = getattr(message, "bent", None)
-    text = to_json_text(message, version, secrets=False, doubtful=doubtful or bent is not None)
+    deviations: Any = getattr(message, "deviations", None)
+    text = to_json_text(
+        message, version, secrets=False, doubtful=doubtful or deviations is not None
+    )
     return json.loads(text)

@@ -55,7 +55,7 @@ class LogPart(NamedTuple):
     raw: its bytes.
     name: the name of its message; None for an unknown type. type: the record's type, if these bytes
     have it (coordinators' keys, framed values). version: the version of the body; None if unknown.
-    message: the decoded body, deviations in its `bent`; None if there is an error. error: why it is
+    message: the decoded body with its `deviations`; None if there is an error. error: why it is
     not decoded, with field and byte, or None. secret: whether the bytes contain or may contain a
     secret: undecoded ones of the metadata log.
     """
@@ -82,8 +82,8 @@ class LogPart(NamedTuple):
             return made | {"error": self.error, "hex": raw}
         body = made["message"] = shown_json(self.message, self.version, secrets)
         add_payloads(body, self.message, self.version, secrets=secrets)
-        if self.message.bent is not None:
-            made["bent"] = str(self.message.bent)
+        if self.message.deviations is not None:
+            made["deviations"] = str(self.message.deviations)
         return made
 
 
@@ -144,7 +144,7 @@ def encode_log_message(message: Message, version: int) -> bytes:
 
     Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message of no log.
     """
-    body = message.encode(version, lenient=message.bent is not None)
+    body = message.encode(version, lenient=message.deviations is not None)
     return _prefix(type(message).__name__, version) + body
 
 

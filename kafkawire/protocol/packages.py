@@ -192,7 +192,7 @@ def decode(
     """Decode a message body: `decode("FetchRequest", 12, body)`.
 
     lenient: accept traffic as it is: bytes after the last field, text that is not UTF-8 (kept by
-    surrogateescape), known tags at versions without them. The message's `bent` lists the
+    surrogateescape), known tags at versions without them. The message's `deviations` lists the
     deviations, and `encode(version, lenient=True)` writes them again.
 
     Raises DecodeError (with field path and byte offset), UnknownApiKey, UnsupportedVersion.

@@ -26,8 +26,8 @@ class Payload(NamedTuple):
     version: the version in the payload; None if it is too short to have one.
     read_as: the version whose layout fitted: the newest known one if `version` is newer, an older
     one if a client labelled its payload with a wrong version. None if there is an error.
-    value: the decoded payload (for a request, a Frame), deviations in its `bent`; None if there is
-    an error.
+    value: the decoded payload (for a request, a Frame) with its `deviations`; None if there is an
+    error.
     error: why it cannot be decoded, with field and byte offset, or None.
     inner: the payload inside this one (a subscription's user data, a Connect worker's allocation),
         if it is known.
@@ -42,7 +42,7 @@ class Payload(NamedTuple):
     inner: Payload | None = None
 
     def to_json(self, *, secrets: bool = True) -> dict[str, Json]:
-        """Make a JSON object: kind, version, readAs if it differs; value and bent, or error.
+        """Make a JSON object: kind, version, readAs if it differs; value and deviations, or error.
 
         An inner payload follows its raw field, under the field's name and `Decoded`.
         secrets: whether secrets in it are shown.
@@ -58,8 +58,8 @@ class Payload(NamedTuple):
         if self.inner is not None:
             attribute = self.inner.path.rpartition(".")[2]
             value[decoded_name(self.value, attribute)] = self.inner.to_json(secrets=secrets)
-        if self.value.bent is not None:
-            made["bent"] = str(self.value.bent)
+        if self.value.deviations is not None:
+            made["deviations"] = str(self.value.deviations)
         return made
 
     def to_json_text(self, *, secrets: bool = True) -> str:
@@ -67,16 +67,20 @@ class Payload(NamedTuple):
         value, read_as = self.value, self.read_as
         if value is None or read_as is None or self.error is not None or isinstance(value, Frame):
             return json.dumps(self.to_json(secrets=secrets), separators=(",", ":"), allow_nan=False)
-        doubtful = not secrets and value.bent is not None
+        doubtful = not secrets and value.deviations is not None
         text = to_json_text(value, read_as, secrets=secrets, doubtful=doubtful)
         if self.inner is not None:
             key = decoded_name(value, self.inner.path.rpartition(".")[2])
             text = f'{text[:-1]},"{key}":{self.inner.to_json_text(secrets=secrets)}}}'
         version = "null" if self.version is None else self.version
         also = "" if read_as == self.version else f',"readAs":{read_as}'
-        bent = "" if value.bent is None else f',"bent":{encode_basestring_ascii(str(value.bent))}'
+        deviations = (
+            ""
+            if value.deviations is None
+            else f',"deviations":{encode_basestring_ascii(str(value.deviations))}'
+        )
         kind = encode_basestring_ascii(self.kind)
-        return f'{{"kind":{kind},"version":{version}{also},"value":{text}{bent}}}'
+        return f'{{"kind":{kind},"version":{version}{also},"value":{text}{deviations}}}'
 
 
 @lru_cache(1 << 10)

@@ -55,7 +55,7 @@ class StickyUserData(ClientPayload):
     ) -> None:
         self.previous_assignment = [] if previous_assignment is None else previous_assignment
         self.generation = generation
-        self.bent = None
+        self.deviations = None
 
     @classmethod
     def _read(cls, reader: Reader, version: int) -> StickyUserData:
@@ -95,7 +95,7 @@ class CooperativeStickyUserData(ClientPayload):
 
     def __init__(self, *, generation: int = DEFAULT_GENERATION) -> None:
         self.generation = generation
-        self.bent = None
+        self.deviations = None
 
     @classmethod
     def _read(cls, reader: Reader, _version: int) -> CooperativeStickyUserData:

@@ -1,7 +1,7 @@
 """Decodes and encodes payloads with a version: int16 version, then the body.
 
 Law: a version newer than the newest known one is read as that one if versions only append by
-contract (the consumer and Connect protocols); bytes after it are kept in the message's `bent`.
+contract (the consumer and Connect protocols); bytes after it are in the message's `deviations`.
 
     JoinGroup, SyncGroup ...   00 03 | body of ConsumerProtocolSubscription 3
     Envelope                   00 00 | body of DefaultPrincipalData 0
@@ -77,8 +77,8 @@ def decode_versioned(
     """Decode a payload with a leading version; return the version and the message.
 
     Bytes after the last field and text that is not UTF-8 are accepted, as in Kafka; the message's
-    `bent` lists them. Raises DecodeError whose offset counts from the version, UnsupportedVersion,
-    and UnknownApiKey for a name that is not among the versioned payloads.
+    `deviations` lists them. Raises DecodeError whose offset counts from the version,
+    UnsupportedVersion, and UnknownApiKey for a name that is not among the versioned payloads.
     """
     reading = read_versioned(name, data, limits)
     return reading.version, reading.value
@@ -122,7 +122,7 @@ def exact_fit(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
         return None
     only = range(version, version + 1)
     found = newest_fit(layouts.cls, data, PREFIX, only, limits)
-    return None if found is None or found.value.bent is not None else found.value
+    return None if found is None or found.value.deviations is not None else found.value
 
 
 def newest_fit(
@@ -139,8 +139,8 @@ def newest_fit(
             value = cls.decode_from(reader, version)
         except (IndexError, ValueError):  # errors of a reader: truncated data, DecodeError, text
             continue
-        value.bent = reader.finish()
-        if value.bent is None or version == versions[0]:
+        value.deviations = reader.finish()
+        if value.deviations is None or version == versions[0]:
             return Reading(version, version, value)
     return None
 

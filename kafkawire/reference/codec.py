@@ -13,7 +13,7 @@ from typing import Any, Final
 from kafkawire_codegen.model import Message
 
 from ..errors import DecodeError, TrailingBytes, UnsupportedVersion, counted
-from ..primitives import DEFAULT_LIMITS, Bent, Limits
+from ..primitives import DEFAULT_LIMITS, Deviations, Limits
 from ..protocol.packages import OURS
 from .graph import graph
 from .pieces import NamedPiece
@@ -29,8 +29,8 @@ class Parsed:
 
     values: attribute -> value, structs as dicts; None if there is an error. tree: every decoded
     byte; a node that is not closed is incomplete. end: index of the first byte without a node.
-    flaws: deviations from an encoder's bytes; bent: as in `Message.bent`. package: the import name
-    of the message's package.
+    flaws: where the bytes differ from an encoder's; deviations: as in `Message`. package: the
+    import name of the message's package.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Parsed:
     end: int
     error: DecodeError | None
     flaws: tuple[Flaw, ...]
-    bent: Bent | None
+    deviations: Deviations | None
     package: str = OURS
 
 
@@ -93,7 +93,7 @@ def parse(
         source.flaws.append(
             Flaw(f"{counted(len(trailing), 'byte')} after the last field", name, end)
         )
-    bent = Bent(trailing, **source.bent) if lenient else Bent()
+    deviations = Deviations(trailing, **source.deviations) if lenient else Deviations()
     return Parsed(
         name,
         version,
@@ -103,7 +103,7 @@ def parse(
         end,
         error,
         tuple(source.flaws),
-        bent if any(bent) else None,
+        deviations if any(deviations) else None,
         package,
     )
 
@@ -140,8 +140,8 @@ def encode(
     module = None if isinstance(value, dict) else type(value).__module__
     sink = Sink([name], lenient=lenient, module=module)
     construct.piece.build_stream(value, sink)
-    bent = getattr(value, "bent", None)
-    return sink.getvalue() + (bent.trailing if lenient and bent is not None else b"")
+    deviations = getattr(value, "deviations", None)
+    return sink.getvalue() + (deviations.trailing if lenient and deviations is not None else b"")
 
 
 def values_of(value: Any) -> Any:

@@ -47,8 +47,8 @@ class Length(Piece):
         written: int = self.number.read(source)
         n = int32(written - 1) if self.flexible else written
         if n < -1:
-            bent = "" if self.flexible else "odd_values"  # the varint adds its own node
-            source.flaw(f"null is written as the length {n}, not -1", start, bent)
+            deviations = "" if self.flexible else "odd_values"  # the varint adds its own node
+            source.flaw(f"null is written as the length {n}, not -1", start, deviations)
         if self.kind == "string" and n > MAX_STRING:
             reason = f"a string of {n} bytes; {MAX_STRING} is the most"
             raise source.fault(InvalidLength, reason, start)

@@ -57,7 +57,7 @@ class Block(Piece):
                 source.flaw(f"tag {tag} stands there twice", entry.offset)
             elif tag < highest:
                 source.flaw(f"tag {tag} stands behind tag {highest}", entry.offset)
-            source.bent["unordered_tags"] += tag <= previous
+            source.deviations["unordered_tags"] += tag <= previous
             previous = tag
             met.add(tag)
             highest = max(highest, tag)
@@ -132,11 +132,11 @@ def tag_of(entry: tuple[int, bytes]) -> int:
     return entry[0]
 
 
-def bend(source: Source, reason: str, offset: int, bent: str) -> None:
+def bend(source: Source, reason: str, offset: int, deviations: str) -> None:
     """Raise for what Kafka itself rejects; if lenient, note it."""
     if not source.lenient:
         raise source.fault(InvalidTag, reason, offset)
-    source.flaw(reason, offset, bent)
+    source.flaw(reason, offset, deviations)
 
 
 def add_unknown(unknown: Any, fields: list[tuple[int, bytes]], sink: Sink) -> None:

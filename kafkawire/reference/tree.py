@@ -74,8 +74,8 @@ class Node:
 class Source(BytesIO):
     """The stream that a construct parses: adds to the tree, counts against limits, collects flaws.
 
-    lenient: note errors of a strict decode, and continue. bent: the count of each deviation, by its
-    field in `Bent`.
+    lenient: note errors of a strict decode, and continue. deviations: the count of each, by its
+    field in `Deviations`.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Source(BytesIO):
         each = limits.bytes_per_object
         self.objects = FREE_OBJECTS + (len(data) // each if each else UNLIMITED)
         self.flaws: list[Flaw] = []
-        self.bent: Counter[str] = Counter()
+        self.deviations: Counter[str] = Counter()
         self.opened: list[Node] = []
 
     @property
@@ -132,11 +132,11 @@ class Source(BytesIO):
         if self.objects < 0:
             raise self.fault(LimitExceeded, "more objects than bytes_per_object allows", offset)
 
-    def flaw(self, reason: str, offset: int, bent: str = "") -> None:
-        """Note a deviation; bent: the field of `Bent` that counts it, "" if already counted."""
+    def flaw(self, reason: str, offset: int, deviations: str = "") -> None:
+        """Note a deviation; deviations: the field of `Deviations` that counts it, "" if none."""
         self.flaws.append(Flaw(reason, self.path, offset))
-        if bent:
-            self.bent[bent] += 1
+        if deviations:
+            self.deviations[deviations] += 1
 
     def fault(self, kind: type[DecodeError], reason: str, offset: int) -> DecodeError:
         return kind(reason, self.path, offset)

@@ -230,9 +230,9 @@ def check_instance(cls: Any, message: model.Message, version: int, instance: Any
     }
     raises(DecodeError, lambda: cls.decode(data + b"\0", version))
     trailing = cls.decode(data + b"\0", version, lenient=True)
-    assert trailing.bent.trailing == b"\0", where
+    assert trailing.deviations.trailing == b"\0", where
     assert trailing.encode(version, lenient=True) == data + b"\0", where
-    assert pickle.loads(pickle.dumps(trailing)).bent == trailing.bent
+    assert pickle.loads(pickle.dumps(trailing)).deviations == trailing.deviations
     if data:
         raises(DecodeError, lambda: cls.decode(data[:-1], version))
     raises(TypeError, lambda: cls.decode("text", version))

@@ -132,7 +132,7 @@ def test_a_tag_at_a_version_without_it_is_an_error_and_lenient_keeps_it(odd: Mod
         odd.OddRequest.decode(data, 1)
     message = odd.OddRequest.decode(data, 1, lenient=True)
     assert message.unknown_tags == [(1, b"\x00")]
-    assert message.bent.misplaced_tags == 1
+    assert message.deviations.misplaced_tags == 1
     assert message.encode(1) == data
 
 

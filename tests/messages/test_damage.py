@@ -85,8 +85,8 @@ def test_bytes_after_the_body_are_refused_or_kept(name: str) -> None:
             cls.decode(raw + b"\x00\xff", version)
         assert (caught.value.path, caught.value.offset) == (name, len(raw)), where(row)
         kept = cls.decode(raw + b"\x00\xff", version, lenient=True)
-        assert kept.bent is not None, where(row)
-        assert kept.bent.trailing == b"\x00\xff", where(row)
+        assert kept.deviations is not None, where(row)
+        assert kept.deviations.trailing == b"\x00\xff", where(row)
         assert same(kept, cls.decode(raw, version)), where(row)
         assert kept.encode(version) == raw, where(row)
         assert kept.encode(version, lenient=True) == raw + b"\x00\xff", where(row)
@@ -115,7 +115,7 @@ def agree(cls: Any, name: str, version: int, data: bytes, lenient: bool) -> None
         return
     message = cls.decode(data, version, lenient=lenient)
     assert same(reference.values_of(message), slow.values), scenario
-    assert message.bent == slow.bent, scenario
+    assert message.deviations == slow.deviations, scenario
     if any(
         "unknown_tags" in flaw.path for flaw in slow.flaws
     ):  # twice, or no tag: read, not written

@@ -44,7 +44,7 @@ def test_every_vector_is_read_written_and_equal(name: str) -> None:
         raw, version = body(row), row["version"]
         wanted, read = vectors.instance(row), cls.decode(raw, version)
         assert same(read, wanted), where(row)
-        assert read.bent is None, where(row)
+        assert read.deviations is None, where(row)
         assert read.encode(version) == raw, where(row)
         assert wanted.encode(version) == raw, where(row)
 

@@ -95,7 +95,7 @@ def test_what_was_bent_survives_a_pickle() -> None:
     cls = REGISTRY.load("HeartbeatRequest")
     message = cls.decode(cls(group_id="g").encode(4) + b"\x01", 4, lenient=True)
     again = pickle.loads(pickle.dumps(message))
-    assert again.bent == message.bent
+    assert again.deviations == message.deviations
     assert again.encode(4, lenient=True) == message.encode(4, lenient=True)
 
 
@@ -130,5 +130,5 @@ def test_pickles_of_another_build_load() -> None:
     fetch, metadata = made
     assert fetch.topics[0].partitions[0].fetch_offset == 42
     assert metadata.unknown_tags == [(9, b"kept")]
-    assert metadata.bent.trailing == b"\x00\x01"
+    assert metadata.deviations.trailing == b"\x00\x01"
     assert FetchRequest.decode(fetch.encode(12), 12) == fetch

@@ -1,7 +1,7 @@
-"""What a lenient decode accepts, a lenient encode writes again, and `bent` names every difference.
+"""What a lenient decode accepts, a lenient encode writes again; `deviations` has every difference.
 
-Law: `bent` None means that a strict encode gives the same bytes; `bent.is_lossless` that a lenient
-one does; otherwise the bytes differ, and what is encoded holds the same values.
+Law: `deviations` None means that a strict encode gives the same bytes; `deviations.is_lossless`
+that a lenient one does; otherwise the bytes differ, and what is encoded holds the same values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import kafkawire
 from kafkawire import reference
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
-from kafkawire.primitives import Bent
+from kafkawire.primitives import Deviations
 from tests import vectors
 from tests.fuzzing import mutate, replayable, seeds
 from tests.vectors import NAMES, same, where
@@ -25,7 +25,7 @@ HEARTBEAT: Final = "HeartbeatRequest"
 EPOCH: Final = "000001000000000101"
 """An ApiVersionsResponse up to the size of its first tagged field, finalized_features_epoch."""
 
-SIZED_WRONG: Final = Bent(wrong_sizes=1, trailing=b"\xff")
+SIZED_WRONG: Final = Deviations(wrong_sizes=1, trailing=b"\xff")
 
 
 def check(name: str, version: int, data: bytes) -> Any:
@@ -35,16 +35,16 @@ def check(name: str, version: int, data: bytes) -> Any:
         message = REGISTRY.load(name).decode(data, version, lenient=True)
     except DecodeError:
         return None
-    bent = message.bent
+    deviations = message.deviations
     written = message.encode(version, lenient=True)
     again = REGISTRY.load(name).decode(written, version, lenient=True)
     assert same(again, message), scenario
-    if bent is None:
+    if deviations is None:
         assert message.encode(version) == data, scenario
-    elif bent.is_lossless:
+    elif deviations.is_lossless:
         assert written == data, scenario
-    assert bent is None or str(bent), scenario
-    assert bent == reference.parse(name, version, data, lenient=True).bent, scenario
+    assert deviations is None or str(deviations), scenario
+    assert deviations == reference.parse(name, version, data, lenient=True).deviations, scenario
     assert written == reference.encode(name, version, message, lenient=True), scenario
     return message
 
@@ -62,7 +62,7 @@ def test_quirks_are_written_again_or_named(file: str) -> None:
 def test_golden_vectors_are_not_bent(name: str) -> None:
     for row in vectors.by_message("messages").get(name, []):
         message = check(name, row["version"], bytes.fromhex(row["hex"]))
-        assert message.bent is None, where(row)
+        assert message.deviations is None, where(row)
 
 
 @pytest.mark.fuzz
@@ -85,24 +85,24 @@ def flexible_head(name: str, version: int) -> bytes:
 
 
 BENT = [
-    (HEARTBEAT, 4, "0267000000000100" + "8000", Bent(long_varints=1)),
-    (HEARTBEAT, 4, "0267000000000100" + "8080808010", Bent(long_varints=1)),
-    (HEARTBEAT, 4, "0267000000000100" + "01808080801000", Bent(long_varints=1)),
-    (HEARTBEAT, 4, "0267000000000100" + "0109818000" + "61", Bent(long_varints=1)),
-    (HEARTBEAT, 4, "0267000000000100" + "0209000800", Bent(unordered_tags=1)),
-    (HEARTBEAT, 4, "0267000000000100" + "02090009" + "0161", Bent(unordered_tags=1)),
-    (HEARTBEAT, 4, "0267000000000100" + "01ffffffff0700", Bent(invalid_tags=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "8000", Deviations(long_varints=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "8080808010", Deviations(long_varints=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "01808080801000", Deviations(long_varints=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "0109818000" + "61", Deviations(long_varints=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "0209000800", Deviations(unordered_tags=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "02090009" + "0161", Deviations(unordered_tags=1)),
+    (HEARTBEAT, 4, "0267000000000100" + "01ffffffff0700", Deviations(invalid_tags=1)),
     (
         HEARTBEAT,
         4,
         "0267000000000100" + "01ffffffff0f00",
-        Bent(invalid_tags=1, unordered_tags=1, long_varints=1),
+        Deviations(invalid_tags=1, unordered_tags=1, long_varints=1),
     ),
-    (HEARTBEAT, 3, "0001670000000000" + "00fffe", Bent(odd_values=1)),
-    ("ApiVersionsResponse", 3, EPOCH + "08" + "ff" * 8, Bent(default_tags=1)),
+    (HEARTBEAT, 3, "0001670000000000" + "00fffe", Deviations(odd_values=1)),
+    ("ApiVersionsResponse", 3, EPOCH + "08" + "ff" * 8, Deviations(default_tags=1)),
     ("ApiVersionsResponse", 3, EPOCH + "09" + "00" * 8 + "ff", SIZED_WRONG),
-    ("MetadataRequest", 4, "ffffffff02", Bent(odd_values=1)),
-    ("DescribeTopicPartitionsRequest", 0, "01000007d0fe00", Bent(odd_values=1)),
+    ("MetadataRequest", 4, "ffffffff02", Deviations(odd_values=1)),
+    ("DescribeTopicPartitionsRequest", 0, "01000007d0fe00", Deviations(odd_values=1)),
 ]
 
 
@@ -110,9 +110,9 @@ def test_each_deviation_is_counted_under_its_name() -> None:
     met: set[str] = set()
     for name, version, text, wanted in BENT:
         message = check(name, version, bytes.fromhex(text))
-        assert message.bent == wanted, text
+        assert message.deviations == wanted, text
         met |= {key for key, value in wanted._asdict().items() if value}
-    assert met >= set(Bent._fields) - {"invalid_text", "misplaced_tags"}
+    assert met >= set(Deviations._fields) - {"invalid_text", "misplaced_tags"}
 
 
 def test_tags_given_twice_are_encoded_leniently() -> None:
@@ -127,15 +127,15 @@ def test_tags_given_twice_are_encoded_leniently() -> None:
 MARKERS = [
     ("00", None, None),
     ("01", 7, None),
-    ("8100", 7, Bent(long_varints=1)),
-    ("8101", 7, Bent(odd_values=1)),
-    ("ffffffff0f", None, Bent(long_varints=1)),
+    ("8100", 7, Deviations(long_varints=1)),
+    ("8101", 7, Deviations(odd_values=1)),
+    ("ffffffff0f", None, Deviations(long_varints=1)),
 ]
 
 
-@pytest.mark.parametrize(("marker", "present", "bent"), MARKERS, ids=[m[0] for m in MARKERS])
+@pytest.mark.parametrize(("marker", "present", "deviations"), MARKERS, ids=[m[0] for m in MARKERS])
 def test_a_nullable_struct_in_a_tagged_field_has_a_varint_in_front(
-    marker: str, present: int | None, bent: Bent | None
+    marker: str, present: int | None, deviations: Deviations | None
 ) -> None:
     """ConsumerGroupMemberMetadataValue of kafka-group-coordinator reads it with
     readUnsignedVarint, and takes 0 and below as null.
@@ -146,4 +146,4 @@ def test_a_nullable_struct_in_a_tagged_field_has_a_varint_in_front(
     message = check(name, 0, data)
     held = message.classic_member_metadata
     assert (held.session_timeout_ms if held else None) == (7 if present else None)
-    assert message.bent == bent
+    assert message.deviations == deviations

@@ -20,7 +20,7 @@ from kafkawire.errors import (
     Truncated,
     UnexpectedNull,
 )
-from kafkawire.primitives import Bent, Reader, Writer
+from kafkawire.primitives import Deviations, Reader, Writer
 from kafkawire.protocol.locate.walk import Walk
 from kafkawire.records.cursor import Cursor
 from kafkawire.reference.pieces import UVARINT
@@ -81,11 +81,11 @@ def test_the_low_32_bits_of_a_varint_are_an_int32(text: str, value: int, is_odd:
     data = bytes.fromhex(text)
     reader = Reader(data, lenient=True)
     assert reader.read_uvarint() == value
-    bent = reader.finish()
-    assert (bent == Bent(long_varints=1)) if is_odd else (bent is None)
+    deviations = reader.finish()
+    assert (deviations == Deviations(long_varints=1)) if is_odd else (deviations is None)
     source = Source(data)
     assert UVARINT.read(source) == value
-    assert source.bent == ({"long_varints": 1} if is_odd else {})
+    assert source.deviations == ({"long_varints": 1} if is_odd else {})
     assert Walk("", data, False, Limits(), 0).uvarint() == value
 
 
@@ -200,10 +200,10 @@ def test_only_bytes_are_read() -> None:
 def test_a_lenient_reader_keeps_what_it_bends() -> None:
     reader = Reader(b"\x00\x01\xff\x07\x07", lenient=True)
     text = reader.read_string(False)
-    bent = reader.finish()
-    assert bent is not None
-    assert (bent.trailing, bent.invalid_text) == (b"\x07\x07", 1)
-    assert str(bent) == "2 trailing bytes, 1 string that is not UTF-8"
+    deviations = reader.finish()
+    assert deviations is not None
+    assert (deviations.trailing, deviations.invalid_text) == (b"\x07\x07", 1)
+    assert str(deviations) == "2 trailing bytes, 1 string that is not UTF-8"
     with pytest.raises(UnicodeEncodeError):
         Writer().write_string(text, False)
     writer = Writer(lenient=True)

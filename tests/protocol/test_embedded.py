@@ -132,10 +132,10 @@ def test_a_newer_version_is_read_as_the_newest_known() -> None:
     assert (payload.version, payload.read_as) == (9, 3)
     assert isinstance(payload.value, subscription.ConsumerProtocolSubscription)
     assert payload.value.topics == ["orders"]
-    assert payload.value.bent is not None
-    assert payload.value.bent.trailing == b"new"
+    assert payload.value.deviations is not None
+    assert payload.value.deviations.trailing == b"new"
     shown = payload.to_json()
-    assert (shown["version"], shown["readAs"], shown["bent"]) == (9, 3, "3 trailing bytes")
+    assert (shown["version"], shown["readAs"], shown["deviations"]) == (9, 3, "3 trailing bytes")
 
 
 def test_a_subscription_labelled_newer_than_it_is_reads_as_what_it_is() -> None:

@@ -150,7 +150,7 @@ def test_every_payload_that_was_sent_decodes_and_encodes_to_the_same_bytes(
         assert [p.error for p in payloads] == [None] * len(each.raw), each
         for payload, raw in zip(payloads, each.raw, strict=True):
             assert isinstance(payload.value, Message)
-            assert payload.value.bent is None
+            assert payload.value.deviations is None
             assert payload.version == int.from_bytes(raw[:2], "big")
             assert payload.read_as is not None
             assert raw[2:] == payload.value.encode(payload.read_as)
@@ -221,7 +221,7 @@ def test_payloads_of_old_kafkajs(path: str, kind: str) -> None:
     row = _fixture_rows("kafkajs-fixtures.jsonl")[f"src/protocol/requests/{path}"]
     version, message = decode_versioned(kind, bytes.fromhex(row["hex"]))
     assert version == 1
-    assert message.bent is None
+    assert message.deviations is None
     if isinstance(message, subscription.ConsumerProtocolSubscription):
         assert message.topics[0].startswith("test-topic-")
 
@@ -247,7 +247,7 @@ def test_kafkas_own_vectors() -> None:
             data = row["version"].to_bytes(2, "big") + bytes.fromhex(row["hex"])
             version, message = decode_versioned(row["message"], data)
             assert version == row["version"]
-            assert message.bent is None
+            assert message.deviations is None
             assert message.encode(version).hex() == row["hex"]
             count += 1
     assert count >= 40

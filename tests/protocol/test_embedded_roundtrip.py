@@ -119,8 +119,8 @@ def test_bytes_left_over_are_kept(case: tuple[Message, int], trailing: bytes) ->
     data = encode_versioned(message, version)
     _, again = decode_versioned(type(message).__name__, data + trailing)
     assert again == message
-    assert again.bent is not None
-    assert again.bent.trailing == trailing
+    assert again.deviations is not None
+    assert again.deviations.trailing == trailing
     assert again.encode(version, lenient=True) == data[2:] + trailing
 
 

@@ -139,8 +139,8 @@ def test_an_invalid_header_has_the_offset(rest: str, offset: int, reason: str) -
 def test_a_client_id_that_is_not_utf8_is_kept_where_lenient() -> None:
     raw = framed("0003 61e962 00" + "0267000000010 26d0000".replace(" ", ""))
     frame = kafkawire.decode_frame(raw, lenient=True)
-    assert frame.header.bent is not None
-    assert (frame.header.bent.invalid_text, frame.body.bent) == (1, None)
+    assert frame.header.deviations is not None
+    assert (frame.header.deviations.invalid_text, frame.body.deviations) == (1, None)
     client_id = getattr(frame.header, "client_id", None)
     assert client_id == "a\udce9b"
     assert kafkawire.encode_frame(frame.body, 4, 7, client_id=client_id, lenient=True) == raw
@@ -187,8 +187,8 @@ def test_the_malformed_fallback_of_a_mock_broker_is_lenient_not_lost() -> None:
     with pytest.raises(DecodeError):
         kafkawire.decode_frame(raw, response_to=(18, 3))
     frame = kafkawire.decode_frame(raw, response_to=(18, 3), lenient=True)
-    assert frame.body.bent is not None
-    assert frame.body.bent.trailing != b""
+    assert frame.body.deviations is not None
+    assert frame.body.deviations.trailing != b""
 
 
 def test_a_message_without_a_frame_has_none() -> None:

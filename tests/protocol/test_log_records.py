@@ -71,7 +71,7 @@ def test_every_vector_is_read_and_written_again(framing: str) -> None:
         assert part.name == row["message"], vectors.where(row)
         assert part.message is not None
         assert vectors.same(part.message, vectors.instance(row)), vectors.where(row)
-        assert part.message.bent is None, vectors.where(row)
+        assert part.message.deviations is None, vectors.where(row)
         if framing != "coordinator-key":
             assert part.version == row["version"]
         assert encode_log_message(vectors.instance(row), part.version or 0) == raw
@@ -197,7 +197,7 @@ def test_bytes_behind_a_body_are_kept_and_written_again() -> None:
     part = decode_log_record(InternalLog.METADATA, None, raw).value
     assert part is not None
     assert part.message is not None
-    assert part.to_json()["bent"] == "4 trailing bytes"
+    assert part.to_json()["deviations"] == "4 trailing bytes"
     assert encode_log_message(part.message, 0) == raw
 
 
@@ -235,7 +235,7 @@ def test_a_newer_marker_is_read_as_the_newest_known() -> None:
     record = decode_control_record(control_key(1, 5) + b"new", end_txn_value(7, 3) + b"new")
     assert record.value is not None
     assert record.value.to_json()["message"] == {"coordinatorEpoch": 7}
-    assert record.value.to_json()["bent"] == "3 trailing bytes"
+    assert record.value.to_json()["deviations"] == "3 trailing bytes"
 
 
 @pytest.mark.parametrize(

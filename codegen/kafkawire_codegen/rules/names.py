@@ -14,7 +14,17 @@ from .. import naming
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _CLASS: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 TAKEN: Final = frozenset(
-    {"Bent", "ClassVar", "EMPTY", "FieldRow", "Final", "Limits", "Message", "Reader", "Structure"}
+    {
+        "Deviations",
+        "ClassVar",
+        "EMPTY",
+        "FieldRow",
+        "Final",
+        "Limits",
+        "Message",
+        "Reader",
+        "Structure",
+    }
     | {"LinkedMessage", "Tags", "Writer"}  # imported
     | {"FIRST", "LAST", "NAME"}  # constants
     | {"IndexError", "TypeError", "ValueError"}  # of Python

@@ -120,7 +120,7 @@ def _decode_leniently(
         reader = Reader(frame, end, lenient=True, limits=limits)
         try:
             message: Message = cls.decode_from(reader, version)
-            message.bent = reader.finish()
+            message.deviations = reader.finish()
         except (DecodeError, IndexError):
             continue
         return Verdict(Status.LENIENT, error, message, version)

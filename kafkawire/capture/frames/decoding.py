@@ -179,7 +179,7 @@ def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -
     reader = Reader(frame, body, limits=limits)
     try:
         message: Message = cls.decode_from(reader, version)
-        message.bent = reader.finish()
+        message.deviations = reader.finish()
     except (IndexError, ValueError):
         return None
     return message

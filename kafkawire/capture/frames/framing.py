@@ -191,7 +191,7 @@ def raw_request(
         mark.time_ns,
         apis,
     )
-    error = "" if header.bent is None else f"client id: {header.bent}"
+    error = "" if header.deviations is None else f"client id: {header.deviations}"
     return RawFrame(True, frame, mark.packet, mark.time_ns, request, head.end, error)
 
 
