@@ -1,0 +1,10 @@
+"""Types of TLS records, by which a stream is known to begin with TLS (RFC 8446, section 5.1)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CHANGE_CIPHER_SPEC: Final = 20
+ALERT: Final = 21
+HANDSHAKE: Final = 22
+APPLICATION_DATA: Final = 23
