@@ -29,7 +29,7 @@ from .tcp.reassembly import Reassembler
 from .tls.keylog import KeyLog
 from .tls.layer import TlsLayer
 from .tls.outputs import Negotiated, Unsynchronised
-from .tls.records import CONTENT_TYPES
+from .tls.record_types import CONTENT_TYPES
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17

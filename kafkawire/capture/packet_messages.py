@@ -26,7 +26,7 @@ from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.reassembly import Reassembler
 from .tls.keylog import KeyLog, KeySource, as_key_log
 from .tls.layer import TlsLayer
-from .tls.records import CONTENT_TYPES
+from .tls.record_types import CONTENT_TYPES
 
 SIZE: Final = 4
 

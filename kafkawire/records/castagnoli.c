@@ -1,8 +1,9 @@
-/* CRC-32C by carry-less multiplication: 256 bytes a turn, on processors that multiply in 512-bit registers.
+/* CRC-32C by carry-less multiplication: 256 bytes a turn on processors that multiply in 512-bit registers, 128 on those
+   that multiply in 256-bit registers.
 
-   Law: where the processor cannot (`available()` is False), nothing else here may be called, and `checksum` asks the
-   package crc32c, whose fastest way is the crc32 instruction: eight bytes a cycle. `castagnoli.py` is the same module
-   where no compiler made it.
+   Law: where the processor cannot (`available()` is False), nothing else here may be called, and `checksum` uses the
+   package crc32c, whose import takes more than reading a small capture. `castagnoli.py` is the same module where no
+   compiler made it.
 
    A CRC is the message as a polynomial, modulo P. So the message may be replaced by any shorter one that leaves the
    same rest: 16 bytes H:L (64 bits each) that stand T bits before others are added to those as H*x^(T+64) + L*x^T, whose
@@ -23,11 +24,14 @@
 #include <immintrin.h>
 
 #define POLYNOMIAL 0x82f63b78u
-#define TARGET __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
+#define WIDE __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
+#define NARROW __attribute__((target("avx2,vpclmulqdq,sse4.2")))
 
 typedef const uint8_t *Bytes;
 
-static uint64_t far[2], near[2]; /* what takes lanes 256 and 64 bytes on: for the low and the high half */
+/* What takes lanes 256, 128, 64 and 32 bytes on: for the low and the high half. */
+static uint64_t far[2], middle[2], near[2], next[2];
+static int wide; /* whether there are 512-bit registers */
 
 /* Compute x^n modulo P, in the high half of a reflected 64-bit number. */
 static uint64_t power(int n)
@@ -41,7 +45,9 @@ static uint64_t power(int n)
 static int probe(void)
 {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("sse4.2");
+    wide = __builtin_cpu_supports("avx512f");
+    return (wide || __builtin_cpu_supports("avx2")) && __builtin_cpu_supports("vpclmulqdq") &&
+           __builtin_cpu_supports("sse4.2");
 }
 
 static void prepare(void)
@@ -50,16 +56,20 @@ static void prepare(void)
     far[1] = power(2048 - 1);
     near[0] = power(512 + 63);
     near[1] = power(512 - 1);
+    next[0] = power(256 + 63);
+    next[1] = power(256 - 1);
+    middle[0] = power(1024 + 63);
+    middle[1] = power(1024 - 1);
 }
 
 /* Take the lanes of `value` on and add `next`. */
-TARGET static inline __m512i fold(__m512i value, __m512i by, __m512i next)
+WIDE static inline __m512i fold(__m512i value, __m512i by, __m512i next)
 {
     __m512i low = _mm512_clmulepi64_epi128(value, by, 0x00), high = _mm512_clmulepi64_epi128(value, by, 0x11);
     return _mm512_ternarylogic_epi64(low, high, next, 0x96); /* the exclusive or of three */
 }
 
-TARGET static uint64_t by_instruction(uint64_t crc, Bytes p, size_t size)
+NARROW static uint64_t by_instruction(uint64_t crc, Bytes p, size_t size)
 {
     for (; size >= 8; p += 8, size -= 8) {
         uint64_t word;
@@ -72,7 +82,7 @@ TARGET static uint64_t by_instruction(uint64_t crc, Bytes p, size_t size)
 }
 
 /* Do the 64-byte blocks of at least 256 bytes; return how many bytes that were. */
-TARGET static size_t by_folding(uint64_t *crc, Bytes p, size_t size)
+WIDE static size_t by_wide_folding(uint64_t *crc, Bytes p, size_t size)
 {
     size_t left = size - 256;
     __m512i by = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)far));
@@ -95,10 +105,48 @@ TARGET static size_t by_folding(uint64_t *crc, Bytes p, size_t size)
     return size - left;
 }
 
+/* The same in registers of two lanes. */
+NARROW static inline __m256i fold_two(__m256i value, __m256i by, __m256i next)
+{
+    __m256i low = _mm256_clmulepi64_epi128(value, by, 0x00), high = _mm256_clmulepi64_epi128(value, by, 0x11);
+    return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
+}
+
+NARROW static inline __m256i two_lanes(Bytes p)
+{
+    return _mm256_loadu_si256((const void *)p);
+}
+
+NARROW static inline __m256i both_lanes(const uint64_t by[2])
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)by));
+}
+
+/* Do the 128-byte blocks of at least 256 bytes; return how many bytes that were. */
+NARROW static size_t by_narrow_folding(uint64_t *crc, Bytes p, size_t size)
+{
+    size_t left = size - 128;
+    __m256i by = both_lanes(middle);
+    __m256i a = two_lanes(p), b = two_lanes(p + 32), c = two_lanes(p + 64), d = two_lanes(p + 96);
+    a = _mm256_xor_si256(a, _mm256_zextsi128_si256(_mm_cvtsi64_si128((int64_t)*crc)));
+    for (p += 128; left >= 128; p += 128, left -= 128) {
+        a = fold_two(a, by, two_lanes(p));
+        b = fold_two(b, by, two_lanes(p + 32));
+        c = fold_two(c, by, two_lanes(p + 64));
+        d = fold_two(d, by, two_lanes(p + 96));
+    }
+    by = both_lanes(next);
+    a = fold_two(fold_two(fold_two(a, by, b), by, c), by, d);
+    uint8_t rest[32];
+    _mm256_storeu_si256((void *)rest, a);
+    *crc = by_instruction(0, rest, 32);
+    return size - left;
+}
+
 static uint32_t crc32c_of(uint32_t after, Bytes p, size_t size)
 {
     uint64_t crc = ~after;
-    size_t done = size < 256 ? 0 : by_folding(&crc, p, size);
+    size_t done = size < 256 ? 0 : wide ? by_wide_folding(&crc, p, size) : by_narrow_folding(&crc, p, size);
     return ~(uint32_t)by_instruction(crc, p + done, size - done);
 }
 

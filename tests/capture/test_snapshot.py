@@ -18,13 +18,13 @@ from kafkawire.capture.engine import Engine
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.snapshot import (
-    STATE,
     STATE_VERSION,
     StateVersionError,
     attributes,
     dump,
     load,
 )
+from kafkawire.capture.snapshot_classes import STATE
 from kafkawire.capture.tls.keylog import read_key_log
 from tests.conftest import FIXTURES, ROOT, shared
 

@@ -103,6 +103,16 @@ def test_decode_imports_nothing_of_other_verbs_and_no_extra(script: str) -> None
     assert modules_after(script) & others == set()
 
 
+@pytest.mark.parametrize("table", ["", '"--table", "exchanges",'], ids=["messages", "table"])
+def test_decode_imports_neither_filters_nor_decryption_nor_zstd_for_a_plain_capture(
+    table: str,
+) -> None:
+    modules = modules_after(DECODE.replace('"decode",', f'"decode", {table}'))
+    unused = {"backports.zstd", "dateutil", "importlib.abc", "kafkawire.capture.filters"}
+    unused |= {"kafkawire.capture.snapshot_classes", "kafkawire.capture.tls.connection"}
+    assert modules & unused == set()
+
+
 def test_decode_imports_no_other_verb() -> None:
     others = {f"verbs.{verb.module}" for name, verb in verbs.VERBS.items() if name != "decode"}
     assert ours(modules_after(DECODE)) & others == set()

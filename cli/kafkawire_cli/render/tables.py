@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -67,14 +66,15 @@ class Rendering(NamedTuple):
         self, name: str, batch: pa.RecordBatch, first_ns: int | None
     ) -> list[pa.RecordBatch | str]:
         """Return what is written of a batch. first_ns: when the first packet was captured."""
-        from kafkawire.capture.tables.filtering import filtered
-        from kafkawire.capture.tables.redaction import redacted
-
         if self.where is not None:
+            from kafkawire.capture.tables.filtering import filtered
+
             batch = filtered(batch, name, self.where, first_ns)
             if not len(batch):
                 return []
         if self.redact:
+            from kafkawire.capture.tables.redaction import redacted
+
             batch = redacted(name, batch, self.package)
         made = with_bodies(name, self.message, batch)
         text = self.texts[name]
@@ -163,24 +163,27 @@ def write(
     return Written(refused, watch.packets if noted.requested else None)
 
 
-class _NoPandas(MetaPathFinder):
-    """Lets imports of pandas fail."""
+UNUSED: Final = frozenset({"pandas", "dateutil"})
+"""What pyarrow imports, where it is installed, when the first array of a process is made."""
+
+
+class _Unused:
+    """Lets imports of UNUSED fail: a finder for `sys.meta_path`."""
 
     def find_spec(self, name: str, *_: object) -> None:
-        """Fail for pandas, and find nothing else."""
-        if name == "pandas":
+        """Fail for UNUSED, and find nothing else."""
+        if name in UNUSED:
             raise ModuleNotFoundError("not used here", name=name)
 
 
 def import_arrow() -> None:
-    """Import pyarrow without pandas.
+    """Import pyarrow without UNUSED.
 
-    pyarrow imports pandas, where that is installed, when the first array of a process is made. No
-    command uses pandas, and importing it takes longer than decoding 20 MB.
+    No command uses them, and importing pandas takes longer than decoding 20 MB.
     """
     import pyarrow as pa
 
-    finder = _NoPandas()
+    finder = _Unused()
     sys.meta_path.insert(0, finder)
     try:
         pa.array([0])

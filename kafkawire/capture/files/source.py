@@ -23,11 +23,6 @@ from .blocks import CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
 from .pcapng import PcapngDecoder
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""
 
@@ -168,7 +163,13 @@ class _Unpacker(Protocol):
 
 class _Zstd:
     def __init__(self) -> None:
+        if sys.version_info >= (3, 14):  # imported only if there is such a file
+            from compression import zstd
+        else:
+            from backports import zstd
+
         self._inner = zstd.ZstdDecompressor()
+        self._error = zstd.ZstdError
         self.fault: str | None = None
 
     @property
@@ -186,7 +187,7 @@ class _Zstd:
     def decompress(self, data: bytes, most: int) -> bytes:
         try:
             return self._inner.decompress(data, most)
-        except zstd.ZstdError as error:
+        except self._error as error:
             self.fault = str(error)
             return b""
 

@@ -1,7 +1,7 @@
 """Reads captures with a filter.
 
-Law: without a filter nothing is added to reading; names of topics are looked up only for a filter
-that compares them.
+Law: without a filter nothing is added to reading, nor imported; names of topics are looked up only
+for a filter that compares them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.packages import OURS
 from ..exchanges.exchanges import Ended
 from ..files.source import Watch
-from ..filters import Filter, parse
 from ..frames.decoding import LocatedItem, located
 from ..multifile import Source, Traffic
 from ..rows import Located
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..tls.keylog import KeySource
-from .messages import Names
-from .selecting import Selection
 
 if TYPE_CHECKING:
     from ...registry import Registry
+    from ..filters import Filter
+    from .messages import Names
 
 
 def decode_capture(  # noqa: PLR0913 - options of a reader, by name
@@ -48,7 +47,10 @@ def decode_capture(  # noqa: PLR0913 - options of a reader, by name
     capture; KeyLogError and OSError for the key log; FilterError; ValueError as Engine does.
     """
     package = OURS if registry is None else registry.name
-    chosen = parse(where, package) if isinstance(where, str) else where
+    if isinstance(where, str):
+        from ..filters import parse
+
+        where = parse(where, package)
     traffic = Traffic(
         [source],
         ports,
@@ -59,7 +61,7 @@ def decode_capture(  # noqa: PLR0913 - options of a reader, by name
         keylog=keylog,
         package=package,
     )
-    return _decoded(traffic, chosen, limits)
+    return _decoded(traffic, where, limits)
 
 
 def _decoded(traffic: Traffic, where: Filter | None, limits: Limits) -> Iterator[Located]:
@@ -74,6 +76,8 @@ def item_batches(traffic: Traffic, where: Filter | None) -> Iterator[list[Locate
 
 
 def _selected(traffic: Traffic, where: Filter) -> Iterator[list[LocatedItem]]:
+    from .selecting import Selection
+
     selection: Selection[LocatedItem] = Selection(where, traffic, topic_names(traffic, where))
     for batch in traffic.batches():
         yield _items(selection.handle(batch))

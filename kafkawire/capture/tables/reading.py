@@ -10,7 +10,6 @@ import pyarrow as pa
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.packages import OURS
 from ..files.source import Watch
-from ..filters import Filter, parse
 from ..frames.decoding import LocatedItem
 from ..multifile import Source, Traffic
 from ..rows import Located
@@ -18,13 +17,13 @@ from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..tls.keylog import KeySource
 from .arrow.schemas import batches as batches_of
 from .context import Context
-from .filtering import check, filtered
 from .multiple import read_together
 from .passes import COLUMNAR
 from .tables import OF_ANY_PACKAGE, TABLES
 
 if TYPE_CHECKING:
     from ...registry import Registry
+    from ..filters import Filter
 
 BATCH_ROWS: Final = 4096
 """Rows of a record batch at most, unless the caller says otherwise."""
@@ -114,18 +113,26 @@ def checked(
         if package not in (None, OURS) and name not in OF_ANY_PACKAGE:
             known = ", ".join(OF_ANY_PACKAGE)
             raise ValueError(f"table {name!r} has only Kafka's messages; tables of others: {known}")
+    if where is None:
+        for name in names:
+            TABLES[name]
+        return None
+    from ..filters import parse  # only for a filter
+    from .filtering import check
+
     found = parse(where, package or OURS) if isinstance(where, str) else where
     schemas = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
     for name in names:
         TABLES[name]
-        if found is not None:
-            check(found, name, schemas)
+        check(found, name, schemas)
     return found
 
 
 def _matching(
     batches: Iterable[tuple[str, pa.RecordBatch]], where: Filter, traffic: Traffic
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
+    from .filtering import filtered
+
     for name, batch in batches:
         found = filtered(batch, name, where, traffic.first_ns)
         if len(found):

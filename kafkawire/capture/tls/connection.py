@@ -20,7 +20,8 @@ from .handshake import Handshake
 from .hellos import CLIENT_HELLO
 from .keylog import KeyLog
 from .outputs import Output, Problem, Unsynchronised, joined, plaintext
-from .records import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, Record
+from .record_types import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE
+from .records import Record
 from .reporting import Reporting
 from .session import Session
 from .side import Side, Waiting

@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 from ..tcp.connection import Connection, Run
 from ..tcp.events import Closed, Gap
-from .connection import TlsConnection
 from .keylog import KeyLog
 from .outputs import Output
-from .records import begins_tls
 
 
 class First(NamedTuple):
@@ -30,9 +28,14 @@ class First(NamedTuple):
 
 
 class TlsLayer:
-    """The TLS of a connection. is_tls: None while there are too few bytes to know."""
+    """The TLS of a connection. is_tls: None while there are too few bytes to know.
+
+    Decryption is imported for the first connection that may be TLS.
+    """
 
     def __init__(self, key_log: KeyLog) -> None:
+        from .connection import TlsConnection
+
         self.is_tls: bool | None = None
         self.connection = TlsConnection(key_log)
         self._first: list[First] = []
@@ -54,6 +57,8 @@ class TlsLayer:
         runs.append(
             First(event.side, event.position, event.data, event.packet, event.time_ns, event.known)
         )
+        from .records import begins_tls
+
         decided = begins_tls(b"".join(run.data for run in runs))
         return [] if decided is None else self._decide(event.connection, decided)
 

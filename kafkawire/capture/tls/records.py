@@ -18,13 +18,6 @@ from .hellos import TLS13
 from .key_schedule import Keys
 from .suites import Aead
 
-CHANGE_CIPHER_SPEC: Final = 20
-ALERT: Final = 21
-HANDSHAKE: Final = 22
-APPLICATION_DATA: Final = 23
-CONTENT_TYPES: Final = frozenset(range(CHANGE_CIPHER_SPEC, APPLICATION_DATA + 1))
-"""With which a record, and so a connection in TLS, begins."""
-
 HEADER: Final = 5
 TAG: Final = 16
 EXPLICIT: Final = 8
