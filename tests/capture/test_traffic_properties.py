@@ -178,7 +178,7 @@ def test_there_are_recordings() -> None:
     assert len(CONNECTIONS) >= 8
 
 
-@settings(max_examples=examples(5), phases=[Phase.generate])
+@settings(max_examples=examples(2), phases=[Phase.generate])
 @given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_nothing_disappears_and_nothing_is_invented(
@@ -190,7 +190,7 @@ def test_nothing_disappears_and_nothing_is_invented(
     check_truth(one, found)
 
 
-@settings(max_examples=examples(4))
+@settings(max_examples=examples(2))
 @given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_complete_captures_are_decoded_completely(
