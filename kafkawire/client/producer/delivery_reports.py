@@ -56,15 +56,16 @@ class DeliveryReports:
             queue.in_flight.remove(batch)
             return
         code = error_of(row.error_code)
+        outcome = outcome_of(code, len(batch.tokens), self._settings.idempotent)
+        if outcome is BatchOutcome.DELIVERED:
+            queue.in_flight.remove(batch)
+            queue.acknowledged = True
+            batch.deliver(-1 if code else row.base_offset, row.log_append_time_ms)
+            return
         failure = Failure(
             code, None, f"{queue.topic}-{queue.partition}: {error_text(row)}".rstrip(": ")
         )
-        match outcome_of(code, len(batch.tokens), self._settings.idempotent):
-            case BatchOutcome.DELIVERED:
-                queue.in_flight.remove(batch)
-                queue.acknowledged = True
-                offset = -1 if code else row.base_offset
-                batch.deliver(offset, row.log_append_time_ms)
+        match outcome:
             case BatchOutcome.SPLIT:
                 self._accumulator.used += queue.split(batch)
             case BatchOutcome.FAILED:

@@ -1,7 +1,8 @@
 """The sticky partitioner: the partition of a record without a key (KIP-480, KIP-794).
 
 Law: one partition until batch.size bytes went there, then a random other one, weighted against
-long queues; every partition gets the same bytes if brokers are equally fast.
+long queues; every partition gets the same bytes if brokers are equally fast. A topic's only
+partition is never left.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ class Sticky:
 
     def stays(self, topic: Topic, size: int) -> bool:
         """Return whether the next record, of `size` bytes, stays; if so, count it."""
+        partitions = topic.partitions
+        if self.partition not in partitions:
+            return False
         total = self._bytes
-        if (total and total + size > self._stay_bytes) or self.partition not in topic.partitions:
+        if total and total + size > self._stay_bytes and len(partitions) > 1:
             return False
         self._bytes = total + size
         return True

@@ -54,6 +54,13 @@ def test_records_stick_to_a_partition_for_a_batch() -> None:
     assert len(set(chosen)) > 1
 
 
+def test_the_only_partition_is_never_left_until_there_are_others() -> None:
+    sticky = Sticky(1000, True, Random(1).random)
+    sticky.choose(topic([1]), 100, lambda _, __: 0)
+    assert all(sticky.stays(topic([1]), 100) for _ in range(40))
+    assert not sticky.stays(topic([1, 1]), 100)
+
+
 def test_equal_queues_get_equal_bytes() -> None:
     seen = Counter(run(Sticky(100, True, Random(2).random), topic([1] * 4), 20_000, 100, {}))
     assert all(4700 < count < 5300 for count in seen.values())
