@@ -27,16 +27,16 @@ from ..client.failures import (
 from ..client.producer import (
     PRODUCER_KEYS,
     Abandon,
+    Appended,
+    Blocked,
+    Cancel,
     CloseProducer,
     Delivered,
     Failed,
     Flush,
     Flushed,
-    Parked,
-    Placed,
     ProducerClosed,
     Send,
-    Withdraw,
     producer_settings,
 )
 from ..client.producer import Producer as ProducerMachine
@@ -84,7 +84,7 @@ class Producer(Scoped):
         self._tokens = count()
         self._last_batch_number = -1
         self._turn = Turn()
-        self._parked: dict[Hashable, asyncio.Future[None]] = {}
+        self._blocked: dict[Hashable, asyncio.Future[None]] = {}
         self._flushes: dict[Hashable, asyncio.Future[None]] = {}
         self._done: asyncio.Future[None] | None = None
 
@@ -147,7 +147,7 @@ class Producer(Scoped):
             driver.wake_by(machine.next_deadline())
         if effects:  # none if the record joined an open batch
             driver.perform(driver.client.dispatch(effects, now))
-            waiting = self._parked.get(future)
+            waiting = self._blocked.get(future)
             if waiting is not None:
                 await self._wait(future, waiting)
         return future
@@ -206,13 +206,13 @@ class Producer(Scoped):
         return self._driver, self._machine
 
     async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
-        """Wait until a parked record is appended to a batch or has failed."""
+        """Wait until a blocked record is appended to a batch or has failed."""
         try:
             await waiting
         finally:
-            if self._parked.pop(token, None) is not None:
+            if self._blocked.pop(token, None) is not None:
                 driver, _ = self._running()
-                driver.handle(Withdraw(token))
+                driver.handle(Cancel(token))
                 token.cancel()
 
     def _on_effect(self, effect: UserEffect | DriverFailed) -> None:
@@ -222,9 +222,9 @@ class Producer(Scoped):
             case Failed(tokens=tokens, failure=failure):
                 for future in self._pending(tokens):
                     future.set_exception(raised(failure))
-            case Parked(token=token):
-                self._parked[token] = asyncio.get_running_loop().create_future()
-            case Placed(token=token):
+            case Blocked(token=token):
+                self._blocked[token] = asyncio.get_running_loop().create_future()
+            case Appended(token=token):
                 self._placed(token)
             case Flushed(token=token):
                 _complete(self._flushes.get(token))
@@ -246,7 +246,7 @@ class Producer(Scoped):
         _complete(self._done)
 
     def _pending(self, tokens: list[Hashable]) -> list[asyncio.Future[RecordMetadata]]:
-        """Return the futures without a result of these records; none is parked any more."""
+        """Return the futures without a result of these records; none is blocked any more."""
         for token in tokens:
             self._placed(token)
         return [future for future in cast(list[_Token], tokens) if not future.done()]
@@ -264,7 +264,7 @@ class Producer(Scoped):
             offset += step
 
     def _placed(self, token: Hashable) -> None:
-        _complete(self._parked.pop(token, None))
+        _complete(self._blocked.pop(token, None))
 
 
 def _complete(future: asyncio.Future[None] | None) -> None:

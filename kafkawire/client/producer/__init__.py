@@ -10,35 +10,35 @@ Law: the delivery reports of a partition come in the order of its records.
 from .configuration import PRODUCER_KEYS, ProducerSettings, producer_settings
 from .events import (
     Abandon,
+    Appended,
+    Blocked,
+    Cancel,
     CloseProducer,
     Delivered,
     Failed,
     Failure,
     Flush,
     Flushed,
-    Parked,
-    Placed,
     ProducerClosed,
     Send,
-    Withdraw,
 )
 from .producer import Producer
 
 __all__ = [
     "PRODUCER_KEYS",
     "Abandon",
+    "Appended",
+    "Blocked",
+    "Cancel",
     "CloseProducer",
     "Delivered",
     "Failed",
     "Failure",
     "Flush",
     "Flushed",
-    "Parked",
-    "Placed",
     "Producer",
     "ProducerClosed",
     "ProducerSettings",
     "Send",
-    "Withdraw",
     "producer_settings",
 ]

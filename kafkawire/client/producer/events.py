@@ -1,6 +1,6 @@
 """Events and effects of a producer.
 
-Law: each token of a Send returns in exactly one Delivered or Failed; Parked and Placed mean
+Law: each token of a Send returns in exactly one Delivered or Failed; Blocked and Appended mean
 that the user is to wait in between.
 """
 
@@ -32,15 +32,15 @@ class Send(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
-    """The user no longer waits for a Parked record: drop it, without a result."""
+class Cancel:
+    """The user no longer waits for a Blocked record: drop it, without a result."""
 
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Send all records so far, parked ones too, without lingering; then report Flushed."""
+    """Send all records so far, blocked ones too, without lingering; then report Flushed."""
 
     token: Hashable
 
@@ -55,7 +55,7 @@ class Abandon:
     """Fail all records without a result."""
 
 
-UserEvent = Send | Withdraw | Flush | CloseProducer | Abandon
+UserEvent = Send | Cancel | Flush | CloseProducer | Abandon
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
+class Blocked:
     """The record waits for metadata or memory: a user who bounds memory waits too."""
 
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A parked record was appended to a batch."""
+class Appended:
+    """A blocked record was appended to a batch."""
 
     token: Hashable
 
@@ -123,7 +123,7 @@ class ProducerClosed:
     """All accepted records have their result."""
 
 
-UserEffect = Parked | Placed | Delivered | Failed | Flushed | ProducerClosed
+UserEffect = Blocked | Appended | Delivered | Failed | Flushed | ProducerClosed
 
 ProducerEvent = UserEvent | OwnerEvent
 ProducerEffect = UserEffect | OwnerEffect

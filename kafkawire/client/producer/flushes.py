@@ -1,6 +1,6 @@
 """Tracks flushes: how far each reaches, and when it is complete.
 
-Law: a flush covers the records before it, the parked ones too; their batches do not linger.
+Law: a flush covers the records before it, the blocked ones too; their batches do not linger.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .record_accumulator import RecordAccumulator
 
 
 class FlushMark(NamedTuple):
-    """How far a flush reaches: batches by number, parked records by arrival; -1: none left."""
+    """How far a flush reaches: batches by number, blocked records by arrival; -1: none left."""
 
     number: int
     arrival: int
@@ -32,7 +32,7 @@ class Flushes:
         self._marks[token] = FlushMark(accumulator.last_number, accumulator.last_arrival)
 
     def flush_to(self) -> int:
-        """Return the last batch that must not linger; records parked before a flush count."""
+        """Return the last batch that must not linger; records blocked before a flush count."""
         accumulator = self._accumulator
         for token, mark in self._marks.items():
             if accumulator.parked_since(mark.arrival):

@@ -39,6 +39,7 @@ from .configuration import ProducerSettings
 from .delivery_reports import DeliveryReports
 from .events import (
     Abandon,
+    Cancel,
     CloseProducer,
     Delivered,
     Failed,
@@ -48,7 +49,6 @@ from .events import (
     ProducerEffect,
     ProducerEvent,
     Send,
-    Withdraw,
 )
 from .flushes import Flushes
 from .partition_queue import MOST_IN_FLIGHT
@@ -179,8 +179,8 @@ class Producer:
             self._due = linger if self._due is None else min(self._due, linger)
         return out
 
-    def _withdraw(self, event: Withdraw, _: float) -> Iterator[ProducerEffect]:
-        self._accumulator.withdraw(event.token)
+    def _cancel(self, event: Cancel, _: float) -> Iterator[ProducerEffect]:
+        self._accumulator.cancel(event.token)
         yield from ()
 
     def _flush(self, event: Flush, _: float) -> Iterator[ProducerEffect]:
@@ -270,7 +270,7 @@ class Producer:
     # After every event.
 
     def _send_ready(self, now: float, out: list[ProducerEffect]) -> None:
-        """Report results, place parked records, send ready batches, complete flushes."""
+        """Report results, append blocked records, send ready batches, complete flushes."""
         self._results(out)
         if self._accumulator.waiting:
             out += self._accumulator.retry(now)
@@ -294,7 +294,7 @@ class Producer:
         if self._sender.leaderless:
             out.append(RequestMetadataUpdate())
         self._finished(out)
-        # failed batches freed memory for parked records
+        # failed batches freed memory for blocked records
         self._due = now if failed_builds else self._next_due(now, flush_to)
 
     def _request(self, serial: int, produce: ProduceBatches) -> SendRequest:
@@ -353,7 +353,7 @@ P = Producer
 Handler: TypeAlias = Callable[[Producer, Any, float], Iterator[ProducerEffect]]
 
 HANDLERS: Final[Mapping[type[ProducerEvent], Handler]] = {
-    Withdraw: P._withdraw,
+    Cancel: P._cancel,
     Flush: P._flush,
     CloseProducer: P._close,
     Abandon: P._abandon,

@@ -1,10 +1,10 @@
-"""Appends records to batches, or parks them until they fit.
+"""Appends records to batches, or blocks them until they fit.
 
-Law: memory is bounded: a record without room, or of an unknown topic, is parked, in order, until
+Law: memory is bounded: a record without room, or of an unknown topic, is blocked, in order, until
 there is room and metadata, or max.block.ms has passed.
 
     Send ─▶ too large? ─▶ topic known? ─▶ partition ─▶ room? ─▶ open batch
-               │ Failed       │ Parked                  │ Parked
+               │ Failed       │ Blocked                 │ Blocked
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..network.metadata import with_cause
 from ..requests import Reason, error_of
 from .batch import Batch
 from .configuration import ProducerSettings
-from .events import Failed, Failure, Parked, Placed, ProducerEffect, Send
+from .events import Appended, Blocked, Failed, Failure, ProducerEffect, Send
 from .murmur2 import partition_of_key
 from .partition_queue import PartitionQueue
 from .record_failures import failed, fatal, unexpected
@@ -35,8 +35,8 @@ BYTES_PER_CHARACTER: Final = 4
 TopicPartition = tuple[str, int]
 
 
-class ParkedRecord(NamedTuple):
-    """A record that waits until its deadline; arrival: its position among all parked records."""
+class BlockedRecord(NamedTuple):
+    """A record that waits until its deadline; arrival: its position among all blocked records."""
 
     record: Send
     size: int
@@ -45,7 +45,7 @@ class ParkedRecord(NamedTuple):
 
 
 class RecordAccumulator:
-    """The batches of all partitions, and the parked records.
+    """The batches of all partitions, and the blocked records.
 
     view: the cluster. queues: all partitions that have or had batches. busy: those with unresolved
     batches, by the time of their first. exhausted: whether buffer.memory is full.
@@ -67,7 +67,7 @@ class RecordAccumulator:
         self._rng = rng
         self._last = -1
         self.last_arrival = -1
-        self._parked: dict[str, deque[ParkedRecord]] = {}
+        self._blocked: dict[str, deque[BlockedRecord]] = {}
         self._sticky: dict[str, Sticky] = {}
 
     @property
@@ -77,28 +77,28 @@ class RecordAccumulator:
 
     @property
     def waiting(self) -> bool:
-        """Whether a record is parked."""
-        return bool(self._parked)
+        """Whether a record is blocked."""
+        return bool(self._blocked)
 
     def parked_since(self, arrival: int) -> bool:
-        """Whether a record is still parked that arrived as the `arrival`th or earlier."""
-        return any(parked[0].arrival <= arrival for parked in self._parked.values())
+        """Whether a record is still blocked that arrived as the `arrival`th or earlier."""
+        return any(blocked[0].arrival <= arrival for blocked in self._blocked.values())
 
     def take(self, record: Send, now: float) -> list[ProducerEffect]:
-        """Append a record, park it, or fail one that is too large."""
+        """Append a record, block it, or fail one that is too large."""
         size = size_of(record)
         most = self._max_record_bytes
         if size + BATCH_OVERHEAD > most:
             detail = f"record of up to {size} bytes; max.request.size and buffer.memory allow"
             detail = f"{detail} {most - BATCH_OVERHEAD}"
             return [failed(record, Failure(ErrorCode.MESSAGE_TOO_LARGE, None, detail))]
-        if record.topic not in self._parked and self._append_to_batch(record, size, now):
+        if record.topic not in self._blocked and self._append_to_batch(record, size, now):
             return []
         self.last_arrival += 1
-        parked = ParkedRecord(record, size, now + self._settings.max_block_s, self.last_arrival)
-        self._parked.setdefault(record.topic, deque()).append(parked)
+        blocked = BlockedRecord(record, size, now + self._settings.max_block_s, self.last_arrival)
+        self._blocked.setdefault(record.topic, deque()).append(blocked)
         self.topics.add(record.topic)
-        return [Parked(record.token)]
+        return [Blocked(record.token)]
 
     def join(
         self,
@@ -114,7 +114,7 @@ class RecordAccumulator:
         Does nothing and returns False for every other record: it takes the long way of `Send`.
         """
         known = self._view.topics.get(topic)
-        if known is None or topic in self._parked:
+        if known is None or topic in self._blocked:
             return False
         size = RECORD_OVERHEAD
         if key is not None:
@@ -150,60 +150,60 @@ class RecordAccumulator:
         self.used += builder.size - before
         return True
 
-    def retry(self, now: float) -> Iterator[Placed | Failed]:
-        """Append parked records that fit now."""
+    def retry(self, now: float) -> Iterator[Appended | Failed]:
+        """Append blocked records that fit now."""
         self.exhausted = False
-        for topic, parked in list(self._parked.items()):
+        for topic, blocked in list(self._blocked.items()):
             problem = fatal(self._view.topics.get(topic))
-            while parked:
+            while blocked:
                 if problem is not None:
-                    yield failed(parked.popleft().record, problem)
+                    yield failed(blocked.popleft().record, problem)
                     continue
                 try:
-                    appended = self._append_to_batch(parked[0].record, parked[0].size, now)
+                    appended = self._append_to_batch(blocked[0].record, blocked[0].size, now)
                 except Exception as error:  # noqa: BLE001 - fails this record only
-                    yield failed(parked.popleft().record, unexpected(error))
+                    yield failed(blocked.popleft().record, unexpected(error))
                     continue
                 if not appended:
                     break
-                yield Placed(parked.popleft().record.token)
-            if not parked:
-                del self._parked[topic]
+                yield Appended(blocked.popleft().record.token)
+            if not blocked:
+                del self._blocked[topic]
 
     def parked_tokens(self) -> Iterator[Hashable]:
-        """Iterate over the tokens of parked records."""
-        for parked in self._parked.values():
-            for each in parked:
+        """Iterate over the tokens of blocked records."""
+        for blocked in self._blocked.values():
+            for each in blocked:
                 yield each.record.token
 
-    def withdraw(self, token: Hashable) -> None:
-        """Drop a parked record."""
-        for topic, parked in list(self._parked.items()):
-            self._parked[topic] = deque(each for each in parked if each.record.token != token)
-            if not self._parked[topic]:
-                del self._parked[topic]
+    def cancel(self, token: Hashable) -> None:
+        """Drop a blocked record."""
+        for topic, blocked in list(self._blocked.items()):
+            self._blocked[topic] = deque(each for each in blocked if each.record.token != token)
+            if not self._blocked[topic]:
+                del self._blocked[topic]
 
     def fail_parked(self, failure: Failure) -> Iterator[Failed]:
-        """Fail all parked records."""
-        queues, self._parked = self._parked, {}
-        for parked in queues.values():
-            for each in parked:
+        """Fail all blocked records."""
+        queues, self._blocked = self._blocked, {}
+        for blocked in queues.values():
+            for each in blocked:
                 yield failed(each.record, failure)
 
     def next_deadline(self) -> float | None:
-        return min((parked[0].deadline for parked in self._parked.values()), default=None)
+        return min((blocked[0].deadline for blocked in self._blocked.values()), default=None)
 
     def advance(self, now: float) -> Iterator[Failed]:
-        """Fail records that were parked for too long."""
-        for topic, parked in list(self._parked.items()):
-            while parked and parked[0].deadline <= now:
-                yield failed(parked.popleft().record, self._too_long(topic))
-            if not parked:
-                del self._parked[topic]
+        """Fail records that were blocked for too long."""
+        for topic, blocked in list(self._blocked.items()):
+            while blocked and blocked[0].deadline <= now:
+                yield failed(blocked.popleft().record, self._too_long(topic))
+            if not blocked:
+                del self._blocked[topic]
 
     def unknown_topics(self) -> frozenset[str]:
-        """Return the topics that parked records wait for."""
-        return frozenset(topic for topic in self._parked if not self._known(topic))
+        """Return the topics that blocked records wait for."""
+        return frozenset(topic for topic in self._blocked if not self._known(topic))
 
     def _too_long(self, name: str) -> Failure:
         topic = self._view.topics.get(name)

@@ -14,17 +14,17 @@ from kafkawire.client.network.backoff import Backoff
 from kafkawire.client.producer import (
     PRODUCER_KEYS,
     Abandon,
+    Appended,
+    Blocked,
+    Cancel,
     CloseProducer,
     Delivered,
     Failed,
     Flush,
     Flushed,
-    Parked,
-    Placed,
     Producer,
     ProducerClosed,
     Send,
-    Withdraw,
     producer_settings,
 )
 from kafkawire.client.producer.partition_queue import ProducerIdAndEpoch
@@ -184,18 +184,18 @@ def test_abandon_fails_what_has_no_result() -> None:
 
 
 def test_memory_is_bounded_and_records_wait_in_order() -> None:
-    """Small memory, a broker that answers late: what does not fit is parked, placed in order."""
+    """Small memory, a broker that answers late: what does not fit is blocked, appended in order."""
     stage = Stage({"buffer.memory": 2_000, "max.request.size": 1_000, "linger.ms": 0})
     stage.warm()
     stage.simulation.cluster.faults.append(Fault("Produce", action=Action.DELAY, delay=0.5))
     tokens = [stage.send(b"x" * 300) for _ in range(20)]
-    parked = [each.token for each in stage.said if isinstance(each, Parked)]
-    assert 0 < len(parked) < 20
-    assert parked == tokens[-len(parked) :]
+    blocked = [each.token for each in stage.said if isinstance(each, Blocked)]
+    assert 0 < len(blocked) < 20
+    assert blocked == tokens[-len(blocked) :]
     stage.settled()
     stage.until(lambda: sum(len(each.tokens) for each in stage.results()) == 20)
-    placed = [each.token for each in stage.said if isinstance(each, Placed)]
-    assert placed == parked
+    appended = [each.token for each in stage.said if isinstance(each, Appended)]
+    assert appended == blocked
     assert [token for each in stage.results() for token in each.tokens] == tokens
 
 
@@ -203,8 +203,8 @@ def test_a_parked_record_can_be_withdrawn_and_then_never_is() -> None:
     stage = Stage()
     stage.simulation.stop(1)
     stage.send()
-    assert stage.said == [Parked(1)]
-    stage.simulation.send_event("p", Withdraw(1))
+    assert stage.said == [Blocked(1)]
+    stage.simulation.send_event("p", Cancel(1))
     stage.simulation.start(1)
     stage.send()
     stage.settled()
