@@ -35,7 +35,7 @@ COMMIT_EVERY: Final = 5
 
 
 def begin(channel: Channel, cluster: Cluster, topics: list[Topic]) -> Actor:
-    """Ask for versions and metadata, as every client does first."""
+    """Request versions and metadata, as every client does first."""
     client, rng = channel.client, cluster.rng
     listed = [
         {"apiKey": key.value, "minVersion": each.first, "maxVersion": each.last}

@@ -45,9 +45,9 @@ from ..client.producer.events import UserEffect, UserEvent
 from ..client.producer.record_failures import raised
 from ..records import Headers
 from .driver import Driver, DriverFailed
+from .loop_iteration import LoopIteration
 from .open_client import open_client
 from .scoped import Scoped
-from .turns import Turn
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1
@@ -83,7 +83,7 @@ class Producer(Scoped):
         self._machine: ProducerMachine | None = None
         self._tokens = count()
         self._last_batch_number = -1
-        self._turn = Turn()
+        self._iteration = LoopIteration()
         self._blocked: dict[Hashable, asyncio.Future[None]] = {}
         self._flushes: dict[Hashable, asyncio.Future[None]] = {}
         self._done: asyncio.Future[None] | None = None
@@ -126,21 +126,21 @@ class Producer(Scoped):
             timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
         future: asyncio.Future[RecordMetadata] = asyncio.Future(loop=driver.loop)
         now = driver.now()
-        turn = self._turn
+        iteration = self._iteration
         if (
-            (now < turn.look_at or turn.look(now, driver.readiness))
-            and not (headers or turn.waiting)
+            (now < iteration.look_at or iteration.look(now, driver.readiness))
+            and not (headers or iteration.waiting)
             and machine.join(future, topic, partition, key, value, timestamp)
         ):
             return future
         record = Send(future, topic, partition, key, value, timestamp, headers)
-        if turn.is_over(now):
+        if iteration.is_over(now):
             record = checked(record)  # before its caller can change it
-            await turn.run_loop()
+            await iteration.run_loop()
             driver, machine = self._running()
             now = driver.now()
-        if not turn.begun:
-            turn.begin(now, driver.loop, has_backlog=machine.has_backlog)
+        if not iteration.begun:
+            iteration.begin(now, driver.loop, has_backlog=machine.has_backlog)
         effects = machine.handle(record, now)
         if machine.last_batch_number != self._last_batch_number:
             self._last_batch_number = machine.last_batch_number

@@ -37,7 +37,7 @@ class Verdict:
 
 
 def verify(name: str, version: int, data: bytes, *, package: Package = KAFKA) -> Verdict:
-    """Tell whether a message body is canonical, and if not, why.
+    """Return whether a message body is canonical, and if not, why.
 
     Bytes that cannot be decoded are not canonical either. Raises UnknownApiKey, UnsupportedVersion.
     """

@@ -23,7 +23,7 @@ ARCHIVES: Final = ("pyspark", "python", "lib")
 
 
 def is_copy(archive: str, path: Iterable[str]) -> bool:
-    """Tell whether an archive of a path is that of a pyspark installed in a directory of it."""
+    """Return whether an archive of a path is that of a pyspark installed in a directory of it."""
     file = Path(archive)
     if file.suffix != ".zip" or file.parts[-4:-1] != ARCHIVES:
         return False

@@ -152,7 +152,7 @@ def compile_modules(  # noqa: PLR0913 - what a build consists of
 
 
 def _declare(functions: Sequence[CFunction]) -> None:
-    """Tell mypyc which calls are of functions in C."""
+    """List for mypyc which calls are of functions in C."""
     try:
         from mypyc.ir import ops, rtypes
         from mypyc.primitives.registry import function_op, function_ops

@@ -155,7 +155,7 @@ def filtered(
 def mask(
     columns: Mapping[str, pa.Array], table: str, where: Filter, first_ns: int | None = None
 ) -> pa.Array:
-    """Tell which rows match, by columns of the table."""
+    """Return which rows match, by columns of the table."""
     by_field = {
         field.name: [
             (columns[source.column].to_pylist(), source)

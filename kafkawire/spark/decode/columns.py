@@ -155,7 +155,7 @@ def keep(table: str, options: Options) -> Keep | None:
 
 
 def topic_filter(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
-    """Tell which rows contain one of the topics."""
+    """Return which rows contain one of the topics."""
     column_values = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
     return pa.array(
         [any(_has_topic(one, topics) for one in row) for row in zip(*column_values, strict=True)]

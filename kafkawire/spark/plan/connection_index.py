@@ -150,7 +150,7 @@ def place_connections(
 
 
 def unvisited(index: IndexColumns, visits: Sequence[ConnectionSet]) -> npt.NDArray[np.bool_]:
-    """Tell which splits have connections that are not visited, or problems to report."""
+    """Return which splits have connections that are not visited, or problems to report."""
     left = index.sums(~is_among(connection_ids(visits), index.ids)) > 0
     return left | index.has_problems
 

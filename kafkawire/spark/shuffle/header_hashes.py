@@ -38,7 +38,7 @@ MAPPED: Final = np.uint64(0xFFFF << 32)
 
 
 def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Hashes]:
-    """Tell which packets are plain TCP, and return the connection hashes of those."""
+    """Return which packets are plain TCP, and the connection hashes of those."""
     plain, sums = header_sums(block)
     return plain, finish_hashes(sums, set)
 

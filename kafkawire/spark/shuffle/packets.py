@@ -142,7 +142,7 @@ def finish_hashes(found: Hashes, set: int | Hashes) -> Hashes:
 
 
 def is_among(several: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
-    """Tell which hashes are among `several`, which are sorted."""
+    """Return which hashes are among `several`, which are sorted."""
     if not len(several):
         return np.zeros(len(hashes), bool)
     found: npt.NDArray[np.bool_]

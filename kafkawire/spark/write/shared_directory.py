@@ -97,7 +97,7 @@ class SpilledTable:
 
 
 def supports(plan: Plan, partitioner: Partitioner) -> bool:
-    """Tell whether the driver can know the place of each row of packets."""
+    """Return whether the driver can know the place of each row of packets."""
     return len(plan.regions) * partitioner.total <= MAX_PAIRS
 
 

@@ -22,10 +22,10 @@ a response that is handled late delays them all.
 """
 
 
-class Turn:
+class LoopIteration:
     """The sends since the loop last ran.
 
-    look_at: when to look whether to yield; 0 for a turn that has not begun. yield_at: when to yield
+    look_at: when to look whether to yield; 0 before its first send. yield_at: when to yield
     at the latest. waiting: senders that wait for the loop to run.
     """
 

@@ -7,8 +7,8 @@ import socket
 from types import SimpleNamespace
 from typing import Any
 
+from kafkawire.net.loop_iteration import LOOK_SECONDS, YIELD_SECONDS, LoopIteration
 from kafkawire.net.sockets.readiness import Readiness
-from kafkawire.net.turns import LOOK_SECONDS, YIELD_SECONDS, Turn
 
 
 def transport(of: socket.socket | None) -> Any:
@@ -41,24 +41,24 @@ def test_sends_go_on_until_something_is_received_or_a_millisecond_is_over() -> N
     ours, theirs = socket.socketpair()
 
     async def scenario() -> None:
-        turn, readiness = Turn(), Readiness()
+        iteration, readiness = LoopIteration(), Readiness()
         readiness.add(transport(ours))
-        turn.begin(100.0, asyncio.get_running_loop(), has_backlog=True)
-        now = turn.look_at
+        iteration.begin(100.0, asyncio.get_running_loop(), has_backlog=True)
+        now = iteration.look_at
         assert now == 100.0 + LOOK_SECONDS
-        assert turn.is_over(now)
-        assert turn.look(now, readiness)
-        assert not turn.is_over(now), "nothing was received"
-        assert turn.look_at == now + LOOK_SECONDS
+        assert iteration.is_over(now)
+        assert iteration.look(now, readiness)
+        assert not iteration.is_over(now), "nothing was received"
+        assert iteration.look_at == now + LOOK_SECONDS
         theirs.send(b"x")
-        assert not turn.look(turn.look_at, readiness)
-        assert turn.is_over(turn.look_at)
+        assert not iteration.look(iteration.look_at, readiness)
+        assert iteration.is_over(iteration.look_at)
         ours.recv(1)
-        assert turn.look(turn.look_at, readiness)
-        assert not turn.look(100.0 + YIELD_SECONDS, readiness), "other tasks wait"
+        assert iteration.look(iteration.look_at, readiness)
+        assert not iteration.look(100.0 + YIELD_SECONDS, readiness), "other tasks wait"
         await asyncio.sleep(0)
-        assert not turn.begun
-        assert not turn.is_over(200.0)
+        assert not iteration.begun
+        assert not iteration.is_over(200.0)
 
     with ours, theirs:
         asyncio.run(scenario())
@@ -66,8 +66,8 @@ def test_sends_go_on_until_something_is_received_or_a_millisecond_is_over() -> N
 
 def test_without_a_backlog_sends_look_at_nothing() -> None:
     async def scenario() -> None:
-        turn = Turn()
-        turn.begin(100.0, asyncio.get_running_loop(), has_backlog=False)
-        assert turn.look_at == turn.yield_at == 100.0 + YIELD_SECONDS
+        iteration = LoopIteration()
+        iteration.begin(100.0, asyncio.get_running_loop(), has_backlog=False)
+        assert iteration.look_at == iteration.yield_at == 100.0 + YIELD_SECONDS
 
     asyncio.run(scenario())
