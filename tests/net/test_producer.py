@@ -93,7 +93,8 @@ def test_sends_let_the_loop_handle_what_its_sockets_received(kafka_broker: Serve
                 await producer.send("t", b"the loop has not run since")
                 loop.add_reader(ours, read)
                 theirs.send(b"x")
-                producer._iteration.look_at = producer._iteration.yield_at = 0.0  # as if much time had passed
+                # as if much time had passed
+                producer._iteration.look_at = producer._iteration.yield_at = 0.0
                 await producer.send("t", b"yields first")
                 seen.append("sent")
         return seen
