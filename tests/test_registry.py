@@ -99,7 +99,7 @@ def test_errors_name_field_and_byte(store: Registry) -> None:
 def test_messages_explain_themselves(store: Registry) -> None:
     text = store.load("GetRequest").__doc__
     assert text is not None
-    assert text.startswith("Asks for the value of a key.")
+    assert text.startswith("Requests the value of a key.")
     assert "revision (1): The revision to read; -1 for the newest." in text
 
 
