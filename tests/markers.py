@@ -52,6 +52,7 @@ SLOW: Final = (
     "capture/test_snapshot.py::test_builds_read_each_others_state",
     "capture/test_table_bodies.py",
     "capture/test_table_columns.py",
+    "capture/test_table_tasks.py",
     "capture/test_tables.py::test_records_match_the_truth",
     "capture/test_tables.py::test_tables_agree_with_each_other",
     "capture/test_traffic_properties.py",
