@@ -41,9 +41,9 @@ TESTS: Final = (
     "tests/records/test_fuzz.py",
     "tests/records/test_partial.py",
     "tests/records/test_rows.py",
-    "tests/capture/test_quick_text.py",
-    "tests/capture/test_column_values.py",
-    "tests/capture/test_blocks.py",
+    "tests/capture/jsonl/test_quick_text.py",
+    "tests/capture/tables/test_column_values.py",
+    "tests/capture/tables/test_blocks.py",
 )
 """Those that give C modules what is malformed, or compare them with their twins in Python."""
 

@@ -25,9 +25,9 @@ from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 
 from .fetches import fetch_of, only
 from .harness import Client, Harness, metadata
+from .log.test_log import batch, produce
+from .security.test_sasl import PASSWORD, USER, handshake, plain, token
 from .test_hostile import undisturbed
-from .test_log import batch, produce
-from .test_sasl import PASSWORD, USER, handshake, plain, token
 
 E = ErrorCode
 EXCESS = "Excessively large number of partitions per request."

@@ -10,7 +10,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 
 from .harness import Client, Harness, metadata
-from .test_log import batch, offset_at, produce, produce_request
+from .log.test_log import batch, offset_at, produce, produce_request
 
 E = ErrorCode
 

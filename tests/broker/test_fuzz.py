@@ -18,9 +18,9 @@ from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.produce_request import ProduceRequest
 
 from ..fuzzing import mutate, replayable, seeds
+from .handlers.test_every_version import CASES, TOPIC, lived_in, not_served, request_of
 from .harness import Client, Harness
 from .requests import chosen, variations, varied
-from .test_every_version import CASES, TOPIC, lived_in, not_served, request_of
 
 ALL_CASES: Final = [*CASES, *not_served()]
 SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0", "connections.max.idle.ms": "-1"}

@@ -21,7 +21,7 @@ from tests.fuzzing import examples
 from ..real.requests import Known, filled
 from .fetches import fetch_of, fetched
 from .harness import Client, Harness, metadata
-from .test_log import batch, produce
+from .log.test_log import batch, produce
 
 KNOWN = Known("t")
 FRAMES = [

@@ -48,10 +48,10 @@ from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 
 from .consumer import AT_ONCE
 from .fetches import LARGE
+from .groups.test_group_bounds import commit, grouped, join
 from .harness import Client, Harness
+from .log.test_log import batch, produce, produce_request
 from .members import SUBSCRIBED
-from .test_group_bounds import commit, grouped, join
-from .test_log import batch, produce, produce_request
 from .work import steps
 
 E = ErrorCode

@@ -37,8 +37,8 @@ from tests.fuzzing import examples
 from ..real.dump import dump
 from ..real.java import Installation
 from .harness import EPOCH_MS, Harness
+from .log.test_log import batch, produce
 from .members import Committed, Members, Offsets, come, commit, committed, coordinator, leave
-from .test_log import batch, produce
 
 E = ErrorCode
 GROUPS = ("g", "h", "readers", "polygenelubricants")

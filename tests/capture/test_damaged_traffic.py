@@ -18,7 +18,7 @@ from kafkawire.capture import tables
 from kafkawire.errors import BadMagic, TruncatedCapture
 from tests.conftest import FIXTURES
 
-from .test_damaged_files import DAMAGES
+from .files.test_damaged_files import DAMAGES
 from .wire import Packet, pcapng, read
 
 if sys.version_info >= (3, 14):

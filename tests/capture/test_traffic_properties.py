@@ -24,7 +24,7 @@ from tests.conftest import FIXTURES, SHARED
 from tests.fuzzing import examples
 
 from .dialogue import Sent, goodbye, hello, packets
-from .test_reassembly_properties import BLOCKS, FAULTS, Faults
+from .tcp.test_reassembly_properties import BLOCKS, FAULTS, Faults
 from .wire import pcap
 
 RECORDINGS = ["kcat-kf", "ck-group-range", "kjs-all", "ck-sll1"]

@@ -59,7 +59,7 @@ from ..broker.consumer import (
 )
 from ..broker.fetches import fetched
 from ..broker.harness import Client, metadata
-from ..broker.test_log import batch, offset_at, produce, produce_request
+from ..broker.log.test_log import batch, offset_at, produce, produce_request
 from .front_harness import NodeClient, NodeHarness
 
 

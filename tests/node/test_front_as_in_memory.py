@@ -5,29 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ..broker.consumer import coordinator
-from ..broker.test_fetch import (
-    test_a_fetch_waits_for_records,
-    test_a_fetch_waits_no_longer_than_it_says,
-    test_errors_are_not_waited_with,
-    test_max_bytes_covers_all_partitions,
-    test_min_bytes_are_counted,
-    test_requests_behind_a_delayed_one_wait_for_it,
-)
-from ..broker.test_fetch_sessions import (
-    test_a_session_does_not_change_between_names_and_ids,
-    test_a_session_ends_when_it_is_closed,
-    test_a_session_forgets_topics,
-    test_a_session_reads_partitions_round_robin,
-    test_a_session_reports_more_data_even_without_room_for_it,
-    test_a_session_returns_a_partition_when_its_error_is_over,
-    test_a_session_returns_only_changed_partitions,
-    test_an_unexpected_session_epoch_is_an_error,
-)
-from ..broker.test_group_offsets import (
+from ..broker.groups.test_group_offsets import (
     test_committing_keeps_a_member_alive,
     test_who_may_commit,
 )
-from ..broker.test_groups import (
+from ..broker.groups.test_groups import (
     test_a_first_member_is_given_an_id_then_leads,
     test_a_member_that_does_not_rejoin_in_time_is_removed,
     test_a_member_that_never_syncs_is_removed,
@@ -38,7 +20,19 @@ from ..broker.test_groups import (
     test_most_votes_win_among_what_all_have,
     test_protocols_must_have_one_in_common,
 )
-from ..broker.test_log import (
+from ..broker.groups.test_static_members import (
+    test_a_static_member_rejoins_without_a_rebalance,
+    test_a_static_member_stays_while_it_is_away,
+)
+from ..broker.handlers.test_fetch import (
+    test_a_fetch_waits_for_records,
+    test_a_fetch_waits_no_longer_than_it_says,
+    test_errors_are_not_waited_with,
+    test_max_bytes_covers_all_partitions,
+    test_min_bytes_are_counted,
+    test_requests_behind_a_delayed_one_wait_for_it,
+)
+from ..broker.log.test_log import (
     test_a_batch_that_comes_again_is_stored_once,
     test_a_gap_in_the_sequence_is_rejected,
     test_acks_0_has_no_response_and_an_error_closes,
@@ -52,9 +46,15 @@ from ..broker.test_log import (
     test_sequences_wrap,
     test_what_is_stored_is_what_was_produced,
 )
-from ..broker.test_static_members import (
-    test_a_static_member_rejoins_without_a_rebalance,
-    test_a_static_member_stays_while_it_is_away,
+from ..broker.replication.test_fetch_sessions import (
+    test_a_session_does_not_change_between_names_and_ids,
+    test_a_session_ends_when_it_is_closed,
+    test_a_session_forgets_topics,
+    test_a_session_reads_partitions_round_robin,
+    test_a_session_reports_more_data_even_without_room_for_it,
+    test_a_session_returns_a_partition_when_its_error_is_over,
+    test_a_session_returns_only_changed_partitions,
+    test_an_unexpected_session_epoch_is_an_error,
 )
 from .front_harness import NodeHarness
 

@@ -12,7 +12,7 @@ from kafkawire.messages.incremental_alter_configs_response import IncrementalAlt
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.protocol import ErrorCode as E
 
-from ..broker.test_log import batch, offset_at, produce
+from ..broker.log.test_log import batch, offset_at, produce
 from .front_harness import NodeHarness
 
 TOPIC, BROKER = 2, 4

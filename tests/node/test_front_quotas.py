@@ -24,7 +24,7 @@ from kafkawire.node.front.quotas.client_quotas import FETCH, MOST_RATES, PRODUCE
 from kafkawire.protocol import ErrorCode as E
 
 from ..broker.harness import metadata
-from ..broker.test_log import batch
+from ..broker.log.test_log import batch
 from .front_harness import NodeClient, NodeHarness
 
 ANY: Final = frozenset({("client-id", None)})

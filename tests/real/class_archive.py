@@ -77,7 +77,7 @@ def _use_clients(broker: Broker) -> None:
     """Write a record to a topic and read it, with the console's tools."""
     with Wire(broker.port) as wire:
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
-        wire.answer(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
+        wire.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
     at = ("--bootstrap-server", broker.bootstrap, "--topic", TOPIC)
     broker.installation.run("org.apache.kafka.tools.ConsoleProducer", *at, stdin="record\n")
     broker.installation.run(

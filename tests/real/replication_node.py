@@ -81,5 +81,5 @@ class ReplicationNode:
 
     def _send(self, sent: SendRequest) -> None:
         wire = self._wires.get(sent.destination)
-        body = None if wire is None else wire.answer(sent.body, sent.version).frame.body
+        body = None if wire is None else wire.send(sent.body, sent.version).frame.body
         self.handle(ResponseReceived(sent.token, body))

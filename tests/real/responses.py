@@ -71,7 +71,7 @@ def opened(broker: Broker, message: str, known: Known) -> Wire:
     """Connect for a request: authenticated, unless the request is part of authentication."""
     wire = Wire(broker.sasl_port)
     if message not in BEFORE_SASL:
-        wire.answer(filled("SaslHandshakeRequest", 1, known), 1)
+        wire.send(filled("SaslHandshakeRequest", 1, known), 1)
         if message not in DURING_SASL:
             request = filled("SaslAuthenticateRequest", 2, known)
             assert wire.exchange(request, 2, SaslAuthenticateResponse).error_code == ErrorCode.NONE
@@ -84,7 +84,7 @@ def insist(
     """Send a request until the response has no transient error; AssertionError for another one."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
-        body = wire.answer(request, version).frame.body
+        body = wire.send(request, version).frame.body
         found = errors(body)
         if not found:
             return body

@@ -148,7 +148,7 @@ def of_metadata(known: Known) -> Known:
 
 def check(wire: Wire, name: str, version: int, known: Known) -> None:
     """Send one request and check its response."""
-    data, frame = wire.answer(filled(name, version, known), version)
+    data, frame = wire.send(filled(name, version, known), version)
     again = kafkawire.encode_frame(frame.body, frame.body_version, frame.correlation_id)
     assert again == data, "the answer does not encode to the same bytes"
     json_form = kafkawire.to_json(frame.body, frame.body_version)

@@ -13,13 +13,13 @@ import kafkawire
 from kafkawire import Frame, Message
 
 HOST: Final = "127.0.0.1"
-ANSWER_SECONDS: Final = 100.0
+RESPONSE_SECONDS: Final = 100.0
 CLIENT_ID: Final = "kafkawire-tests"
 
 M = TypeVar("M", bound=Message)
 
 
-class Answer(NamedTuple):
+class RawResponse(NamedTuple):
     """A response: the frame's bytes, size included, and the decoded frame."""
 
     data: bytes
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 class Wire:
     """A blocking connection over a plain socket, one request at a time."""
 
-    def __init__(self, port: int, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, port: int, seconds: float = RESPONSE_SECONDS) -> None:
         self.socket = socket.create_connection((HOST, port), timeout=seconds)
         self.correlation_id = 0
 
@@ -44,7 +44,7 @@ class Wire:
     ) -> None:
         self.socket.close()
 
-    def answer(self, request: Message, version: int) -> Answer:
+    def send(self, request: Message, version: int) -> RawResponse:
         """Send a request and decode its response.
 
         Raises ConnectionError if the broker closes the connection, TimeoutError, and what
@@ -60,11 +60,11 @@ class Wire:
         data = size + self._read(int.from_bytes(size, "big"))
         frame = kafkawire.decode_frame(data, response_to=(api_key, version))
         assert frame.correlation_id == self.correlation_id
-        return Answer(data, frame)
+        return RawResponse(data, frame)
 
     def exchange(self, request: Message, version: int, expected: type[M]) -> M:
         """Send a request and return the body of its response."""
-        body = self.answer(request, version).frame.body
+        body = self.send(request, version).frame.body
         assert isinstance(body, expected)
         return body
 

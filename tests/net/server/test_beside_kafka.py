@@ -24,7 +24,7 @@ from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
 from tests.interop.implementations import until
 
-from ...broker.test_log import damaged, gap, old
+from ...broker.log.test_log import damaged, gap, old
 from ...real.broker import CLUSTER_ID, Broker
 from ...real.responses import TRANSIENT, errors
 from ...real.wire import Wire
@@ -331,7 +331,7 @@ def exchanged(wire: Wire, step: Step) -> str:
     responses: list[Message] = []
 
     def settled() -> bool:
-        responses.append(wire.answer(request, version).frame.body)
+        responses.append(wire.send(request, version).frame.body)
         return not errors(responses[-1]) & PASSING
 
     until(settled)

@@ -50,7 +50,7 @@ from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from tests.interop.implementations import until
 
-from ...broker.test_log import batch
+from ...broker.log.test_log import batch
 from ...real.broker import PROPERTIES, Broker
 from ...real.wire import CLIENT_ID, Wire
 

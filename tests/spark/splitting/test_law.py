@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kafkawire.capture.files.pcap import VARIANTS
 from kafkawire.spark.splitting import inputs, plan
 
-from ...capture.test_damaged_files import DAMAGES
+from ...capture.files.test_damaged_files import DAMAGES
 from ...capture.wire import (
     START_NS,
     Packet,

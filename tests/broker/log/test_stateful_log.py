@@ -1,0 +1,159 @@
+"""A partition's log against the simplest model: a list of values, a start, a set of sequences."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from kafkawire import ErrorCode
+from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.records import Compression, RecordBatches
+from tests.broker.fetches import fetch_of, only
+from tests.broker.harness import Harness
+from tests.broker.log.test_log import batch, delete, offset_at, old, produce
+from tests.fuzzing import examples
+
+E = ErrorCode
+VALUES = st.lists(st.binary(max_size=12), min_size=1, max_size=5)
+PRODUCERS = st.integers(0, 2)
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Produces, deletes, moves, truncates; reads must agree with the list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.harness = Harness(2)
+        self.harness.create_topic("t", 1, 2)
+        self.client = self.harness.client(self.leader)
+        self.values: list[bytes] = []
+        self.start = 0
+        self.sent: dict[int, list[tuple[int, list[bytes], int]]] = {0: [], 1: [], 2: []}
+        self.epochs: list[tuple[int, int]] = [(0, 0)]
+
+    @property
+    def leader(self) -> int:
+        return self.harness.leader_of("t")
+
+    @rule(values=VALUES, codec=st.sampled_from(Compression))
+    def produces(self, values: list[bytes], codec: Compression) -> None:
+        response = produce(self.client, batch(*values, compression=codec))
+        assert (response.error_code, response.base_offset) == (E.NONE, len(self.values))
+        self.values += values
+
+    @rule(values=VALUES, magic=st.integers(0, 1))
+    def produces_in_an_old_format(self, values: list[bytes], magic: int) -> None:
+        response = produce(self.client, old(magic, *values), 2)
+        assert (response.error_code, response.base_offset) == (E.NONE, len(self.values))
+        self.values += values
+
+    @rule(values=VALUES, producer=PRODUCERS)
+    def produces_in_sequence(self, values: list[bytes], producer: int) -> None:
+        sent = self.sent[producer]
+        sequence = sent[-1][0] + len(sent[-1][1]) if sent else 0
+        response = self._sequenced(producer, sequence, values)
+        assert response == (E.NONE, len(self.values))
+        sent.append((sequence, values, len(self.values)))
+        self.values += values
+
+    @rule(producer=PRODUCERS, back=st.integers(1, 5))
+    def sends_again(self, producer: int, back: int) -> None:
+        sent = self.sent[producer]
+        if back <= len(sent):
+            sequence, values, offset = sent[-back]
+            assert self._sequenced(producer, sequence, values) == (E.NONE, offset)
+
+    @rule(producer=PRODUCERS, ahead=st.integers(1, 9))
+    def leaves_a_gap(self, producer: int, ahead: int) -> None:
+        sent = self.sent[producer]
+        if sent:
+            sequence = sent[-1][0] + len(sent[-1][1]) + ahead
+            error, _ = self._sequenced(producer, sequence, [b"gap"])
+            assert error == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    def _sequenced(self, producer: int, sequence: int, values: list[bytes]) -> tuple[int, int]:
+        made = batch(*values, producer_id=producer, producer_epoch=0, base_sequence=sequence)
+        response = produce(self.client, made)
+        return response.error_code, response.base_offset
+
+    @rule(share=st.floats(0, 1))
+    def deletes(self, share: float) -> None:
+        offset = int(share * len(self.values))
+        self.start = max(self.start, offset)
+        assert delete(self.client, offset) == (E.NONE, self.start)
+
+    @rule()
+    def move_leader(self) -> None:
+        self.harness.move_leader("t", 0, 3 - self.leader)
+        self._begins_an_epoch()
+
+    @precondition(lambda self: len(self.values) > self.start)
+    @rule(share=st.floats(0, 1))
+    def loses(self, share: float) -> None:
+        cut = self.start + int(share * (len(self.values) - self.start))
+        self.harness.move_leader("t", 0, 3 - self.leader, truncate_to=cut)
+        # a batch across the cut goes whole
+        end = offset_at(self.harness.client(self.leader), -1).offset
+        assert self.start <= end <= cut or end == self.start
+        del self.values[end:]
+        self.sent = {
+            producer: [each for each in sent if each[2] < end]
+            for producer, sent in self.sent.items()
+        }
+        self.epochs = [each for each in self.epochs if each[1] < end]
+        self._begins_an_epoch()
+
+    def _begins_an_epoch(self) -> None:
+        self.client = self.harness.client(self.leader)
+        partition = self.harness.cluster.topics.partition("t", 0)
+        assert partition is not None
+        self.epochs = [each for each in self.epochs if each[1] < len(self.values)]
+        self.epochs.append((partition.leader_epoch, len(self.values)))
+
+    @rule()
+    def is_built_again(self) -> None:
+        """Continue in a restored cluster: values, sequences and epochs are the same."""
+        was = self.harness.cluster.topics.partition("t", 0)
+        self.harness = self.harness.restored()
+        now = self.harness.cluster.topics.partition("t", 0)
+        assert was is not None
+        assert now is not None
+        assert (list(now.log), now.log) == (list(was.log), was.log)
+        assert (now.leader_id, now.leader_epoch) == (was.leader_id, was.leader_epoch)
+        self.client = self.harness.client(self.leader)
+
+    @rule(share=st.floats(0, 1), version=st.sampled_from([0, 2, 4, 12]))
+    def reads(self, share: float, version: int) -> None:
+        offset = self.start + int(share * (len(self.values) - self.start))
+        request = fetch_of(self.client, version=version, offset=offset)
+        if version >= 10 or not self._has_zstd(offset):
+            data = only(self.client.exchange(request, version, FetchResponse))
+            assert data.high_watermark == len(self.values)
+            found = {r.offset: r.value for r in RecordBatches(data.records or b"").records()}
+            for at in range(offset, len(self.values)):
+                assert found[at] == self.values[at]
+
+    def _has_zstd(self, offset: int) -> bool:
+        whole = only(self.client.exchange(fetch_of(self.client, offset=offset), 12, FetchResponse))
+        batches = RecordBatches(whole.records or b"")
+        return any(each.compression is Compression.ZSTD for each in batches)
+
+    @invariant()
+    def bounds_agree(self) -> None:
+        assert offset_at(self.client, -1).offset == len(self.values)
+        assert offset_at(self.client, -2).offset == self.start
+
+    @invariant()
+    def epochs_only_grow(self) -> None:
+        partition = self.harness.cluster.topics.partition("t", 0)
+        assert partition is not None
+        epochs = partition.log.epochs
+        assert [each.epoch for each in epochs] == sorted({each.epoch for each in epochs})
+        starts = [each.start_offset for each in epochs]
+        assert starts == sorted(set(starts))
+
+
+LogMachine.TestCase.settings = settings(max_examples=examples(15), stateful_step_count=30)
+TestLog = pytest.mark.fuzz(LogMachine.TestCase)

@@ -1,0 +1,93 @@
+"""`--filter` of each verb that counts: what does not match is not counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.reports import run
+from tests.conftest import FIXTURES
+
+CAPTURE = str(FIXTURES / "captures" / "kjs-all.pcap")
+TXN = str(FIXTURES / "captures" / "ck-txn.pcap")
+HEARTBEATS = ("--filter", "api == Heartbeat")
+
+
+def counted(*words: str) -> Any:
+    done = run(*words, "-f", "json")
+    assert done.exit_code in (0, 1), done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("verb", ["summary", "latency"])
+def test_apis(verb: str) -> None:
+    assert len(counted(verb, CAPTURE)["calls"]) > 5
+    [call] = counted(verb, CAPTURE, *HEARTBEATS)["calls"]
+    assert (call["api_name"], call["requests"], call["responses"]) == ("Heartbeat", 10, 10)
+    assert counted(verb, CAPTURE, *HEARTBEATS, "--filter", "latency > 1min")["calls"] == []
+
+
+def test_topics() -> None:
+    assert [each["topic"] for each in counted("topics", CAPTURE)["topics"]] == ["kjs", "kjs-c"]
+    [topic] = counted("topics", CAPTURE, "--filter", "api == Produce and topic == kjs")["topics"]
+    assert topic["records"] == 24
+    assert counted("topics", CAPTURE, "--filter", "topic == others")["topics"] == []
+
+
+def test_clients() -> None:
+    [client] = counted("clients", CAPTURE, *HEARTBEATS)["clients"]
+    assert [each["api_name"] for each in client["calls"]] == ["Heartbeat"]
+    assert counted("clients", CAPTURE, "--filter", "client == others")["clients"] == []
+
+
+def test_groups() -> None:
+    assert counted("groups", CAPTURE, "--filter", "group ~ 'KJS*'")["groups"]
+    assert counted("groups", CAPTURE, "--filter", "not group ~ 'kjs*'")["groups"] == []
+
+
+def test_readiness() -> None:
+    words = ("readiness", CAPTURE, "--target", "4.0")
+    assert counted(*words, *HEARTBEATS)["ready_clients"]
+    assert counted(*words, "--filter", "client == others")["ready_clients"] == []
+
+
+def test_transactions() -> None:
+    assert counted("transactions", TXN)["transactional_ids"]
+    assert counted("transactions", TXN, "--filter", "topic == others")["transactional_ids"] == []
+
+
+def test_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run("report", CAPTURE, *HEARTBEATS, "-o", str(page))
+    assert done.exit_code == 0, done.stderr
+    data = re.findall(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page.read_text())
+    assert data
+    assert "Heartbeat" in data[0]
+    assert "OffsetCommit" not in data[0]
+
+
+def test_live_rates() -> None:
+    busiest = {line.split()[-1] for line in run("top", CAPTURE).stdout.splitlines()[1:]}
+    assert "Metadata" in busiest
+    done = run("top", CAPTURE, "--filter", "api == Produce")
+    assert {line.split()[-1] for line in done.stdout.splitlines()[1:]} == {"Produce"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((verb, CAPTURE) for verb in ("summary", "latency", "topics", "clients", "groups", "top")),
+        ("readiness", CAPTURE, "--target", "4.0"),
+        ("transactions", CAPTURE),
+        ("report", CAPTURE, "-o", "/nowhere/page.html"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_misspelt_name_is_a_usage_error(words: tuple[str, ...]) -> None:
+    done = run(*words, "--filter", "api == Heartbat")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "unknown API 'Heartbat'; did you mean Heartbeat?" in done.stderr

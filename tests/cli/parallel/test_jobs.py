@@ -1,0 +1,142 @@
+"""`decode --jobs`: several processes print what one process prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from tests.cli.verbs.test_decode import run
+from tests.command_server import python
+from tests.conftest import FIXTURES, shared
+
+CAPTURES: Final = FIXTURES / "captures"
+PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
+
+COMMAND: Final = """
+import sys
+from kafkawire_cli.parallel import jobs, ordered_output, row_batches
+from kafkawire_cli import main
+row_batches.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
+submit = ordered_output.OrderedOutput.submit
+submitted = []
+ordered_output.OrderedOutput.submit = (
+    lambda *task: submitted.append(submit(*task)) or submitted[-1]
+)
+try:
+    main.main()
+finally:
+    print("submitted", submitted.count(True), file=sys.stderr)
+"""
+"""The command, with batches so small that there are many of few rows, and counting them."""
+
+
+class Ran(NamedTuple):
+    """What a command with --jobs printed. submitted: batches, or files, that the workers printed,
+    at least as many as may be queued for them.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    submitted: int
+
+
+def with_jobs(*arguments: str) -> Ran:
+    command = [python(), "-c", COMMAND, "decode", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    stderr, _, submitted = result.stderr.rpartition("submitted ")
+    return Ran(result.returncode, result.stdout, stderr, int(submitted))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("form", ["jsonl", "tree", "table"])
+def test_several_files_come_out_in_order(form: str) -> None:
+    given = (*PCAPS, "--format", form, "--records")
+    alone, both = run(*given), with_jobs(*given, "--jobs", "2")
+    assert both.stdout == alone.stdout
+    assert both.exit_code == alone.exit_code == 0
+    assert both.submitted >= 2
+
+
+@pytest.mark.timeout(600)
+def test_many_files_come_out_in_order() -> None:
+    alone, many = run(*PCAPS, "--records"), with_jobs(*PCAPS, "--records", "--jobs", "5")
+    assert many.stdout == alone.stdout
+    assert many.submitted == len(PCAPS) > 5
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["fg-max-v0.11.0.pcap", "kcat-kf--loss.pcap", "ck-848.pcap"])
+def test_one_file_comes_out_in_order(name: str) -> None:
+    given = (str(CAPTURES / name), "--format", "jsonl", "--records", "--strict")
+    alone, both = run(*given), with_jobs(*given, "-j", "3")
+    assert both.stdout == alone.stdout
+    assert both.exit_code == alone.exit_code == int("loss" in name)
+    assert both.submitted >= 4
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_filters_hold_in_every_process(jobs: str) -> None:
+    given = [*PCAPS, "--filter", "latency > 10ms and topic ~ '*' or error != NONE"]
+    alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
+    assert alone.stdout.count("\n") > 20
+    assert both.stdout == alone.stdout
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_an_invalid_capture_is_reported_as_with_one_process(jobs: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
+    given = [PCAPS[0], str(tmp_path / "notes.pcap"), *PCAPS[1:4], "--input-format", "capture"]
+    alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
+    assert alone.exit_code == both.exit_code == 2
+    assert both.stdout == alone.stdout
+    assert both.stderr == alone.stderr
+    missing = with_jobs(str(tmp_path / "none.pcap"), "--jobs", jobs)
+    assert missing.exit_code == 2
+    assert "none.pcap: No such file" in missing.stderr
+
+
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_a_closed_pipe_and_a_full_disk(jobs: str) -> None:
+    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES} -f jsonl -j {jobs}"
+    left = subprocess.run(
+        ["sh", "-c", f"{command} | head -n 1"], capture_output=True, check=False, timeout=60
+    )
+    assert (left.stdout.count(b"\n"), left.stderr) == (1, b"")
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            command.split(), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert result.returncode == 2
+    assert result.stderr == b"kafkawire: output: No space left on device\n"
+
+
+def test_one_process_is_used_if_output_cannot_be_shared() -> None:
+    assert run(PCAPS[0], "--jobs", "2").stdout == run(PCAPS[0]).stdout  # into a buffer of its own
+
+
+@pytest.mark.parametrize("name", ["kcat-kf", "mixed-a"])
+def test_rotated_files_are_one_capture(name: str) -> None:
+    folder = shared("captures/variants")
+    parts = sorted(folder.glob(f"{name}--rot?.pcap"))
+    lines = (folder / f"{name}--rot.truth.jsonl").read_text().splitlines()
+    result = run("--rotated", *map(str, reversed(parts)), "--format", "jsonl")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    positions = [(row["capture"], row["packet"], row["length"]) for row in rows]
+    truth = [(str(parts[row["file"]]), row["frame"], row["len"]) for row in map(json.loads, lines)]
+    assert positions == truth
+    bodies = [row["body"] for row in rows]
+    whole = run(str(folder.parent / "live" / f"{name}.pcap"), "--format", "jsonl")
+    assert bodies == [json.loads(line)["body"] for line in whole.stdout.splitlines()]
+
+
+def test_invalid_uses_of_rotated_are_refused() -> None:
+    assert run("--rotated", *PCAPS, "--jobs", "2").exit_code == 2
+    assert run("--rotated", "0267000000").exit_code == 2

@@ -1,0 +1,342 @@
+"""`kafkawire groups`: lives of groups as recordings tell them, and as a person reads them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkawire.reports import group as group_life
+from tests.capture import truth
+from tests.capture.written import Scenario
+from tests.cli import outside
+from tests.cli.reports import report, run, text
+from tests.conftest import FIXTURES, shared
+
+CAPTURES = FIXTURES / "captures"
+PATHS = [path for path in truth.captures() if "sweep" not in path.name]
+every = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.split(".truth")[0])
+
+
+def groups(path: Path) -> dict[str, Any]:
+    return {one["group_id"]: one for one in report("groups", path)["groups"]}
+
+
+# -- recordings, against franz-go's reading of them
+
+
+def messages(path: Path) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """Pair the bodies of requests with those of responses, in order; {} for one not read."""
+    request: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    made = []
+    for row, body in zip(outside.rows(path), outside.bodies(path), strict=True):
+        key = row["stream"], row["api_key"], row["correlation_id"]
+        if row["dir"] == "req":
+            request[key].append(body.get("body") or {})
+        else:
+            made.append((row, request[key].pop(0), body.get("body") or {}))
+    return made
+
+
+@every
+def test_members_are_those_that_brokers_took_in(path: Path) -> None:
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for row, request, message in messages(path):
+        joins = row["api_name"] in ("JoinGroup", "ConsumerGroupHeartbeat")
+        if joins and message["ErrorCode"] == 0 and request.get("MemberEpoch", 0) >= 0:
+            wanted[request["Group"]].add(message["MemberID"] or request["MemberID"])
+    made = groups(truth.capture_of(path))
+    found = {
+        group_id: {one["member_id"] for one in life["members"]}
+        for group_id, life in made.items()
+        if life["members"]
+    }
+    assert found == wanted
+
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+
+def reported_ends(row: Any, request: Any, message: Any, names: Any) -> dict[Place, int]:
+    """Find the end offsets that a response reports."""
+    if row["api_name"] == "Fetch":
+        return {
+            (topic, one["Partition"]): one["HighWatermark"]
+            for topic, one in partitions(message, names)
+            if one["ErrorCode"] == 0
+        }
+    if row["api_name"] != "ListOffsets" or request.get("IsolationLevel", 0) != 0:
+        return {}
+    latest = {
+        (topic, one["Partition"])
+        for topic, one in partitions(request, names)
+        if one["Timestamp"] == -1
+    }
+    return {
+        (topic, answer["Partition"]): end
+        for topic, answer in partitions(message, names)
+        if (topic, answer["Partition"]) in latest
+        and answer["ErrorCode"] == 0
+        and (end := max([answer["Offset"], *(answer["OldStyleOffsets"] or [])])) >= 0
+    }
+
+
+def committed_offsets(request: Any, names: Any) -> dict[Place, int]:
+    """Find the offsets in a commit."""
+    return {
+        (topic, each["Partition"]): each["Offset"] for topic, each in partitions(request, names)
+    }
+
+
+@every
+def test_lag_is_relative_to_earlier_high_watermarks(path: Path) -> None:
+    names = outside.topic_names(path)
+    ends: dict[Place, int] = {}
+    lags: dict[str, dict[Place, tuple[int, int | None]]] = defaultdict(dict)
+    commits: Counter[str] = Counter()
+    for row, request, message in messages(path):
+        ends |= reported_ends(row, request, message, names)
+        if row["api_name"] in ("OffsetCommit", "TxnOffsetCommit"):
+            refused = {
+                (topic, one["Partition"])
+                for topic, one in partitions(message, names)
+                if one["ErrorCode"]
+            }
+            offsets = committed_offsets(request, names)
+            taken = {key: offset for key, offset in offsets.items() if key not in refused}
+            commits[request["Group"]] += bool(taken) or not offsets
+            for key, offset in taken.items():
+                lag = None if key not in ends else max(0, ends[key] - offset)
+                lags[request["Group"]][key] = offset, lag
+    for group_id, life in groups(truth.capture_of(path)).items():
+        found = {
+            (one["topic"], one["partition"]): (one["offset"], one["lag"]) for one in life["offsets"]
+        }
+        assert found == lags[group_id], group_id
+        known = [lag for _, lag in found.values() if lag is not None]
+        assert life["lag"] == (sum(known) if known else None)
+        assert life["commits"] == commits[group_id]
+        spans = [one for one in life["timeline"] if one["event"] == "committed"]
+        assert sum(one["commits"] for one in spans) == commits[group_id]
+
+
+def partitions(body: dict[str, Any], names: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    """List the partitions of a body, by topic."""
+    return [
+        (topic["Topic"] or names.get(outside._id(topic["TopicID"]), ""), one)
+        for topic in body.get("Topics") or []
+        for one in topic["Partitions"]
+    ]
+
+
+def test_lag_is_there_to_be_compared() -> None:
+    """Recordings in which consumers do not keep up, and in which topics go by id."""
+    assert groups(shared("captures/live/mixed-a.pcap"))["bulk-g"]["timeline"][4]["lag"] == 1715
+    assert groups(CAPTURES / "ck-848.pcap")["g848"]["lag"] == 0
+
+
+def test_a_rebalance_takes_from_the_first_join_to_the_last_assignment() -> None:
+    path = CAPTURES / "ck-group-range.truth.jsonl.gz"
+    at = outside.times(truth.capture_of(path))
+    rows = outside.rows(path)
+    joins = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (11, "req")]
+    refused = [
+        at[row["frame"] - 1]
+        for row, _, message in messages(path)
+        if row["api_key"] == 12 and message["ErrorCode"] == 27
+    ]
+    synced = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (14, "resp")]
+    life = groups(truth.capture_of(path))["grp-range"]
+    assert joins[0] < joins[1] < refused[0]  # of the second member, before the first one notices
+    assert [one["duration_ns"] for one in life["rebalances"]] == [
+        synced[0] - joins[0],
+        synced[-1] - joins[1],
+    ]
+    assert [one["client_id"] for one in life["rebalances"]] == ["cons-A", "cons-B"]
+    stopped = [one["stopped_ns"] for one in life["rebalances"]]
+    assert stopped == [synced[0] - joins[0], synced[-1] - refused[0]]
+    assert life["stopped_ns"] == sum(stopped)
+
+
+# -- as a person reads it
+
+STORY = """\
+Group grp-range
+  classic (range), generations 2 to 3
+  2 rebalances, the longest 5.00 s; unavailable for 7.96 s (rebalancing)
+  1 commit, lag 0 at the last commit of each partition
+
+  member  software                                      address    joined    left           generations  commits
+  cons-A  confluent-kafka-python 2.16.1-rdkafka-2.16.0  127.0.0.1  03:58:30  03:58:38 left          2-3        1
+  cons-B  confluent-kafka-python 2.16.1-rdkafka-2.16.0  127.0.0.1  03:58:36  03:58:38 left            3
+
+  time (UTC)    member  event
+  2026-11-21
+  03:58:27.152  cons-A  rebalance starts: a member joins
+  03:58:30.153  cons-A  joins (generation 2, 1 member)
+  03:58:30.154  cons-A  is assigned g-topic 0-3
+  03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); unavailable for 3.00 s
+  03:58:30.297  cons-A  commits g-topic 0-3, lag 0
+  03:58:31.115  cons-B  rebalance starts: a member joins
+  03:58:31.164  cons-A  gets an error: OffsetCommit failed with REBALANCE_IN_PROGRESS
+  03:58:36.116  cons-A  joins (generation 3, 2 members)
+  03:58:36.116  cons-B  joins (generation 3)
+  03:58:36.116  cons-A  is assigned g-topic 0-1
+  03:58:36.116  cons-B  is assigned g-topic 2-3
+  03:58:36.116          rebalance ends after 5.00 s (generation 3, 2 members); unavailable for 4.96 s
+  03:58:38.185  cons-B  leaves
+  03:58:38.186  cons-A  leaves
+"""  # noqa: E501
+
+
+def test_a_timeline_as_text() -> None:
+    assert text("groups", CAPTURES / "ck-group-range.pcap") == STORY
+
+
+def test_members_of_a_consumer_group_continue_during_a_rebalance() -> None:
+    made = text("groups", CAPTURES / "ck-848.pcap")
+    assert "  consumer, epochs 1 to 2\n" in made
+    assert "rebalance ends after 1.99 s (epoch 2, 2 members); members continued meanwhile" in made
+    assert "unavailable" not in made
+
+
+# -- made up scenarios
+
+
+def joined(
+    scenario: Scenario, member: str, generation: int, members: list[str], **more: Any
+) -> Scenario:
+    """Let a member join a new generation, and be assigned nothing."""
+    assignor = more.pop("assignor", "range")
+    scenario.request("JoinGroup", 6, groupId="g", memberId=member, protocolType="consumer", **more)
+    scenario.respond(
+        "JoinGroup",
+        6,
+        generationId=generation,
+        memberId=member,
+        protocolName=assignor,
+        leader=members[0],
+        members=[{"memberId": one} for one in members] if member == members[0] else [],
+    )
+    scenario.request("SyncGroup", 3, groupId="g", memberId=member, generationId=generation)
+    return scenario.respond("SyncGroup", 3)
+
+
+def group_report(path: Path) -> Any:
+    (life,) = report("groups", path)["groups"]
+    return life
+
+
+def test_a_cooperative_rebalance_stops_nobody(tmp_path: Path) -> None:
+    scenario = joined(Scenario(), "m1", 1, ["m1"], assignor="cooperative-sticky")
+    life = group_report(scenario.save(tmp_path / "a.pcap"))
+    assert [one["stops_consumption"] for one in life["rebalances"]] == [False]
+    assert life["stopped_ns"] == 0 < life["rebalances"][0]["duration_ns"]
+
+
+def test_a_member_missing_in_the_next_generation_is_removed(tmp_path: Path) -> None:
+    scenario = joined(Scenario(), "m1", 1, ["m1", "m2"])
+    scenario = joined(scenario, "m1", 2, ["m1"])
+    path = scenario.save(tmp_path / "a.pcap")
+    assert "is removed: not in generation 2" in text("groups", path)
+    assert "m2" not in {one["member_id"] for one in group_report(path)["members"]}
+
+
+def test_an_unfinished_rebalance_is_reported(tmp_path: Path) -> None:
+    scenario = joined(Scenario(), "m1", 1, ["m1"])
+    scenario.request("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
+    scenario.respond("Heartbeat", 3, errorCode=27)
+    path = scenario.save(tmp_path / "a.pcap")
+    assert group_report(path)["rebalances"][-1]["ended"] is None
+    assert "the last is unfinished at the end of the capture" in text("groups", path)
+
+
+def test_a_member_from_before_the_capture_is_known_by_its_heartbeat(tmp_path: Path) -> None:
+    scenario = Scenario(opened=False)
+    for _ in range(2):
+        scenario.request("Heartbeat", 3, groupId="g", memberId="m7", generationId=41)
+        scenario.respond("Heartbeat", 3)
+    life = group_report(scenario.save(tmp_path / "a.pcap"))
+    (member,) = life["members"]
+    assert (member["member_id"], member["joined"]) == ("m7", None)
+    assert (life["first_generation"], life["last_generation"]) == (41, 41)
+    assert (life["timeline"], life["rebalances"]) == ([], [])
+
+
+def test_an_error_response_does_not_make_a_member(tmp_path: Path) -> None:
+    scenario = Scenario().request("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
+    scenario.respond("Heartbeat", 3, errorCode=22)
+    path = scenario.save(tmp_path / "a.pcap")
+    life = group_report(path)
+    assert life["members"] == []
+    assert life["errors"] == {"ILLEGAL_GENERATION": 1}
+    assert "tester  gets an error: Heartbeat failed with ILLEGAL_GENERATION" in text("groups", path)
+
+
+def test_members_with_the_same_client_id_have_unique_labels(tmp_path: Path) -> None:
+    scenario = joined(Scenario(), "one-11112222", 1, ["one-11112222"], groupInstanceId="static-1")
+    scenario = joined(scenario, "two-33334444", 2, ["two-33334444"])
+    made = text("groups", scenario.save(tmp_path / "a.pcap"))
+    assert "tester (33334444)  is assigned" in made
+    assert "tester (static-1)  is assigned" in made
+
+
+def committed(scenario: Scenario) -> Scenario:
+    """Fetch a topic by id, then commit it by name."""
+    topic_id = "AAAAAAAAAAAAAAAAAAAAKg"
+    there = {"partitionIndex": 0, "highWatermark": 100}
+    scenario.request("Fetch", 13, topics=[{"topicId": topic_id, "partitions": [{"partition": 0}]}])
+    scenario.respond("Fetch", 13, responses=[{"topicId": topic_id, "partitions": [there]}])
+    for offset in (40, 70):
+        one = {"partitionIndex": 0, "committedOffset": offset}
+        topic = {"name": "orders", "partitions": [one]}
+        scenario.request("OffsetCommit", 7, groupId="g", memberId="m", topics=[topic])
+        one = {"partitionIndex": 0}
+        scenario.respond("OffsetCommit", 7, topics=[{"name": "orders", "partitions": [one]}])
+    scenario.request("Metadata", 12, topics=[{"name": "orders"}])
+    return scenario.respond("Metadata", 12, topics=[{"name": "orders", "topicId": topic_id}])
+
+
+def test_lag_uses_topic_names_that_appear_after_the_commit(tmp_path: Path) -> None:
+    path = committed(Scenario()).save(tmp_path / "a.pcap")
+    (entry,) = group_report(path)["timeline"]
+    assert (entry["commits"], entry["lag"], entry["max_lag"]) == (2, 30, 60)
+    assert "commits 2 times until" in text("groups", path)
+    assert "orders 0, lag 30 (maximum 60)" in text("groups", path)
+    # a stream cannot be read ahead
+    result = run("groups", "-", stdin=path.read_bytes())
+    assert "2 commits, lag unknown" in result.stdout
+
+
+def test_of_a_long_life_the_middle_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_life, "MAX_ENTRIES", 3)
+    scenario = Scenario()
+    for generation in range(1, 8):
+        joined(scenario, "m1", generation, ["m1"])
+    life = group_report(scenario.save(tmp_path / "a.pcap"))
+    assert len(life["timeline"]) == 6
+    assert life["left_out"] == 4 * 7 - 6
+    assert life["timeline"][-1]["generation"] == 7
+    assert len(life["rebalances"]) == 7
+
+
+def test_one_group_can_be_selected() -> None:
+    path = shared("captures/live/mixed-a.pcap")
+    made = report("groups", path, options=("--group", "kcg", "--group", "aio-g"))["groups"]
+    assert [one["group_id"] for one in made] == ["aio-g", "kcg"]
+
+
+def test_a_group_that_does_not_exist_is_an_error() -> None:
+    path = CAPTURES / "kjs-all.pcap"
+    result = run("groups", path, "--group", "kjs-h")
+    assert result.exit_code == 2
+    assert "no such group: 'kjs-h'; did you mean kjs-g?" in result.stderr
+    assert result.stdout == ""
+    both = run("groups", path, "--group", "kjs-h", "--group", "kjs-g")
+    assert both.exit_code == 2
+    assert "Group kjs-g" in both.stdout

@@ -1,0 +1,247 @@
+"""The page of `kafkawire report` in Chromium: charts, filters, themes, and hostile names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import kafkawire
+from tests.capture.written import Scenario
+from tests.cli.browser import Page, browser
+from tests.cli.reports import report, run
+from tests.conftest import FIXTURES
+
+CAPTURE: Final = FIXTURES / "captures" / "ck-group-range.pcap"
+MARKUP: Final = (
+    "<b>bold</b><img src=x onerror=alert(1)></script><script>document.title='owned'</script>"
+    "<a href='javascript:alert(1)'>$x$ %{y} {{script}} &lt;\u2028"
+)
+SHOWN: Final = MARKUP.replace("\u2028", r"\u2028")
+PHONE: Final = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+CHARTS: Final = (
+    "requests",
+    "bytes",
+    "latency",
+    "percentiles",
+    "errors",
+    "group",
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def written(tmp_path_factory: pytest.TempPathFactory, *captures: Path) -> str:
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    result = run("report", *captures, "-o", out, "--port", "9092")
+    assert result.exit_code == 0, result.output
+    return out.as_uri()
+
+
+@pytest.fixture(scope="module")
+def group_range(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    assert run("report", CAPTURE, "-o", out).exit_code == 0
+    return out.as_uri()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    scenario = Scenario()
+    made = kafkawire.from_json(
+        "ApiVersionsRequest", 3, {"clientSoftwareName": MARKUP, "clientSoftwareVersion": MARKUP}
+    )
+    scenario.send(0, kafkawire.encode_frame(made, 3, 1, client_id=MARKUP))
+    scenario._last = 1
+    scenario.respond("ApiVersions", 0, errorCode=35)
+    named: dict[str, Any] = {"groupId": MARKUP, "memberId": MARKUP}
+    scenario.request("Metadata", 4, topics=[{"name": MARKUP}], allowAutoTopicCreation=True)
+    scenario.respond("Metadata", 4, topics=[{"name": MARKUP, "errorCode": 3}])
+    protocols = [{"name": MARKUP, "metadata": "AAAA"}]
+    scenario.request("JoinGroup", 5, protocolType=MARKUP, protocols=protocols, **named)
+    members = [{"memberId": MARKUP, "metadata": "AAAA"}]
+    scenario.respond(
+        "JoinGroup", 5, memberId=MARKUP, leader=MARKUP, protocolName=MARKUP, members=members
+    )
+    partitions = [{"partitionIndex": 0, "committedOffset": 5, "committedMetadata": MARKUP}]
+    scenario.request(
+        "OffsetCommit", 7, topics=[{"name": MARKUP, "partitions": partitions}], **named
+    )
+    scenario.respond(
+        "OffsetCommit", 7, topics=[{"name": MARKUP, "partitions": [{"partitionIndex": 0}]}]
+    )
+    folder = tmp_path_factory.mktemp("hostile") / "<b>bold<b>"
+    folder.mkdir()
+    return written(tmp_path_factory, scenario.save(folder / "c.pcap"))
+
+
+def assert_quiet(page: Page, address: str) -> None:
+    """Check that nothing was loaded, refused or reported."""
+    assert page.do("document.documentElement.dataset.errors") is None
+    assert page.do("document.documentElement.dataset.resources") == "0"
+    assert page.messages == []
+    loaded = [one for one in page.requests if not one.startswith(("about:", "data:", "blob:"))]
+    assert [one.partition("#")[0] for one in loaded] == [address.partition("#")[0]]
+
+
+def tile(page: Page, name: str) -> int:
+    """Return a number of the overview."""
+    found = page.do(
+        f"[...document.querySelectorAll('.tile')].find((one) => "
+        f"one.querySelector('span').textContent === {name!r}).querySelector('b').textContent"
+    )
+    return int(str(found).replace(",", ""))
+
+
+def rows(page: Page, table: str) -> list[list[str]]:
+    """Return the cells of a table."""
+    found = page.do(
+        f"[...document.querySelectorAll('#{table} tbody tr')].map((row) => "
+        "[...row.children].map((cell) => cell.textContent))"
+    )
+    assert isinstance(found, list)
+    return found
+
+
+def test_every_chart_is_drawn_and_nothing_is_loaded(page: Page, group_range: str) -> None:
+    page.open(group_range)
+    for chart in CHARTS:
+        drawn = f"document.querySelectorAll('#chart-{chart} .main-svg').length"
+        assert page.do(drawn) > 0, chart
+    bars = "document.querySelectorAll('#chart-requests .point path').length"
+    assert page.do(bars) > 20
+    assert page.do("document.querySelectorAll('#chart-latency .hm image').length") == 1
+    assert page.do("document.querySelectorAll('#chart-group .point path').length") >= 5
+    assert_quiet(page, group_range)
+
+
+def test_the_page_cannot_load_anything(page: Page, group_range: str) -> None:
+    page.open(group_range)
+    refused = "fetch('http://127.0.0.1:1/x').then(() => 'loaded', (error) => String(error))"
+    assert "Failed to fetch" in page.do(refused)
+    assert "connect-src" in page.do("document.documentElement.dataset.errors")
+    inline = (
+        "const made = document.createElement('script'); made.textContent = 'window.ran = true';"
+        "document.body.append(made); Boolean(window.ran)"
+    )
+    assert page.do(f"(() => {{ {inline.replace('Boolean', 'return Boolean')} }})()") is False
+
+
+def test_filters_by_api_client_and_topic(page: Page, group_range: str) -> None:
+    page.open(group_range)
+    calls = {one["api_name"]: one for one in report("latency", CAPTURE)["calls"]}
+    assert tile(page, "requests") == sum(one["requests"] for one in calls.values())
+    page.do(
+        "(() => { const one = document.getElementById('filter-api');"
+        "one.value = [...one.options].find((each) => each.textContent === 'Heartbeat').value;"
+        "one.dispatchEvent(new Event('change')); })()"
+    )
+    assert tile(page, "requests") == calls["Heartbeat"]["requests"]
+    assert {row[1] for row in rows(page, "table-slowest")} == {"Heartbeat v3"}
+    legend = (
+        "[...document.querySelectorAll('#chart-requests .legendtext')].map((o) => o.textContent)"
+    )
+    assert page.do(legend) in ([], ["Heartbeat"])
+    assert page.do("location.hash") == "#api=Heartbeat"
+    page.open(f"{group_range}#client=cons-A")
+    by_client = report("latency", CAPTURE, options=("--by", "client"))["calls"]
+    wanted = [one["requests"] for one in by_client if one["client"] == "cons-A"]
+    assert tile(page, "requests") == sum(wanted)
+    assert {row[0] for row in rows(page, "table-clients")} == {"cons-A"}
+    page.open(f"{group_range}#topic=g-topic")
+    assert 0 < tile(page, "requests") < 139
+    page.do("document.getElementById('reset').click()")
+    assert tile(page, "requests") == 139
+    assert_quiet(page, group_range)
+
+
+def test_zoom_of_one_chart_is_that_of_all_over_time(page: Page, group_range: str) -> None:
+    page.open(group_range)
+    page.do(
+        "Plotly.relayout('chart-bytes', {'xaxis.range[0]': '2026-11-21 03:58:30', "
+        "'xaxis.range[1]': '2026-11-21 03:58:32'}).then(() => null)"
+    )
+    for chart in ("requests", "latency", "errors"):
+        page.wait(
+            f"String(document.getElementById('chart-{chart}').layout.xaxis.range[0])"
+            ".startsWith('2026-11-21 03:58:30')"
+        )
+
+
+def test_themes(page: Page, group_range: str) -> None:
+    theme = "document.documentElement.dataset.theme"
+    back = "document.getElementById('chart-requests').layout.paper_bgcolor"
+    page.open(group_range, dark=True)
+    assert page.do(theme) == "dark"
+    dark = page.do(back)
+    page.do("document.getElementById('theme').click()")
+    assert page.do(theme) == "light"
+    assert page.do(back) != dark
+    page.open(group_range)
+    assert page.do(theme) == "light"
+
+
+def test_slowest_exchanges_link_to_their_bodies(page: Page, group_range: str) -> None:
+    page.open(group_range)
+    page.do("document.querySelector('#table-slowest a').click()")
+    page.wait("document.querySelector('details[open] pre')")
+    shown = page.do("[...document.querySelectorAll('details[open] pre')].map((o) => o.textContent)")
+    assert '"groupId": "grp-range"' in shown[0]
+    assert '"generationId"' in shown[1]
+
+
+def test_groups(page: Page, group_range: str) -> None:
+    page.open(group_range)
+    found = rows(page, "table-rebalances")
+    assert [(row[1], row[2]) for row in found] == [
+        ("a member joins", "cons-A"),
+        ("a member joins", "cons-B"),
+    ]
+    names = "[...document.querySelectorAll('#chart-group .ytick text')].map((o) => o.textContent)"
+    assert {"cons-A", "cons-B", "rebalances"} <= set(page.do(names))
+    page.open(f"{group_range}#rows=partitions")
+    assert {"g-topic-0", "g-topic-3"} <= set(page.do(names))
+
+
+def test_nothing_is_wider_than_a_phone(page: Page, group_range: str) -> None:
+    page.open(group_range, width=380)
+    assert page.do("document.documentElement.scrollWidth") <= 380
+    widths = "[...document.querySelectorAll('.main-svg')].map((one) => one.clientWidth)"
+    assert max(page.do(widths)) <= 380
+    page.call("Emulation.setDeviceMetricsOverride", **{**PHONE, "width": 330})
+    page.wait(f"Math.max(...{widths}) <= 330")
+
+
+def test_hostile_names_stay_text(page: Page, hostile: str) -> None:
+    page.open(f"{hostile}#by=client")
+    assert page.do("document.title") == "kafkawire report"
+    assert page.do("document.querySelectorAll('main img, main svg a, .tile ~ script').length") == 0
+    assert page.do("[...document.querySelectorAll('a')].every((o) => o.hash)")
+    assert page.do("document.querySelectorAll('script').length") == 3
+    assert rows(page, "table-topics") == []
+    assert SHOWN in {row[0] for row in rows(page, "table-clients")}
+    for place in ("filter-client", "filter-topic", "group"):
+        options = f"[...document.getElementById('{place}').options].map((one) => one.textContent)"
+        assert SHOWN in page.do(options), place
+    text = "[...document.querySelectorAll('svg text')].map((one) => one.textContent).join('|')"
+    assert "<b>bold</b><img" in page.do(text)
+    assert page.do("document.querySelectorAll('svg tspan[style*=bold]').length") == 0
+    page.do("document.querySelector('#table-slowest a').click()")
+    page.wait("document.querySelector('details[open] pre')")
+    assert_quiet(page, hostile)
+
+
+def test_a_capture_without_kafka(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:
+    scenario = Scenario()
+    scenario.send(0, b"GET / HTTP/1.1\r\n\r\n").close()
+    folder = tmp_path_factory.mktemp("none")
+    address = written(tmp_path_factory, scenario.save(folder / "none.pcap"))
+    page.open(address)
+    assert "No consumer groups" in page.do("document.getElementById('chart-group').textContent")
+    assert_quiet(page, address)
