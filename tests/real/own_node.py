@@ -49,4 +49,5 @@ def serving(
         assert process.returncode == 0, log.read_text()
     finally:
         process.kill()
-        process.wait(STOP_SECONDS)
+        with process:  # closes its pipe
+            process.wait(STOP_SECONDS)

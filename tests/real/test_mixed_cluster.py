@@ -200,8 +200,9 @@ async def create(cluster: Layout) -> None:
         while len((await admin.describe_cluster()).brokers) < count:
             await asyncio.sleep(0.1)
         await admin.create_topic(TOPIC, partitions=count, replication_factor=count)
-        topic = (await admin.describe_topics([TOPIC]))[TOPIC]
-    assert {each.leader for each in topic.partitions} == set(cluster.ports)
+        while TOPIC not in (topics := await admin.describe_topics(None)):
+            await asyncio.sleep(0.1)  # this broker has not applied it yet
+    assert {each.leader for each in topics[TOPIC].partitions} == set(cluster.ports)
 
 
 async def produce(cluster: Layout, name: str) -> None:
