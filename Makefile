@@ -11,7 +11,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 export PYTHONDONTWRITEBYTECODE :=
 
 # inputs of an editable install: schemas, the generator, compiled modules
-BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
+BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/client/producer kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.h' -o -name '*.j2' -o -name '*.json')
 
 .PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick simulation soak test types wheel wheels

@@ -1,9 +1,10 @@
 """Compares clients at the same Apache Kafka broker: records sent and read.
 
-Law: every client has the same settings (acks all, no idempotence, 64 KiB batches, 5 ms of linger)
-and is used as its documentation says; a figure is the wall-clock time of a run per record,
-connecting included. The broker is warm: WARM_UP rounds do not count. Each round begins with another
-client, and in each all clients read the batches of the same client, a different one each round.
+Law: every client has the same settings (acks all, 64 KiB batches, 5 ms of linger; idempotent, as
+Kafka's own producer is, or not) and is used as its documentation says; a figure is the wall-clock
+time of a run per record, connecting included. The broker is warm: WARM_UP rounds do not count. Each
+round begins with another client, and in each all clients read the batches of the same client, a
+different one each round.
 """
 
 from __future__ import annotations
@@ -31,22 +32,23 @@ from .measure import Figure, figure, rotated
 
 SIZES: Final = {100: 200_000, 1000: 50_000}
 """Bytes of a value, and how many records of that a run has."""
+IDEMPOTENCE: Final = {False: "", True: ", idempotent"}
 BATCH: Final = 65_536
 LINGER_MS: Final = 5
 WARM_UP: Final = 2
 TOPICS: Final = count()
-Send = Callable[[str, str, bytes, int], None]
+Send = Callable[[str, str, bytes, int, bool], None]
 Read = Callable[[str, str, int], None]
 
 
-def send_ours(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+def send_ours(bootstrap: str, topic: str, value: bytes, many: int, idempotent: bool) -> None:
     """Send records with kafkawire."""
 
     async def run() -> None:
         async with Producer(
             {
                 "bootstrap.servers": bootstrap,
-                "enable.idempotence": False,
+                "enable.idempotence": idempotent,
                 "acks": "all",
                 "batch.size": BATCH,
                 "linger.ms": LINGER_MS,
@@ -59,12 +61,16 @@ def send_ours(bootstrap: str, topic: str, value: bytes, many: int) -> None:
     asyncio.run(run())
 
 
-def send_aiokafka(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+def send_aiokafka(bootstrap: str, topic: str, value: bytes, many: int, idempotent: bool) -> None:
     """Send records with aiokafka."""
 
     async def run() -> None:
         producer = aiokafka.AIOKafkaProducer(
-            bootstrap_servers=bootstrap, acks="all", max_batch_size=BATCH, linger_ms=LINGER_MS
+            bootstrap_servers=bootstrap,
+            acks="all",
+            enable_idempotence=idempotent,
+            max_batch_size=BATCH,
+            linger_ms=LINGER_MS,
         )
         await producer.start()
         for _ in range(many):
@@ -74,12 +80,14 @@ def send_aiokafka(bootstrap: str, topic: str, value: bytes, many: int) -> None:
     asyncio.run(run())
 
 
-def send_kafka_python(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+def send_kafka_python(
+    bootstrap: str, topic: str, value: bytes, many: int, idempotent: bool
+) -> None:
     """Send records with kafka-python."""
     producer: Any = kafka.KafkaProducer(
         bootstrap_servers=bootstrap,
         acks="all",
-        enable_idempotence=False,
+        enable_idempotence=idempotent,
         batch_size=BATCH,
         linger_ms=LINGER_MS,
     )
@@ -103,9 +111,9 @@ def confluent_producer(bootstrap: str, **settings: object) -> confluent_kafka.Pr
     )
 
 
-def send_confluent(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+def send_confluent(bootstrap: str, topic: str, value: bytes, many: int, idempotent: bool) -> None:
     """Send records with librdkafka."""
-    producer = confluent_producer(bootstrap)
+    producer = confluent_producer(bootstrap, **{"enable.idempotence": idempotent})
     for _ in range(many):
         producer.produce(topic, value, partition=0)
     assert producer.flush(60) == 0
@@ -210,11 +218,14 @@ def _turn(bootstrap: str, value: bytes, many: int, turn: int) -> dict[tuple[str,
     """Have each client write a topic of its own, then each read the topic of the first."""
     taken: dict[tuple[str, str], float] = {}
     names = rotated(SENDERS, turn)
-    topics = [_topic(bootstrap) for _ in names]
-    for name, topic in zip(names, topics, strict=True):
-        start = perf_counter()
-        SENDERS[name](bootstrap, topic, value, many)
-        taken[f"produce {len(value)} B", name] = (perf_counter() - start) / many * 1e6
+    topics = []
+    for idempotent, what in IDEMPOTENCE.items():
+        for name in names:
+            topics.append(_topic(bootstrap))
+            start = perf_counter()
+            SENDERS[name](bootstrap, topics[-1], value, many, idempotent)
+            case = f"produce {len(value)} B{what}"
+            taken[case, name] = (perf_counter() - start) / many * 1e6
     # The client that wrote the topic does not always read first.
     for name in rotated(SENDERS, turn + turn // len(names)):
         start = perf_counter()

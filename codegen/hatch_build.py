@@ -89,8 +89,12 @@ CAPTURE: Final = (
 """Modules of `kafkawire.capture` that handle every packet or message, except those that use numpy.
 """
 
+PRODUCER: Final = ("batch", "checking", "partition_queue", "record_accumulator", "sticky")
+"""Modules of `kafkawire.client.producer` that handle every record."""
+
 RUNTIME: Final = (
     *(f"kafkawire/capture/{name}.py" for name in CAPTURE),
+    *(f"kafkawire/client/producer/{name}.py" for name in PRODUCER),
     "kafkawire/primitives/generated.py",
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
@@ -161,6 +165,7 @@ RARE: Final = (
             "tables/records",
         )
     ),
+    *(f"kafkawire/client/producer/{name}.py" for name in PRODUCER),
     "kafkawire/primitives/limits.py",
     "kafkawire/protocol/json_text.py",
     "kafkawire/protocol/packages.py",
@@ -211,6 +216,13 @@ CONTEXT: Final = (
     "kafkawire/capture/packets/parser.py",
     "kafkawire/capture/rows.py",
     "kafkawire/capture/exchanges/topic_ids.py",
+    "kafkawire/client/arguments.py",
+    "kafkawire/client/cluster.py",
+    "kafkawire/client/producer/configuration.py",
+    "kafkawire/client/producer/events.py",
+    "kafkawire/client/producer/murmur2.py",
+    "kafkawire/client/producer/record_failures.py",
+    "kafkawire/client/requests.py",
     "kafkawire/errors.py",
     "kafkawire/magic_numbers.py",
     "kafkawire/messages/api_key.py",

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from ...records import BatchBuilder, Compression, Headers, RecordBatches, RecordLimits
+from ...records import Compression, Headers, RecordBatches, RecordLimits
+from ...records.builder import BatchBuilder
 from .events import Failure
 
 NO_SEQUENCE: Final = -1

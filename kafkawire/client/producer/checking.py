@@ -5,6 +5,8 @@ Law: a valid record can be encoded; no other record ever fails because of it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...errors import InvalidValue
 from ...records import Headers
 from ..arguments import INT32, INT64, LONGEST_TOPIC, content, pair, text, topic_name, whole
@@ -17,7 +19,8 @@ def checked(record: Send) -> Send:
     Raises InvalidValue for a wrong type, OutOfRange for a number that the record format cannot
     represent; both name the argument.
     """
-    token, topic, partition, key, value, timestamp, headers = record
+    fields: tuple[Any, ...] = record  # of any types
+    token, topic, partition, key, value, timestamp, headers = fields
     if (
         is_plain(topic, partition, key, value, timestamp)
         and topic.isascii()

@@ -11,8 +11,7 @@ retried; sequence numbers have no gap within an epoch.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .batch import NO_SEQUENCE, Batch
 
@@ -22,8 +21,7 @@ MOST_IN_FLIGHT: Final = 5
 """Batches of a partition whose sequence numbers a broker tracks."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerIdAndEpoch:
+class ProducerIdAndEpoch(NamedTuple):
     """The producer id from the broker, and the epoch, bumped by the client (KIP-360)."""
 
     producer_id: int
@@ -53,9 +51,14 @@ class PartitionQueue:
         self._next_sequence = 0
 
     @property
+    def last(self) -> Batch | None:
+        """The newest batch that was not sent, or None."""
+        return self.queued[-1] if self.queued else None
+
+    @property
     def open(self) -> Batch | None:
         """The batch that accepts records, or None."""
-        last = self.queued[-1] if self.queued else None
+        last = self.last
         return None if last is None or last.closed else last
 
     def add(self, batch: Batch) -> None:

@@ -34,7 +34,7 @@ from ..requests import (
     Sent,
     TrackTopics,
 )
-from .checking import checked, is_plain
+from .checking import checked
 from .configuration import ProducerSettings
 from .delivery_reports import DeliveryReports
 from .events import (
@@ -76,12 +76,13 @@ class Producer:
         self._delivery_reports = DeliveryReports(
             settings, view, self._accumulator, self._producer_ids, rng
         )
+        self.join = self._accumulator.join
+        """Handles a Send if it only joins an open batch: as `handle`, but faster."""
         self._sender = Sender(settings, view, self._accumulator, self._producer_ids)
         self._serials = count()
         self._in_flight: dict[int, ProduceBatches] = {}
         self._flushes = Flushes(self._accumulator)
         self._tracked: frozenset[str] = frozenset()
-        self._closing = False
         self._closed = False
         self._due: float | None = None
         self._reported_tokens: list[list[Hashable]] = []  # by events since the last Send
@@ -99,26 +100,6 @@ class Producer:
         out = list(handler(self, event, now))
         self._send_ready(now, out)
         return out
-
-    def join(
-        self,
-        token: Hashable,
-        topic: str,
-        partition: int | None,
-        key: bytes | None,
-        value: bytes | None,
-        timestamp: int,
-    ) -> bool:
-        """Handle a Send without headers if it only joins an open batch: as `handle`, but faster.
-
-        Does nothing and returns False for every other record.
-        """
-        return (
-            not self._closing
-            and self._producer_ids.failure is None
-            and is_plain(topic, partition, key, value, timestamp)
-            and self._accumulator.join(token, topic, partition, key, value, timestamp)
-        )
 
     @property
     def has_backlog(self) -> bool:
@@ -161,7 +142,7 @@ class Producer:
 
     def _send(self, record: Send, now: float) -> list[ProducerEffect]:
         record = checked(record)
-        if self._closing:
+        if self._accumulator.closed:
             return [failed(record, CLOSED)]
         if self._producer_ids.failure is not None:
             return [failed(record, self._producer_ids.failure)]
@@ -188,11 +169,11 @@ class Producer:
         yield from ()
 
     def _close(self, _: CloseProducer, __: float) -> Iterator[ProducerEffect]:
-        self._closing = True
+        self._accumulator.closed = True
         yield from ()
 
     def _abandon(self, _: Abandon, __: float) -> Iterator[ProducerEffect]:
-        self._closing = True
+        self._accumulator.closed = True
         yield from self._accumulator.fail_parked(CLOSED)
         self._delivery_reports.fail_all(CLOSED)
 
@@ -282,7 +263,7 @@ class Producer:
         if self._settings.idempotent and self._accumulator.busy:
             out += self._producer_ids.request(now)
         flush_to = self._flushes.flush_to()
-        if self._closing:
+        if self._accumulator.closed:
             flush_to = self._accumulator.last_number
         for produce in self._sender.drain(now, flush_to):
             serial = next(self._serials)
@@ -334,7 +315,12 @@ class Producer:
             (queue.unresolved[0].number for queue in self._accumulator.busy.values()), default=None
         )
         out += self._flushes.completed(oldest)
-        if self._closing and not self._closed and oldest is None and not self._accumulator.waiting:
+        if (
+            self._accumulator.closed
+            and not self._closed
+            and oldest is None
+            and not self._accumulator.waiting
+        ):
             self._closed = True
             out.append(ProducerClosed())
 

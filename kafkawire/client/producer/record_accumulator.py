@@ -7,18 +7,21 @@ there is room and metadata, or max.block.ms has passed.
                │ Failed       │ Blocked                 │ Blocked
 """
 
+# over 300 lines: one state, open batches and blocked records
+
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Final, NamedTuple, cast
 
 from ...protocol.error_code import ErrorCode
-from ..cluster import ClusterView, Topic
+from ..cluster import ClusterView, Partition, Topic
 from ..network.backoff import Rng
 from ..network.metadata import with_cause
 from ..requests import Reason, error_of
 from .batch import Batch
+from .checking import is_plain
 from .configuration import ProducerSettings
 from .events import Appended, Blocked, Failed, Failure, ProducerEffect, Send
 from .murmur2 import partition_of_key
@@ -48,7 +51,8 @@ class RecordAccumulator:
     """The batches of all partitions, and the blocked records.
 
     view: the cluster. queues: all partitions that have or had batches. busy: those with unresolved
-    batches, by the time of their first. exhausted: whether buffer.memory is full.
+    batches, by the time of their first. exhausted: whether buffer.memory is full. closed: whether
+    no more records are accepted.
     """
 
     def __init__(self, settings: ProducerSettings, view: ClusterView, rng: Rng) -> None:
@@ -57,6 +61,7 @@ class RecordAccumulator:
         self.used = 0
         self.topics: set[str] = set()
         self.exhausted = False
+        self.closed = False
         self._settings = settings
         self._max_record_bytes = min(settings.max_request_size, settings.buffer_memory)
         self._batch_size = settings.batch_size
@@ -102,52 +107,69 @@ class RecordAccumulator:
 
     def join(
         self,
+        token: object,
+        topic: object,
+        partition: object,
+        key: object,
+        value: object,
+        timestamp: object,
+    ) -> bool:
+        """Append a record without headers to the open batch of its partition, if it has room.
+
+        Does nothing and returns False for every other record, valid or not: it takes the long way
+        of `Send`.
+        """
+        if self.closed or not is_plain(topic, partition, key, value, timestamp):
+            return False
+        name = cast(str, topic)
+        known = self._view.topics.get(name)
+        if known is None or name in self._blocked:
+            return False
+        return self._join(
+            token,
+            name,
+            known.partitions,
+            cast(int | None, partition),
+            cast(bytes | None, key),
+            cast(bytes | None, value),
+            cast(int, timestamp),
+        )
+
+    def _join(
+        self,
         token: Hashable,
         topic: str,
+        partitions: Mapping[int, Partition],
         partition: int | None,
         key: bytes | None,
         value: bytes | None,
         timestamp: int,
     ) -> bool:
-        """Append a valid record to the open batch of its partition, if it has room for it.
-
-        Does nothing and returns False for every other record: it takes the long way of `Send`.
-        """
-        known = self._view.topics.get(topic)
-        if known is None or topic in self._blocked:
-            return False
-        size = RECORD_OVERHEAD
+        size = RECORD_OVERHEAD + (0 if value is None else len(value))
         if key is not None:
             size += len(key)
-        if value is not None:
-            size += len(value)
-        sticky = None
-        if partition is None:
-            if key is None or self._ignore_keys:
-                sticky = self._sticky.get(topic)
-                if sticky is None:
-                    return False
-                partition = sticky.partition
-            elif known.partitions:
-                partition = partition_of_key(key, len(known.partitions))
+        sticky: Sticky | None = None
+        if partition is None and (key is None or self._ignore_keys):
+            sticky = self._sticky.get(topic)
+            if sticky is None:
+                return False
+            partition = sticky.partition
+        elif partition is None and key is not None and partitions:
+            partition = partition_of_key(key, len(partitions))
         queue = self.busy.get((topic, partition))  # type: ignore[arg-type]  # None: not there
-        if queue is None or not queue.queued or partition not in known.partitions:
+        batch = None if queue is None else queue.last
+        if batch is None or batch.closed or partition not in partitions:
             return False
-        batch = queue.queued[-1]
-        builder = batch.builder
-        before = builder.size
+        before = batch.builder.size
         if (
-            batch.closed
-            or before + size > self._batch_size
+            before + size > self._batch_size
             or size > self._most_joined
             or self.used + size > self._most_used
-            or not (sticky is None or sticky.stays(known, size))
+            or not (sticky is None or sticky.stays(partitions, size))
         ):
             return False
-        builder.append(key, value, timestamp)
-        batch.tokens.append(token)
-        batch.timestamps.append(timestamp)
-        self.used += builder.size - before
+        batch.append(token, key, value, timestamp, ())
+        self.used += batch.builder.size - before
         return True
 
     def retry(self, now: float) -> Iterator[Appended | Failed]:
@@ -244,7 +266,7 @@ class RecordAccumulator:
             stay, adaptive = max(self._settings.batch_size, 1), self._settings.adaptive
             sticky = self._sticky[name] = Sticky(stay, adaptive, self._rng)
         before = sticky.partition
-        if before is not None and sticky.stays(topic, size):
+        if before is not None and sticky.stays(topic.partitions, size):
             return before
         chosen = sticky.choose(topic, size, self._queue_length)
         if chosen != before and before is not None:

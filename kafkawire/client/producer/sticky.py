@@ -7,10 +7,10 @@ partition is never left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
-from ..cluster import Topic
+from ..cluster import Partition, Topic
 from ..network.backoff import Rng
 
 
@@ -28,9 +28,11 @@ class Sticky:
         self.partition: int | None = None
         self._bytes = 0
 
-    def stays(self, topic: Topic, size: int) -> bool:
-        """Return whether the next record, of `size` bytes, stays; if so, count it."""
-        partitions = topic.partitions
+    def stays(self, partitions: Mapping[int, Partition], size: int) -> bool:
+        """Return whether the next record, of `size` bytes, stays; if so, count it.
+
+        partitions: those of the topic.
+        """
         if self.partition not in partitions:
             return False
         total = self._bytes

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import zlib
 from enum import IntEnum
-from typing import Any
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from kafkawire.client.producer import Delivered, Failed, Flush, Flushed, Send
-from kafkawire.client.producer.batch import Batch
+from kafkawire.client.cluster import ClusterView, Partition, Topic
+from kafkawire.client.config import read_config
+from kafkawire.client.producer import (
+    PRODUCER_KEYS,
+    Delivered,
+    Failed,
+    Flush,
+    Flushed,
+    Send,
+    producer_settings,
+)
+from kafkawire.client.producer.murmur2 import partition_of_key
 from kafkawire.client.producer.record_accumulator import RecordAccumulator
 from kafkawire.errors import EncodeError, InvalidValue, OutOfRange
 from kafkawire.records import RecordBatches
@@ -114,17 +127,16 @@ def test_an_exception_over_one_parked_record_is_that_records_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever a check has overlooked: it must not return with every response."""
-    place = RecordAccumulator._append_to_batch
 
-    def failing(self: RecordAccumulator, one: Send, size: int, now: float) -> bool:
-        if one.value == b"bad" and "t" in self._view.topics:
+    def failing(key: bytes, partitions: int) -> int:
+        if key == b"bad":
             raise TypeError("overlooked")
-        return place(self, one, size, now)
+        return partition_of_key(key, partitions)
 
-    monkeypatch.setattr(RecordAccumulator, "_append_to_batch", failing)
+    monkeypatch.setattr("kafkawire.client.producer.record_accumulator.partition_of_key", failing)
     stage = Stage()
-    for token, value in enumerate((b"good", b"bad", b"good")):
-        stage.simulation.send_event("p", record(token, value=value))
+    for token, key in enumerate((b"good", b"bad", b"good")):
+        stage.simulation.send_event("p", record(token, key=key))
     stage.settled()
     failed = [each for each in stage.results() if isinstance(each, Failed)]
     assert [each.tokens for each in failed] == [[1]]
@@ -135,18 +147,23 @@ def test_an_exception_over_one_parked_record_is_that_records_result(
 
 def test_a_batch_that_cannot_be_built_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the package of a codec is missing."""
-    build = Batch.build
+    compressor = zlib.compressobj
 
-    def failing(self: Batch) -> bytes:
-        if 5 in self.tokens:
-            raise RuntimeError("no codec")
-        return build(self)
+    def failing(*options: Any) -> Any:
+        stream = compressor(*options)
 
-    monkeypatch.setattr(Batch, "build", failing)
-    stage = Stage({"linger.ms": 0, "batch.size": 0})
+        def compress(data: bytes) -> bytes:
+            if b"bad" in data:
+                raise RuntimeError("no codec")
+            return stream.compress(data)
+
+        return SimpleNamespace(compress=compress, flush=stream.flush)
+
+    monkeypatch.setattr(zlib, "compressobj", failing)
+    stage = Stage({"linger.ms": 0, "batch.size": 0, "compression.type": "gzip"})
     stage.warm()
     for token in (4, 5, 6, 7):
-        stage.simulation.send_event("p", record(token))
+        stage.simulation.send_event("p", record(token, value=b"bad" if token == 5 else b"good"))
     stage.simulation.send_event("p", Flush("end"))
     stage.until(lambda: Flushed("end") in stage.said)
     results = [(type(each).__name__, each.tokens) for each in stage.results()]
@@ -158,30 +175,13 @@ def test_a_batch_that_cannot_be_built_fails_alone(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_a_batch_that_could_not_take_its_first_record_is_not_left_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stage = Stage({"linger.ms": 0})
-    stage.warm()
-    before = len(stored(stage))
-
-    def failing(*_: object) -> None:
-        raise OutOfRange("too far")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "kafkawire.client.producer.record_accumulator.Batch", lambda *_: FailingBatch(failing)
-        )
-        with pytest.raises(OutOfRange):
-            stage.simulation.send_event("p", record(1))
-    stage.simulation.send_event("p", record(2))
-    stage.settled()
-    assert len(stored(stage)) == before + 1
-
-
-class FailingBatch:
-    """A batch that takes nothing."""
-
-    def __init__(self, append: object) -> None:
-        self.size = 61
-        self.append = append
+def test_a_batch_that_could_not_take_its_first_record_is_not_left_behind() -> None:
+    view = SimpleNamespace(topics={"t": Topic("t", partitions={0: Partition("t", 0, 1)})})
+    settings = producer_settings(read_config(PRODUCER_KEYS, {"bootstrap.servers": "b:1"}))
+    accumulator = RecordAccumulator(settings, cast(ClusterView, view), Random(1).random)
+    with pytest.raises(InvalidValue):
+        accumulator.take(record(1, headers=(("\ud800", b""),)), 0.0)
+    assert (accumulator.busy, accumulator.used) == ({}, 0)
+    assert accumulator.take(record(2), 0.0) == []
+    [queue] = accumulator.busy.values()
+    assert [batch.tokens for batch in queue.queued] == [[2]]

@@ -42,7 +42,7 @@ def run(sticky: Sticky, to: Topic, records: int, size: int, queued: dict[int, in
     chosen = []
     for _ in range(records):
         at = sticky.partition
-        if at is None or not sticky.stays(to, size):
+        if at is None or not sticky.stays(to.partitions, size):
             at = sticky.choose(to, size, lambda _, index: queued.get(index, 0))
         chosen.append(at)
     return chosen
@@ -57,8 +57,8 @@ def test_records_stick_to_a_partition_for_a_batch() -> None:
 def test_the_only_partition_is_never_left_until_there_are_others() -> None:
     sticky = Sticky(1000, True, Random(1).random)
     sticky.choose(topic([1]), 100, lambda _, __: 0)
-    assert all(sticky.stays(topic([1]), 100) for _ in range(40))
-    assert not sticky.stays(topic([1, 1]), 100)
+    assert all(sticky.stays(topic([1]).partitions, 100) for _ in range(40))
+    assert not sticky.stays(topic([1, 1]).partitions, 100)
 
 
 def test_equal_queues_get_equal_bytes() -> None:
