@@ -62,6 +62,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 FREEZE_EVERY = 1000
+THRESHOLDS = gc.get_threshold()
 _ended = count(1)
 
 
@@ -72,7 +73,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_logfinish() -> None:
-    """Keep it off what ended tests leave, too: their results, and caches of modules."""
+    """Keep it off what ended tests leave, too: their results, and caches of modules.
+
+    A test that runs a worker's code in this process tunes its GC as well; the next measures memory.
+    """
+    gc.set_threshold(*THRESHOLDS)
     if next(_ended) % FREEZE_EVERY == 0:
         gc.collect()
         gc.freeze()
