@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -42,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_drawn and os.environ.get("KAFKAWIRE_NO_SKIPS") == "1":
         config.option.randomly_seed = SEED_OF_CI
     config.option.rerun_show_tracebacks = True  # of pytest-rerunfailures, where it is installed
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does for background jobs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
