@@ -6,8 +6,19 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from . import brokers, clients, jobs, memory, nodes, packets, pipeline, records, report, startup
-from .codec import copies, large_fields
+from . import (
+    brokers,
+    clients,
+    jobs,
+    nodes,
+    packets,
+    pipeline,
+    records,
+    report,
+    reports,
+    startup,
+)
+from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
 from .measure import Figure
@@ -25,6 +36,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "packets": packets.run,
     "pipeline": pipeline.run,
     "records": records.run,
+    "reports": reports.run,
     "startup": startup.run,
     "typescript": typescript.run,
     "varied-codec": varied_codec.run,

@@ -5,11 +5,11 @@
 
 Law: contenders read the same file and take turns; a figure is CPU time (user and system), so that
 other load hardly affects the ratio; every command must print as many messages as the recordings
-contain.
+contain. Byte code is cached, as after pip.
 
     tshark -T fields    30 fields of each message, keys, values and headers of records among them
-      ours              the tables that hold those fields: `exchanges` and `records`, as Parquet or
-                        as Arrow files, in one pass
+      ours              the tables that hold those fields: `exchanges`, `records` and
+                        `partitions`, as Parquet or as Arrow files, in one pass
     tshark -T json      every field of each message and every record
       ours              `decode --format jsonl --records`: every field, every record, and on which
                         connection, to which request
@@ -38,7 +38,7 @@ from typing import Final, NamedTuple
 from . import report, varied
 from .bulk import PORT, record
 from .captures import grown, recorded
-from .measure import Figure, figure
+from .measure import Figure, figure, rotated
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RECORDINGS: Final = {
@@ -66,6 +66,8 @@ FIELDS: Final = """
     kafka.header_key kafka.header_value kafka.batch_codec kafka.producer_id
 """
 
+TABLES: Final = ("exchanges", "records", "partitions")
+
 MEGABYTES: Final = 20
 """Size of the capture that `make bench` uses; --megabytes chooses others."""
 
@@ -87,22 +89,26 @@ def recordings() -> list[tuple[Path, tuple[int, ...]]]:
     return found
 
 
-def measured(command: Sequence[str], out: Path, *, over: bool = False) -> Run:
+def measured(
+    command: Sequence[str], out: Path, *, over: bool = False, ends: Sequence[int] = (0,)
+) -> Run:
     """Run a command with its output in a new file.
 
-    over: overwrite the existing file, so that the kernel need not allocate memory.
+    over: overwrite the existing file, so that the kernel need not allocate memory. ends: its
+    expected exit codes.
     """
     if not over:
         out.unlink(missing_ok=True)  # before timing: freeing it takes time, too
     out.touch()
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     before = os.times()
     with out.open("r+b") as sink:
-        process = subprocess.Popen(command, stdout=sink, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=sink, stderr=subprocess.DEVNULL, env=environment)
         _, status, used = os.wait4(process.pid, 0)
         wall = os.times().elapsed - before.elapsed
         sink.truncate(os.lseek(sink.fileno(), 0, os.SEEK_CUR))
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode not in ends:
         raise AssertionError(f"{' '.join(command)} ended with {process.returncode}")
     return Run(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024)
 
@@ -115,20 +121,26 @@ def tshark(capture: Path, form: Sequence[str]) -> list[str]:
     return ["tshark", "-r", str(capture), *said, *order, "-Y", "kafka", *form]
 
 
-def ours(*arguments: str | Path) -> list[str]:
+def ours(*arguments: str | Path, verb: str = "decode") -> list[str]:
     """Make kafkawire's command."""
-    return [sys.executable, "-m", "kafkawire_cli.main", "decode", *map(str, arguments)]
+    return [sys.executable, "-m", "kafkawire_cli.main", verb, *map(str, arguments)]
+
+
+def tshark_fields(capture: Path) -> list[str]:
+    """Make the command of tshark that prints FIELDS."""
+    return tshark(
+        capture, ["-T", "fields", *(w for field in FIELDS.split() for w in ("-e", field))]
+    )
 
 
 def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
     """Name the contenders and their commands, which run one after the other."""
-    tables = ["--table", "exchanges", "--table", "records", "-o"]
-    fields = [word for field in FIELDS.split() for word in ("-e", field)]
+    tables = [word for table in TABLES for word in ("--table", table)] + ["-o"]
     return {
         "kafkawire jsonl": [ours(capture, "--format", "jsonl", "--records")],
         "kafkawire tables": [ours(capture, *tables, folder)],
         "kafkawire arrow": [ours(capture, *tables, folder / "{table}.arrow")],
-        "tshark fields": [tshark(capture, ["-T", "fields", *fields])],
+        "tshark fields": [tshark_fields(capture)],
         "tshark json": [tshark(capture, ["-T", "json"])],
         "tshark json, kafka only": [tshark(capture, ["-T", "json", "-J", "kafka"])],
     }
@@ -172,9 +184,9 @@ def run_size(
     taken: dict[str, list[Run]] = {name: [] for name in contenders}
     out_file = folder / "out"
     messages = 0
-    for _ in range(rounds):
-        for name, each in contenders.items():
-            runs = [measured(command, out_file) for command in each]
+    for turn in range(rounds):
+        for name in rotated(contenders, turn):
+            runs = [measured(command, out_file) for command in contenders[name]]
             taken[name].append(
                 Run(
                     sum(run.cpu for run in runs),

@@ -85,21 +85,21 @@ def _until_interrupt() -> Iterator[Interrupts]:
 
 
 def table_batches(
-    jobs: int, traffic: Traffic, reading: Reading, rendering: Rendering
+    traffic: Traffic, reading: Reading, rendering: Rendering
 ) -> Iterator[tuple[str, pa.RecordBatch | str]]:
     """Read tables in several processes; those of a stream, and UNDIVIDED ones, in one.
 
     Of a stream, only the topic names seen so far are known when a batch is made: in tasks, they
     would be others.
     """
-    is_undivided = rendering.is_light and UNDIVIDED.issuperset(reading.tables)
-    if jobs > 1 and traffic.repeatable and not is_undivided:
+    workers = _table_workers(reading, rendering)
+    if workers > 0 and traffic.repeatable:
         from .forked import can_fork
 
         if can_fork():
             from .table_jobs import read_tables
 
-            yield from read_tables(traffic, reading, rendering, jobs)
+            yield from read_tables(traffic, reading, rendering, workers)
             return
     from kafkawire.capture.tables.context import Context
     from kafkawire.capture.tables.multiple import read_together
@@ -108,6 +108,13 @@ def table_batches(
     for name, batch in read_together(context, reading.tables, reading.size):
         for made in rendering.render(name, batch, traffic.first_ns):
             yield name, made
+
+
+def _table_workers(reading: Reading, rendering: Rendering) -> int:
+    """Return how many workers make tables, besides this process and the thread that writes."""
+    if not rendering.is_light:
+        return reading.jobs - 1
+    return 0 if UNDIVIDED.issuperset(reading.tables) else reading.jobs - 2
 
 
 def _file_per_task(

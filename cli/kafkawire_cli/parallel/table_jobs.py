@@ -71,14 +71,14 @@ class _Result(NamedTuple):
 
 
 def read_tables(
-    traffic: Traffic, reading: Reading, rendering: Rendering, jobs: int
+    traffic: Traffic, reading: Reading, rendering: Rendering, workers: int
 ) -> Iterator[tuple[str, pa.RecordBatch | str]]:
     """Read several tables of captures, which can be read several times, in one pass."""
     unwatched = copy(traffic)
     unwatched.watch = None  # each process looks up topic names itself, without progress
     tables = [name for name in reading.tables if name != GROUP_EVENTS]
     maker = Maker(Context(unwatched, reading.secrets, traffic.limits), tables, reading.size)
-    pool = Results[_WorkItem, _Result](jobs - 1, partial(_run, maker, rendering), TASKS_AHEAD)
+    pool = Results[_WorkItem, _Result](workers, partial(_run, maker, rendering), TASKS_AHEAD)
     try:
         yield from _Reader(traffic, reading, rendering, maker, pool).batches()
     finally:

@@ -3,6 +3,8 @@
 Law: a format is that of a file extension. Nested columns are JSON text in CSV; bytes are base64 and
 times ISO 8601 in UTC in JSON lines and CSV. In CSV, control characters and formulas are escaped;
 the other formats contain text unchanged.
+What a thread writes is written in order, and the first error is raised by a later call; a few row
+groups wait at most, so memory does not grow with the table.
 """
 
 from __future__ import annotations
@@ -11,19 +13,25 @@ import csv
 import json
 import sys
 from base64 import b64encode
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TextIO
 
 import typer
 
 from kafkawire.display import csv_text
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import pyarrow as pa
+
+P = ParamSpec("P")
 
 Write = Callable[["pa.RecordBatch | str"], None]
 """Writes a batch, or the text of it."""
@@ -39,7 +47,7 @@ def _json_lines(batch: pa.RecordBatch) -> str:
 
 
 @contextmanager
-def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
+def _jsonl(output: Path | None, _: pa.Schema, __: Writes) -> Iterator[Write]:
     def write(text: pa.RecordBatch | str) -> None:
         out.write(text)
         out.flush()
@@ -57,7 +65,7 @@ def _csv_lines(batch: pa.RecordBatch) -> str:
 
 
 @contextmanager
-def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+def _csv(output: Path | None, schema: pa.Schema, _: Writes) -> Iterator[Write]:
     def write(text: pa.RecordBatch | str) -> None:
         out.write(text)
 
@@ -66,13 +74,59 @@ def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
         yield write
 
 
+WAITING: Final = 2
+"""Calls of a thread that are not finished, at most."""
+
+
+class Writes:
+    """Calls functions that write, at once."""
+
+    def call(self, write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call a function, or schedule the call; raise what an earlier one raised."""
+        write(*args, **kwargs)
+
+    def finish(self) -> None:
+        """Wait until all calls are finished; raise what one of them raised."""
+
+
+class WritesInThread(Writes):
+    """Calls them in a thread: pyarrow encodes and compresses without holding Python's lock."""
+
+    def __init__(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._executor = ThreadPoolExecutor(1, "writes tables")
+        self._calls: deque[Future[object]] = deque()
+
+    def call(self, write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Schedule a call, once fewer than WAITING are unfinished."""
+        while len(self._calls) >= WAITING:
+            self._calls.popleft().result()
+        self._calls.append(self._executor.submit(write, *args, **kwargs))
+
+    def finish(self) -> None:
+        """Wait until all calls are finished; after an error, the others are not made."""
+        try:
+            while self._calls:
+                self._calls.popleft().result()
+        finally:
+            while self._calls:
+                waiting = self._calls.pop()
+                if not waiting.cancel():
+                    waiting.exception()  # waits: whoever calls this closes the file
+
+
+AT_ONCE: Final = Writes()
+
 GROUP_ROWS: Final = 1 << 15
 GROUP_BYTES: Final = 1 << 24
 """Maximum rows of a Parquet row group, and bytes after which it is written."""
 
 
 @contextmanager
-def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+def parquet_writer(
+    output: Path | None, schema: pa.Schema, writes: Writes = AT_ONCE
+) -> Iterator[Write]:
     """Open a Parquet file, and return what writes a batch."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
@@ -93,7 +147,8 @@ def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
     def flush() -> None:
         nonlocal rows, size
         if buffered:
-            out.write_table(pa.Table.from_batches(buffered, schema), row_group_size=GROUP_ROWS)
+            group = pa.Table.from_batches(buffered, schema)
+            writes.call(out.write_table, group, row_group_size=GROUP_ROWS)
         buffered.clear()
         rows = size = 0
 
@@ -104,8 +159,11 @@ def parquet_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
         use_dictionary=list(repeating_columns(schema)),
         write_statistics=[field.name for field in schema if not _is_payload(field.type)],
     ) as out:
-        yield write
-        flush()
+        try:
+            yield write
+            flush()
+        finally:
+            writes.finish()
 
 
 def _is_payload(type: pa.DataType) -> bool:
@@ -116,20 +174,25 @@ def _is_payload(type: pa.DataType) -> bool:
 
 
 @contextmanager
-def arrow_writer(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+def arrow_writer(
+    output: Path | None, schema: pa.Schema, writes: Writes = AT_ONCE
+) -> Iterator[Write]:
     """Open an Arrow IPC file, and return what writes a batch."""
     import pyarrow as pa
 
     # compressing with lz4 is faster than writing the uncompressed pages
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with pa.ipc.new_file(str(output), schema, options=options) as out:
-        yield out.write_batch
+        try:
+            yield partial(writes.call, out.write_batch)
+        finally:
+            writes.finish()
 
 
 class TableFormat(NamedTuple):
     """A format. opened: opens a file; text: makes what is written of a batch, if it is text."""
 
-    opened: Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]
+    opened: Callable[[Path | None, pa.Schema, Writes], AbstractContextManager[Write]]
     text: Text | None
 
 

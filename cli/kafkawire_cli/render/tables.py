@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,7 +24,7 @@ from ..input.names import check_tables
 from ..input.progress import progress
 from ..pipes import make_private
 from .bodies import schema_of, with_bodies
-from .table_formats import FORMATS, Text, Write, format_of
+from .table_formats import AT_ONCE, FORMATS, Text, Write, WritesInThread, format_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,8 +55,9 @@ class Rendering(NamedTuple):
 
     @property
     def is_light(self) -> bool:
-        """Whether batches are written as they are."""
-        return self.where is None and not self.redact and not any(self.texts.values())
+        """Whether batches are written as they are: writing takes more time than rendering."""
+        is_changed = self.where is not None or self.redact or self.message is not None
+        return not is_changed and not any(self.texts.values())
 
     def schema(self, name: str) -> pa.Schema:
         """Return the schema of a table."""
@@ -82,11 +83,16 @@ class Rendering(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Which tables are read. size: rows of a batch at most; secrets: whether they are shown."""
+    """Which tables are read, and how.
+
+    size: rows of a batch at most. secrets: whether they are shown. jobs: the number of processors
+    that may be used.
+    """
 
     tables: list[str]
     size: int
     secrets: bool
+    jobs: int
 
 
 class Written(NamedTuple):
@@ -111,6 +117,7 @@ def write(
     to: Path | None,
     wanted: Wanted,
     view: View,
+    jobs: int,
     read: Read,
 ) -> Written:
     """Write tables of captures, read as one capture in one pass.
@@ -155,9 +162,8 @@ def write(
             package=brokers.package,
         )
         traffic.noted = noted
-        found = read(traffic, Reading(list(files), size, view.secrets), rendering)
-        to_files = {name: _opened(rendering.schema(name), file) for name, file in files.items()}
-        writers = {name: opened.enter_context(writer) for name, writer in to_files.items()}
+        found = read(traffic, Reading(list(files), size, view.secrets, jobs), rendering)
+        writers = _writers(files, rendering, jobs, opened)
         for name, made in found:
             writers[name](made)
     return Written(refused, watch.packets if noted.requested else None)
@@ -191,11 +197,18 @@ def import_arrow() -> None:
         sys.meta_path.remove(finder)
 
 
-def _opened(schema: pa.Schema, file: Path | None) -> AbstractContextManager[Write]:
-    """Open the output of a table, and make its directory."""
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    return format_of(file).opened(file, schema)
+def _writers(
+    files: dict[str, Path | None], rendering: Rendering, jobs: int, opened: ExitStack
+) -> dict[str, Write]:
+    """Open the output of each table, and make its directory."""
+    writes = WritesInThread() if jobs > 1 and rendering.is_light else AT_ONCE
+    writers = {}
+    for name, file in files.items():
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        writer = format_of(file).opened(file, rendering.schema(name), writes)
+        writers[name] = opened.enter_context(writer)
+    return writers
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:

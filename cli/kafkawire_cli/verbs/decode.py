@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -271,8 +270,7 @@ def _write_tables(
 
     with pipes.stop_at_closed_pipe():
         try:
-            read = partial(table_batches, jobs)
-            written = tables.write(given, names, message, to, wanted, view, read)
+            written = tables.write(given, names, message, to, wanted, view, jobs, table_batches)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

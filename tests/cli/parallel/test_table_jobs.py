@@ -77,12 +77,12 @@ def every_table(to: Path | str, *more: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("jobs", ["2", "4"])
-def test_every_table_of_many_files(jobs: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("jobs", "is_divided"), [("2", False), ("4", True)])
+def test_every_table_of_many_files(jobs: str, is_divided: bool, tmp_path: Path) -> None:
     one = run(*PCAPS, *every_table(tmp_path / "one"))
     several = run(*PCAPS, *every_table(tmp_path / "several", "--jobs", jobs))
     assert (one.exit_code, one.stdout, one.stderr) == several[:3]
-    assert several.submitted > 4
+    assert several.submitted > 4 if is_divided else several.submitted == 0
     for name in TABLES:
         expected = parquet.read_table(tmp_path / "one" / f"{name}.parquet")
         assert parquet.read_table(tmp_path / "several" / f"{name}.parquet").equals(expected)
@@ -138,12 +138,21 @@ def test_rows_on_standard_output(capture: Path, options: tuple[str, ...]) -> Non
     assert several.submitted > 1
 
 
-@pytest.mark.parametrize(("ending", "is_divided"), [("parquet", False), ("jsonl", True)])
-def test_exchanges_are_divided_if_writing_them_takes_time(
-    ending: str, is_divided: bool, tmp_path: Path
+@pytest.mark.parametrize(
+    ("table", "ending", "jobs", "is_divided"),
+    [
+        ("exchanges", "parquet", "4", False),
+        ("exchanges", "jsonl", "2", True),
+        ("messages", "parquet", "2", False),
+        ("messages", "parquet", "3", True),
+        ("messages", "jsonl", "2", True),
+    ],
+)
+def test_a_table_is_divided_if_that_is_faster(
+    table: str, ending: str, jobs: str, is_divided: bool, tmp_path: Path
 ) -> None:
-    to = str(tmp_path / f"exchanges.{ending}")
-    made = run(str(CAPTURES / "kcat-kf.pcap"), "--table", "exchanges", "-o", to, "-j", "2")
+    to = str(tmp_path / f"{table}.{ending}")
+    made = run(str(CAPTURES / "kcat-kf.pcap"), "--table", table, "-o", to, "-j", jobs)
     assert (made.exit_code, made.submitted > 0) == (0, is_divided)
 
 
@@ -162,11 +171,12 @@ def test_a_stream_is_read_by_one_process(tmp_path: Path) -> None:
 
 def test_rotated_files_are_one_capture(tmp_path: Path) -> None:
     files = [str(path) for path in shared("captures/variants").glob("mixed-a--rot?.pcap")]
-    for jobs in ("1", "2"):
-        run(*files, *every_table(tmp_path / jobs, "--jobs", jobs))
+    for jobs in ("1", "3"):
+        made = run(*files, *every_table(tmp_path / jobs, "--jobs", jobs))
+    assert made.submitted > 0
     for name in TABLES:
-        one, two = (parquet.read_table(tmp_path / jobs / f"{name}.parquet") for jobs in ("1", "2"))
-        assert two.equals(one)
+        one, more = (parquet.read_table(tmp_path / jobs / f"{name}.parquet") for jobs in ("1", "3"))
+        assert more.equals(one)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -223,6 +233,16 @@ def test_a_closed_pipe_and_a_full_disk() -> None:
         )
     assert made.returncode == 2
     assert made.stderr == b"kafkawire decode: output: No space left on device\n"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_full_disk_of_the_thread_that_writes(ending: str, tmp_path: Path) -> None:
+    to = tmp_path / f"messages.{ending}"
+    to.symlink_to("/dev/full")
+    one, two = (run(*PCAPS, "--table", "messages", "-o", str(to), "-j", n) for n in ("1", "2"))
+    assert two == one
+    assert (two.exit_code, two.stdout) == (2, "")
+    assert "No space left on device" in two.stderr
 
 
 INTERRUPTING: Final = """

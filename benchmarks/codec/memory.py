@@ -6,9 +6,9 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 
-from .codec.bodies import Body, metadata_response
-from .codec.peers import kio, own
-from .measure import Figure, figure
+from ..measure import Figure, figure
+from .bodies import Body, metadata_response
+from .peers import kio, own
 
 COPIES = 20
 
