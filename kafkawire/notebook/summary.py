@@ -57,7 +57,7 @@ class Summary:
     def __init__(self, traffic: Traffic) -> None:
         reading = Reading(traffic, _Progress())
         apis, clients, watermarks = Apis(), Clients(), Watermarks(reading)
-        groups, problems = Groups(reading, clients, watermarks), Problems(reading)
+        groups, problems = Groups(reading, watermarks), Problems(reading)
         topics = Topics(reading.context.names, problems.corrupt_records)
         reading.read(clients, watermarks, groups, apis, problems, topics)
         self.apis: list[dict[str, Any]] = [one.json() for one in apis.all]

@@ -20,6 +20,13 @@ class Software(NamedTuple):
         return f"{self.name} {self.version}".strip()
 
 
+def software_of(message: Any) -> Software | None:
+    """Return the software in an ApiVersions request; None if it does not say."""
+    if not message.client_software_name:
+        return None
+    return Software(message.client_software_name, message.client_software_version)
+
+
 class Call(NamedTuple):
     """An API at a version."""
 

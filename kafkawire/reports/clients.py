@@ -19,7 +19,7 @@ from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.messages.api_key import ApiKey
 
-from .client import Call, Client, Software
+from .client import Call, Client, Software, software_of
 from .reading import Collector
 
 
@@ -44,8 +44,7 @@ class Connection:
 
     def set_software(self, message: Any) -> None:
         """Note the software of an ApiVersions request."""
-        if message.client_software_name:
-            self.software = Software(message.client_software_name, message.client_software_version)
+        self.software = software_of(message) or self.software
 
     def set_mechanism(self, message: Any) -> None:
         """Note the mechanism of a SaslHandshake request."""
@@ -90,11 +89,6 @@ class Clients(Collector):
         self._open: dict[int, Connection] = {}
         self._others: dict[int, str] = {}
         self._found: dict[tuple[str | None, str, Software | None], Client] = {}
-
-    def software(self, connection: int) -> Software | None:
-        """Return the client software of an open connection, if known."""
-        found = self._open.get(connection)
-        return None if found is None else found.software
 
     def row(self, found: Located) -> None:
         """Count the next row."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent
@@ -21,7 +21,8 @@ from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
-from .clients import Clients, host
+from .client import Software, software_of
+from .clients import host
 from .commits import Commits, Partition
 from .group import GroupHistory, Member, Rebalance, TimelineEvent
 from .reading import Collector, Reading
@@ -41,15 +42,15 @@ LEAVING: Final = frozenset({EventType.LEFT, EventType.REMOVED})
 class Groups(Collector):
     """Collects the histories of the groups of a capture.
 
-    clients, watermarks: collectors that handle each exchange before this one.
+    watermarks: a collector that handles each exchange before this one.
     """
 
-    apis = GROUP_APIS | HEARTBEATS.keys()
+    apis = frozenset({*GROUP_APIS, *HEARTBEATS, ApiKey.API_VERSIONS})
 
-    def __init__(self, reading: Reading, clients: Clients, watermarks: Watermarks) -> None:
+    def __init__(self, reading: Reading, watermarks: Watermarks) -> None:
         self._events = GroupEvents(reading.context)
-        self._clients = clients
         self._watermarks = watermarks
+        self._software: dict[int, Software] = {}  # of open connections
         self._histories: dict[str, GroupHistory] = {}
 
     @property
@@ -67,16 +68,28 @@ class Groups(Collector):
 
     def row(self, found: Located) -> None:
         """Handle the next row."""
-        self._events.requested(found)
+        row = found.row
+        if row.api_key != ApiKey.API_VERSIONS:
+            self._events.requested(found)
+        elif row.direction == "request" and row.message is not None:
+            software = software_of(row.message)
+            if software is not None and found.connection is not None:
+                self._software[found.connection] = software
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle the next exchange."""
+        if exchange.main_row.api_key == ApiKey.API_VERSIONS:
+            return
         if not entities.error_codes or list(entities.error_codes) == [
             ErrorCode.REBALANCE_IN_PROGRESS
         ]:
             self._heartbeat(exchange)  # only members get this error
         for one in self._events.handle(exchange):
             self._add_event(one)
+
+    def ended(self, connection: Ended) -> None:
+        """Forget a connection when it ends."""
+        self._software.pop(connection.connection, None)
 
     def _heartbeat(self, exchange: Exchange) -> None:
         """Note the member of an accepted heartbeat."""
@@ -178,7 +191,7 @@ class Groups(Collector):
             member = Member(member_id, exchange.main_row.client_id, host(exchange.client))
             history.members[member_id] = member
         if member.software is None:
-            member.software = self._clients.software(exchange.connection)
+            member.software = self._software.get(exchange.connection)
         return member
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
+from mypy_extensions import mypyc_attr
+
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.filters import Filter
@@ -34,6 +36,7 @@ class Watch(Protocol):
     again: bool
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Collector:
     """Collects data while a capture is read; subclasses override the methods they need.
 
@@ -115,7 +118,9 @@ class Reading:
                 continue
             for row in rows.of(item.row.api_key):
                 row(item)
-            self._report(exchanges, pairs.take(item))
+            completed = pairs.take(item)
+            if completed:
+                self._report(exchanges, completed)
 
     def name_topics(self) -> None:
         """Look up names of unnamed topics in the rest of the capture."""

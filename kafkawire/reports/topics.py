@@ -20,7 +20,8 @@ from kafkawire.capture.tables.extraction.partition_fields import (
 from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
-from kafkawire.records import Budget, RecordBatches
+from kafkawire.records.batches import RecordBatches
+from kafkawire.records.limits import Budget
 
 from .reading import Collector
 

@@ -35,7 +35,7 @@ class Summary:
         self.apis = Apis()
         self.clients = Clients()
         self.watermarks = Watermarks(captures)
-        self.groups = Groups(captures, self.clients, self.watermarks)
+        self.groups = Groups(captures, self.watermarks)
         self.payload = Payload(filtered=captures.where is not None)
         self.problems = Problems(captures)
         self.topics = Topics(captures.context.names, self.problems.corrupt_records)

@@ -27,15 +27,14 @@ def groups(
     """Show the consumer groups in captures."""
     bound = options.limit()
     with reading("groups", given, options) as captures:
-        from kafkawire.reports.clients import Clients
         from kafkawire.reports.groups import Groups
         from kafkawire.reports.watermarks import Watermarks
 
         from ..render.group_timeline import overview, sections_of
 
-        clients, watermarks = Clients(), Watermarks(captures)
-        history = Groups(captures, clients, watermarks)
-        captures.read(clients, watermarks, history)
+        watermarks = Watermarks(captures)
+        history = Groups(captures, watermarks)
+        captures.read(watermarks, history)
     missing = history.missing(wanted or [])
     found = history.chosen(wanted) if wanted else history.all
     shown = top(found, bound)

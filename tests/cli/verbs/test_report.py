@@ -334,7 +334,7 @@ def test_the_slowest_are_those_of_a_sort() -> None:
 def test_assignments_end_with_rebalances_and_leaves() -> None:
     captures = Reading(Traffic([CAPTURE]), Progress(0))
     clients, watermarks = Clients(), Watermarks(captures)
-    groups = Groups(captures, clients, watermarks)
+    groups = Groups(captures, watermarks)
     captures.read(clients, watermarks, groups)
     (group,) = groups.all
     found = assignments(group, clients.last_ns)

@@ -277,9 +277,10 @@ class ClassicGroups:
         """Decode a member's assignment; None if its format has no topics."""
         message: Any = row.message
         limits = self._context.limits
-        found = embedded_payloads(message, row.body_version or 0, limits=limits)
         kind = ASSIGNMENT.get(group.protocol_type or "")
-        if not found and kind is not None and message.assignment:
+        if kind is None or not message.assignment:
+            found = embedded_payloads(message, row.body_version or 0, limits=limits)
+        else:
             found = [read_payload("assignment", kind, message.assignment, limits)]
         topics = getattr(found[0].value, "assigned_partitions", None) if found else None
         if topics is None:
