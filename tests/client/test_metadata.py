@@ -30,7 +30,7 @@ def response_of(
     error: int = ErrorCode.NONE,
     brokers: int = 2,
 ) -> MetadataResponse:
-    """An answer about `orders`; leaders: partition -> leader, leader epoch."""
+    """A response about `orders`; leaders: partition -> leader, leader epoch."""
     partitions = [
         MetadataResponsePartition(partition_index=index, leader_id=leader, leader_epoch=epoch)
         for index, (leader, epoch) in leaders.items()

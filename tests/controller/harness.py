@@ -49,7 +49,7 @@ def registration(broker_id: int, incarnation: int = 1, **fields: Any) -> Message
     return BrokerRegistrationRequest(**(given | fields))
 
 
-def answer(response: Any) -> str:
+def codes_of(response: Any) -> str:
     """Show the error codes of a response in their order."""
     found: list[int] = []
 

@@ -77,7 +77,7 @@ from kafkawire.primitives import Message
 from ..real.broker import NODE_ID, USER, Broker
 from ..real.metadata import loaded, metadata_log
 from ..real.wire import Wire
-from .harness import CLUSTER, Harness, answer
+from .harness import CLUSTER, Harness, codes_of
 from .node_requests import node_requests
 from .security_requests import REQUESTS
 
@@ -338,7 +338,7 @@ def _wait_until_unfenced(wire: Wire) -> None:
 
 
 def test_the_responses_have_the_same_errors(compared: Compared) -> None:
-    assert list(map(answer, compared.ours)) == list(map(answer, compared.theirs))
+    assert list(map(codes_of, compared.ours)) == list(map(codes_of, compared.theirs))
 
 
 def test_the_records_are_the_same(compared: Compared) -> None:

@@ -146,8 +146,8 @@ def test_a_reassignment_completes_when_the_new_replicas_are_in_sync() -> None:
     assert listed(harness) == [([3, 4, 1, 2], [3, 4], [1, 2])]
     assert alter(harness, 1, 2, 3).error_code == 0
     assert partition(harness).is_reassigning
-    answer = alter(harness, 1, 2, 3, 4)
-    assert answer.error_code == E.NEW_LEADER_ELECTED
+    response = alter(harness, 1, 2, 3, 4)
+    assert response.error_code == E.NEW_LEADER_ELECTED
     found = partition(harness)
     assert (found.replicas, found.isr, found.leader) == ((3, 4), (3, 4), 3)
     assert found.directories == tuple(
@@ -297,8 +297,8 @@ def test_the_elr_elects_cleanly_what_the_isr_cannot() -> None:
 def test_a_controlled_shutdown_moves_leaders_first() -> None:
     harness = cluster()
     create(harness, [1, 2], [2, 1])
-    answer = harness.heartbeat(1, want_shut_down=True)
-    assert (answer.should_shut_down, answer.is_fenced) == (False, False)
+    heartbeat = harness.heartbeat(1, want_shut_down=True)
+    assert (heartbeat.should_shut_down, heartbeat.is_fenced) == (False, False)
     assert [partition(harness, index).leader for index in (0, 1)] == [2, 2]
     assert partition(harness).isr == (2,)
     assert alter(harness, 2, 1).error_code == E.INELIGIBLE_REPLICA
@@ -358,7 +358,7 @@ def test_a_failed_directory_takes_its_replicas_out_of_isrs() -> None:
     assert harness.controller.image.indexes.directories.of(first) == []  # the broker chooses
     newest = harness.controller.newest
     assert newest.partition(at) is not None
-    answer = harness.exchange(
+    response = harness.exchange(
         BrokerHeartbeatRequest(
             broker_id=1,
             broker_epoch=newest.brokers[1].epoch,
@@ -368,7 +368,7 @@ def test_a_failed_directory_takes_its_replicas_out_of_isrs() -> None:
         BrokerHeartbeatResponse,
         1,
     )
-    assert answer.error_code == 0
+    assert response.error_code == 0
     assert harness.controller.image.brokers[1].directories == (second,)
 
 
@@ -477,8 +477,8 @@ def test_one_request_creates_so_many_partitions() -> None:
         for number in range(2)
     ]
     body = creating.CreateTopicsRequest(topics=topics)
-    answer = harness.exchange(body, CreateTopicsResponse, 7)
-    assert {each.error_code for each in answer.topics} == {E.POLICY_VIOLATION}
+    response = harness.exchange(body, CreateTopicsResponse, 7)
+    assert {each.error_code for each in response.topics} == {E.POLICY_VIOLATION}
     body = creating.CreateTopicsRequest(topics=[topics[0], topics[0]])
     [result] = harness.exchange(body, CreateTopicsResponse, 7).topics
     assert result.error_code == E.INVALID_REQUEST
@@ -490,14 +490,14 @@ def test_one_request_adds_so_many_partitions() -> None:
     create(harness, [1], name="u")
     wanted = [CreatePartitionsTopic(name=name, count=5002, assignments=None) for name in "tu"]
     body = CreatePartitionsRequest(topics=wanted)
-    answer = harness.exchange(body, CreatePartitionsResponse, 3)
-    assert {each.error_code for each in answer.results} == {E.POLICY_VIOLATION}
+    response = harness.exchange(body, CreatePartitionsResponse, 3)
+    assert {each.error_code for each in response.results} == {E.POLICY_VIOLATION}
     body.topics = [wanted[0], wanted[0]]
-    answer = harness.exchange(body, CreatePartitionsResponse, 3)
-    assert [each.error_code for each in answer.results] == [E.POLICY_VIOLATION, E.INVALID_REQUEST]
+    response = harness.exchange(body, CreatePartitionsResponse, 3)
+    assert [each.error_code for each in response.results] == [E.POLICY_VIOLATION, E.INVALID_REQUEST]
     body.topics = wanted[:1]
-    answer = harness.exchange(body, CreatePartitionsResponse, 3)
-    assert [each.error_code for each in answer.results] == [0]
+    response = harness.exchange(body, CreatePartitionsResponse, 3)
+    assert [each.error_code for each in response.results] == [0]
     assert len(harness.controller.image.indexes.replicas) == 5003
 
 
@@ -510,8 +510,8 @@ def test_topics_are_deleted_by_id() -> None:
         DeleteTopicState(name=None, topic_id=topic_id),
         DeleteTopicState(name=None, topic_id=topic_id),
     ]
-    answer = harness.exchange(DeleteTopicsRequest(topics=wanted), DeleteTopicsResponse, 6)
-    assert [each.error_code for each in answer.responses] == [
+    response = harness.exchange(DeleteTopicsRequest(topics=wanted), DeleteTopicsResponse, 6)
+    assert [each.error_code for each in response.responses] == [
         E.INVALID_REQUEST,
         0,
         E.UNKNOWN_TOPIC_ID,

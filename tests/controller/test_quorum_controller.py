@@ -33,7 +33,7 @@ from kafkawire.messages.feature_level_record import FeatureLevelRecord
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.messages.topic_record import TopicRecord
 
-from .harness import CLUSTER, Harness, answer, registration
+from .harness import CLUSTER, Harness, codes_of, registration
 from .scale import filled
 
 A = b"a" * 16
@@ -74,9 +74,9 @@ def test_a_request_to_brokers_is_the_callers_mistake() -> None:
 def test_a_refusal_has_the_error_at_every_item() -> None:
     topics = [CreatableTopic(name="a"), CreatableTopic(name="b")]
     response = refusal(CreateTopicsRequest(topics=topics), ErrorCode.NOT_CONTROLLER)
-    assert answer(response) == "CreateTopicsResponse [41, 41]"
+    assert codes_of(response) == "CreateTopicsResponse [41, 41]"
     deleted = refusal(DeleteTopicsRequest(topic_names=["a"]), ErrorCode.NOT_CONTROLLER)
-    assert answer(deleted) == "DeleteTopicsResponse [41]"
+    assert codes_of(deleted) == "DeleteTopicsResponse [41]"
 
 
 def test_a_response_waits_for_its_records() -> None:
@@ -107,7 +107,7 @@ def test_who_resigns_forgets_what_is_not_committed() -> None:
     assert made.handle(Resigned(0), 0.0) == []  # of another epoch
     [respond] = made.handle(Resigned(1), 0.0)
     assert isinstance(respond, Respond)
-    assert answer(respond.response) == "BrokerRegistrationResponse [41]"
+    assert codes_of(respond.response) == "BrokerRegistrationResponse [41]"
     assert not made.newest.brokers
     assert made.next_deadline() is None
     made.handle(BecameLeader(3, offset + 1), 0.0)

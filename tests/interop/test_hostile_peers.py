@@ -48,7 +48,7 @@ HARM: Final[dict[str, dict[str, Any]]] = {
     "another's correlation id": {"action": "corrupt", "at": 7},
     "cut in the size": {"action": "truncate", "keep": 3},
     "cut in the middle": {"action": "truncate"},
-    "no answer any more": {"action": "drop"},
+    "no response any more": {"action": "drop"},
 }
 HASTE: Final[dict[str, Setting]] = {
     "request.timeout.ms": 700,
@@ -96,7 +96,7 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
 ) -> None:
     """Each API goes wrong twice."""
     here = kafka_broker.bootstrap
-    # a JoinGroup without an answer is waited for as long as a rebalance may take: minutes
+    # a JoinGroup without a response is waited for as long as a rebalance may take: minutes
     apis = [api for api in APIS if (api, HARM[harm]["action"]) != ("JoinGroup", "drop")]
     faults = [
         kafka_broker.fault(from_victim(api), nth=nth, **HARM[harm])
@@ -193,7 +193,7 @@ def hostile(behave: Peer) -> Iterator[tuple[str, list[int]]]:
 
 PEERS: Final[list[Peer]] = [noise, flood, trickle, silence, gone]
 SLOW: Final = (trickle, silence)
-"""Of whom nobody knows yet, in so short a time, that they will not answer."""
+"""Of whom nobody knows yet, in so short a time, that they will not respond."""
 
 
 @pytest.mark.parametrize("behave", PEERS)

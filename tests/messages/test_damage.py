@@ -1,6 +1,6 @@
 """Damaged bytes: cut at every point, lengthened, one byte changed, counts made absurd.
 
-Law: the answer is a DecodeError or a message, nothing else; the fast codec and the reference refuse
+Law: the result is a DecodeError or a message, nothing else; the fast codec and the reference refuse
 the same bytes with the same class.
 """
 

@@ -43,7 +43,7 @@ def connected(outcome: Outcome) -> int:
     return effect.connection
 
 
-def answer(peers: Peers, number: int, request: bytes, response: kafkawire.Message) -> Outcome:
+def respond(peers: Peers, number: int, request: bytes, response: kafkawire.Message) -> Outcome:
     """Respond to a request in its version."""
     frame = kafkawire.decode_frame(request)
     data = kafkawire.encode_frame(response, frame.api_version or 0, frame.correlation_id)
@@ -65,7 +65,7 @@ def ready(peers: Peers, token: int, offered: ApiVersionsResponse) -> tuple[int, 
     """Send a request on a new connection, up to the response to ApiVersions."""
     number = connected(peers.send(vote(token), 0.0))
     opening = written(peers.handle(ConnectionMade(number), 0.0))
-    return number, answer(peers, number, opening, offered)
+    return number, respond(peers, number, opening, offered)
 
 
 def test_a_request_is_sent_when_versions_are_negotiated_and_its_connection_used_again(
@@ -74,10 +74,10 @@ def test_a_request_is_sent_when_versions_are_negotiated_and_its_connection_used_
     number, outcome = ready(peers, 7, offer())
     request = written(outcome)
     assert kafkawire.decode_frame(request).api_version == 2
-    done = answer(peers, number, request, VoteResponse(error_code=3))
+    done = respond(peers, number, request, VoteResponse(error_code=3))
     assert done == Outcome([], [Arrived(7, VoteResponse(error_code=3))])
     again = written(peers.send(vote(8), 0.0))
-    assert answer(peers, number, again, VoteResponse()).arrived == [Arrived(8, VoteResponse())]
+    assert respond(peers, number, again, VoteResponse()).arrived == [Arrived(8, VoteResponse())]
 
 
 def test_a_request_has_a_version_that_both_sides_have(peers: Peers) -> None:
@@ -103,7 +103,7 @@ def test_a_connection_that_is_lost_fails_its_request(peers: Peers, when: str) ->
     if when in ("in flight", "idle"):
         number, outcome = ready(peers, 7, offer())
         if when == "idle":
-            answer(peers, number, written(outcome), VoteResponse())
+            respond(peers, number, written(outcome), VoteResponse())
     else:
         number = connected(peers.send(vote(7), 0.0))
         if when == "negotiating":

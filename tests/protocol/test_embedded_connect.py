@@ -29,8 +29,8 @@ from tests.protocol.embedded_vectors import (
 def test_eager_connect() -> None:
     payload = only(join_request(WORKER_V0, "connect", "default"), 2)
     assert payload.value == ConnectWorkerMetadata(url="http://a:8083/", config_offset=7)
-    told = only(SyncGroupResponse(protocol_type="connect", assignment=CONNECT_ASSIGNMENT_V0), 5)
-    assert told.value == ConnectAssignment(
+    named = only(SyncGroupResponse(protocol_type="connect", assignment=CONNECT_ASSIGNMENT_V0), 5)
+    assert named.value == ConnectAssignment(
         leader="worker-1",
         leader_url="http://a:8083/",
         config_offset=7,

@@ -113,10 +113,10 @@ class Cluster(SimulatedCluster):
         topic = TopicProduceData(name=TOPIC, topic_id=TOPIC_ID, partition_data=[data])
         body = ProduceRequest(acks=acks, timeout_ms=1500, topic_data=[topic])
 
-        def done(answer: Message | None) -> None:
-            if not isinstance(answer, ProduceResponse):
+        def done(response: Message | None) -> None:
+            if not isinstance(response, ProduceResponse):
                 return
-            (result,) = answer.responses[0].partition_responses
+            (result,) = response.responses[0].partition_responses
             self.counts[f"produce {acks} {E(result.error_code).name}"] += 1
             self.log(f"produced {made[0]!r} {result.error_code} {result.base_offset}")
             if acks == -1 and not result.error_code:
@@ -147,7 +147,7 @@ class Cluster(SimulatedCluster):
         each = DeleteRecordsPartition(partition_index=key.partition, offset=offset)
         topic = DeleteRecordsTopic(name=TOPIC, partitions=[each])
         body = DeleteRecordsRequest(timeout_ms=2000, topics=[topic])
-        self.request(CLIENT, self.target(key), 2, body, lambda answer: self.log(f"{answer}"))
+        self.request(CLIENT, self.target(key), 2, body, lambda response: self.log(f"{response}"))
 
     # -- consumers
 
@@ -164,9 +164,9 @@ class Cluster(SimulatedCluster):
             replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[each])]
         )
 
-        def done(answer: Message | None) -> None:
-            if isinstance(answer, ListOffsetsResponse):
-                (found,) = answer.topics[0].partitions
+        def done(response: Message | None) -> None:
+            if isinstance(response, ListOffsetsResponse):
+                (found,) = response.topics[0].partitions
                 self.counts[f"latest {E(found.error_code).name}"] += 1
                 if not found.error_code and found.offset < seen:
                     raise Violation(f"latest offset {found.offset}, but {seen} was consumed")
@@ -199,16 +199,16 @@ class Cluster(SimulatedCluster):
             ],
         )
 
-        def done(answer: Message | None) -> None:
-            if isinstance(answer, FetchResponse) and consumer.positions[key] == position:
-                self.fetched(consumer, key, answer)
-            elif answer is None:
+        def done(response: Message | None) -> None:
+            if isinstance(response, FetchResponse) and consumer.positions[key] == position:
+                self.fetched(consumer, key, response)
+            elif response is None:
                 consumer.preferred.pop(key, None)
 
         self.request(CLIENT + consumer.number, target, FETCH_VERSION, body, done)
 
-    def fetched(self, consumer: Consumer, key: TopicIdPartition, answer: FetchResponse) -> None:
-        (data,) = answer.responses[0].partitions
+    def fetched(self, consumer: Consumer, key: TopicIdPartition, response: FetchResponse) -> None:
+        (data,) = response.responses[0].partitions
         position = consumer.positions[key]
         self.counts[f"fetch {E(data.error_code).name}"] += 1
         if data.error_code or data.diverging_epoch.epoch >= 0:
@@ -245,8 +245,8 @@ class Cluster(SimulatedCluster):
         key, made = self.rng.choice(self.keys), self.next_values()
         wants = self.rng.random() < 0.6
 
-        def written(answer: AppendCompleted) -> None:
-            (result,) = answer.results
+        def written(response: AppendCompleted) -> None:
+            (result,) = response.results
             if not result.error:
                 self.acknowledged(key, result.base_offset, made)
             self.at(self.now + self.rng.uniform(0, 2), lambda: decide(result.error == E.NONE))
@@ -267,8 +267,8 @@ class Cluster(SimulatedCluster):
         """Write the marker, until it is acknowledged."""
         done: list[bool] = []
 
-        def written(answer: AppendCompleted) -> None:
-            if not answer.results[0].error:
+        def written(response: AppendCompleted) -> None:
+            if not response.results[0].error:
                 done.append(True)
 
         def attempt() -> None:

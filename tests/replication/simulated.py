@@ -191,15 +191,15 @@ class SimulatedCluster:
         data, kind = body.encode(version), type(body)
         done: list[bool] = []
 
-        def respond(answer: Message | None) -> None:
+        def respond(response: Message | None) -> None:
             if not done:
                 done.append(True)
-                callback(answer)
+                callback(response)
 
         def arrive() -> None:
-            def back(answer: Message | None) -> None:
-                if answer is not None:
-                    raw = answer.encode(version)
+            def back(response: Message | None) -> None:
+                if response is not None:
+                    raw = response.encode(version)
                     decoded = RESPONSES[kind].decode(raw, version)
                     self.deliver(target, source, lambda: respond(decoded))
 
@@ -212,9 +212,9 @@ class SimulatedCluster:
         """Hand a request to the controller or a broker."""
         if target == CONTROLLER:
             assert isinstance(body, AlterPartitionRequest)
-            answer = self.controller.alter(body)
-            self.log(f"alter {body.broker_id} {answer}")
-            back(answer)
+            response = self.controller.alter(body)
+            self.log(f"alter {body.broker_id} {response}")
+            back(response)
             return
         node = self.nodes[target]
         if node.manager is not None:
@@ -288,9 +288,9 @@ class SimulatedCluster:
         match effect:
             case SendRequest(token, destination, version, body):
 
-                def responded(answer: Message | None) -> None:
+                def responded(response: Message | None) -> None:
                     if node.incarnation == incarnation:
-                        self.handle(node, ResponseReceived(token, answer))
+                        self.handle(node, ResponseReceived(token, response))
 
                 self.request(node.id, destination, version, body, responded)
             case Respond(token, body):

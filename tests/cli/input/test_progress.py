@@ -32,8 +32,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for _ in range(MIN_BYTES // 60_000 + 1):
         topic = {"name": "large", "partitionData": [partition]}
         scenario.request("Produce", 8, acks=1, timeoutMs=1000, topicData=[topic])
-        answer = {"name": "large", "partitionResponses": [{"index": 0}]}
-        scenario.respond("Produce", 8, responses=[answer])
+        response = {"name": "large", "partitionResponses": [{"index": 0}]}
+        scenario.respond("Produce", 8, responses=[response])
     scenario.request("Heartbeat", 3, groupId="g", memberId="m", generationId=1).respond(
         "Heartbeat", 3
     )

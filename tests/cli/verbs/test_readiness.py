@@ -118,9 +118,9 @@ def test_who_only_says_hello_cannot_be_judged(tmp_path: Path) -> None:
 def test_encrypted_or_silent_clients_are_not_checked(tmp_path: Path) -> None:
     tls = bytes.fromhex("160301020001000000") + bytes(200)
     scenario = Scenario().send(CLIENT, tls, 1).send(BROKER, tls, 1)
-    answer = kafkawire.from_json("MetadataResponse", 12, {"clusterId": "c", "controllerId": 1})
+    response = kafkawire.from_json("MetadataResponse", 12, {"clusterId": "c", "controllerId": 1})
     for _ in range(3):
-        scenario.send(BROKER, kafkawire.encode_frame(answer, 12, 7), 2)
+        scenario.send(BROKER, kafkawire.encode_frame(response, 12, 7), 2)
     made = judge(scenario, tmp_path)["not_judged"]
     incomplete = "protocol is TLS: the handshake is not complete"
     assert f"1 connection to 10.0.0.2:9092: {incomplete}" in made

@@ -37,7 +37,7 @@ def test_calls_are_counted(path: Path) -> None:
     assert {api: n for api, call in made.items() if (n := call["responses"])} == responded
     open_ = {api: n - responded[api] for api, n in wanted.items()}
     without = {api: call["unanswered"] for api, call in made.items()}
-    if path.name.startswith("ck-acks0"):  # its producer asks for no answer
+    if path.name.startswith("ck-acks0"):  # its producer expects no response
         assert open_.pop("Produce") > without.pop("Produce") == 0
     assert without == open_
 

@@ -93,7 +93,7 @@ def test_records_come_once_in_order_from_the_position(
     data: st.DataObject,
 ) -> None:
     log = Log(writes)
-    # a broker's answer begins with the batch that has the offset
+    # a broker's response begins with the batch that has the offset
     buffer = CompletedFetch(WHERE, Position(start), log.data, log.aborted if committed else None)
     expected = [each for each in (log.kept if committed else log.all) if each >= start]
     read: list[ConsumerRecord] = []
