@@ -92,22 +92,9 @@ CAPTURE: Final = (
 PRODUCER: Final = ("batch", "checking", "partition_queue", "record_accumulator", "sticky")
 """Modules of `kafkawire.client.producer` that handle every record."""
 
-REPORTS: Final = (
-    "apis",
-    "client",
-    "clients",
-    "problems",
-    "quantiles",
-    "reading",
-    "topics",
-    "watermarks",
-)
-"""Modules of `kafkawire.reports` that handle every message in `summary`."""
-
 RUNTIME: Final = (
     *(f"kafkawire/capture/{name}.py" for name in CAPTURE),
     *(f"kafkawire/client/producer/{name}.py" for name in PRODUCER),
-    *(f"kafkawire/reports/{name}.py" for name in REPORTS),
     "kafkawire/primitives/generated.py",
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
@@ -179,7 +166,6 @@ RARE: Final = (
         )
     ),
     *(f"kafkawire/client/producer/{name}.py" for name in PRODUCER),
-    *(f"kafkawire/reports/{name}.py" for name in REPORTS),
     "kafkawire/primitives/limits.py",
     "kafkawire/protocol/json_text.py",
     "kafkawire/protocol/packages.py",

@@ -73,8 +73,7 @@ class Problems(Collector):
         """Count a problem of a row."""
         problem = self._found.get(kind)
         if problem is None or len(problem.examples) < MAX_EXAMPLES:
-            file, packet = self._reading.context.traffic.place(found.row.packet)
-            example = Example(file, packet, error)
+            example = Example(*self._reading.context.traffic.place(found.row.packet), error)
             problem = self._found.setdefault(kind, Problem(kind, example))
             problem.examples.append(example)
         problem.count += 1

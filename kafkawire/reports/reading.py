@@ -10,9 +10,7 @@ Law: each row, exchange and end of a connection is passed once to each collector
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final, Protocol
-
-from mypy_extensions import mypyc_attr
+from typing import ClassVar, Final, Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.exchanges.topic_ids import TopicNames
@@ -36,7 +34,6 @@ class Watch(Protocol):
     again: bool
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Collector:
     """Collects data while a capture is read; subclasses override the methods they need.
 
@@ -64,7 +61,7 @@ class Handlers:
     """The methods of that name of the collectors that override it."""
 
     def __init__(self, collectors: Sequence[Collector], name: str) -> None:
-        own = [each for each in collectors if getattr(type(each), name) is not _none(name)]
+        own = overriding(collectors, name)
         known = {api_key for each in own for api_key in each.apis or ()}
         self._by_api: dict[int | None, list[Callable[..., None]]] = {
             api_key: [getattr(each, name) for each in own if _wants(each, api_key)]
@@ -79,8 +76,10 @@ class Handlers:
         return self.all if api_key is None else self._by_api.get(api_key, self.all)
 
 
-def _none(name: str) -> Any:
-    return getattr(Collector, name)
+def overriding(collectors: Sequence[Collector], name: str) -> list[Collector]:
+    """List the collectors that override a method."""
+    none = getattr(Collector, name)
+    return [each for each in collectors if getattr(type(each), name) is not none]
 
 
 def _wants(collector: Collector, api_key: int) -> bool:
@@ -108,13 +107,13 @@ class Reading:
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
         rows, exchanges = Handlers(collectors, ROW), Handlers(collectors, EXCHANGE)
-        ends = Handlers(collectors, ENDED)
+        ends = overriding(collectors, ENDED)  # connections have no API
         pairs = Exchanges()
         for item in self._items():
             if isinstance(item, Ended):
                 self._report(exchanges, pairs.end(item.connection))
-                for ended in ends.all:
-                    ended(item)
+                for each in ends:
+                    each.ended(item)
                 continue
             for row in rows.of(item.row.api_key):
                 row(item)

@@ -20,8 +20,7 @@ from kafkawire.capture.tables.extraction.partition_fields import (
 from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
-from kafkawire.records.batches import RecordBatches
-from kafkawire.records.limits import Budget
+from kafkawire.records import Budget, RecordBatches
 
 from .reading import Collector
 

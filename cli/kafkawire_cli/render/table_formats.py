@@ -105,7 +105,7 @@ class WritesInThread(Writes):
         self._calls.append(self._executor.submit(write, *args, **kwargs))
 
     def finish(self) -> None:
-        """Wait until all calls are finished; after an error, the others are not made."""
+        """Wait until all calls are finished; after an error, those not begun are not made."""
         try:
             while self._calls:
                 self._calls.popleft().result()

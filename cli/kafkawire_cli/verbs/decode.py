@@ -83,7 +83,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
     ] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Decode in N processes.")
+        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Use N processors.")
     ] = 1,
     rotated: Annotated[
         bool,

@@ -9,6 +9,7 @@ directories are in memory once, however many files they have.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,9 +59,9 @@ class LazySequence(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self.value, range(len(self)))
 
+    @abstractmethod
     def value(self, at: int) -> T:
         """Make the value at an index, which is valid."""
-        raise NotImplementedError
 
 
 def recent(values: Sequence[T]) -> Callable[[int], T]:

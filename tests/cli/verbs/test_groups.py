@@ -1,4 +1,4 @@
-"""`kafkawire groups`: lives of groups as recordings tell them, and as a person reads them."""
+"""`kafkawire groups`: the groups of recordings, in JSON and as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+from kafkawire.capture.multifile import Traffic
 from kafkawire.reports import group as group_life
+from kafkawire.reports.groups import Groups
+from kafkawire.reports.reading import Reading
+from kafkawire.reports.watermarks import Watermarks
+from kafkawire_cli.input.progress import Progress
 from tests.capture import truth
 from tests.capture.written import Scenario
 from tests.cli import outside
@@ -54,6 +59,32 @@ def test_members_are_those_that_brokers_took_in(path: Path) -> None:
         if life["members"]
     }
     assert found == wanted
+
+
+@every
+def test_the_software_of_members_is_that_of_their_clients(path: Path) -> None:
+    capture = truth.capture_of(path)
+    clients: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    for one in report("clients", capture)["clients"]:
+        clients[one["client_id"], one["address"]].add(software(one))
+    for group in groups(capture).values():
+        for member in group["members"]:
+            known = clients[member["client_id"], member["address"]]
+            assert software(member) in {*known, (None, None)}  # named on another connection
+
+
+def software(one: dict[str, Any]) -> tuple[str, str]:
+    return one["software_name"], one["software_version"]
+
+
+def test_the_software_of_closed_connections_is_forgotten() -> None:
+    captures = Reading(Traffic([CAPTURES / "ck-group-range.pcap"]), Progress(0))
+    watermarks = Watermarks(captures)
+    found = Groups(captures, watermarks)
+    captures.read(watermarks, found)
+    (group,) = found.all
+    assert all(one.software is not None for one in group.members.values())
+    assert not found._software
 
 
 Place = tuple[str, int]
