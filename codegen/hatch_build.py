@@ -207,6 +207,20 @@ C_FUNCTIONS: Final = (
         "list",
         "kafkawire/primitives/shared.h",
     ),
+    CFunction(
+        "kafkawire.primitives.appending.append_text",
+        "Kafkawire_append_text",
+        ("BytesWriter", "str", "bool"),
+        "bool",
+        "kafkawire/primitives/appending.h",
+    ),
+    CFunction(
+        "kafkawire.primitives.appending.append_int32s",
+        "Kafkawire_append_int32s",
+        ("BytesWriter", "list", "bool"),
+        "bool",
+        "kafkawire/primitives/appending.h",
+    ),
 )
 """Those of their functions that compiled modules call directly, without objects for arguments."""
 
@@ -226,6 +240,7 @@ CONTEXT: Final = (
     "kafkawire/errors.py",
     "kafkawire/magic_numbers.py",
     "kafkawire/messages/api_key.py",
+    "kafkawire/primitives/appending.py",
     "kafkawire/primitives/failure.py",
     "kafkawire/primitives/index.py",
     "kafkawire/primitives/shared.py",

@@ -18,6 +18,7 @@ from librt.strings import (
 from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 from ..errors import InvalidValue, OutOfRange
+from .appending import append_int32s, append_text
 
 MAX_STRING: Final = 0x7FFF
 MAX_LENGTH: Final = 0x7FFF_FFFE
@@ -129,6 +130,9 @@ class Writer:
 
     def write_length(self, n: i64, flexible: bool) -> None:
         """Write the length of bytes or the count of an array; -1 stands for null."""
+        if flexible and n < 127:
+            self.buffer.append(u8(n + 1))
+            return
         if n > MAX_LENGTH:
             raise OutOfRange(f"a length of {n}")
         if flexible:
@@ -155,6 +159,8 @@ class Writer:
     # -- variable width
 
     def write_string(self, value: str, flexible: bool) -> None:
+        if isinstance(value, str) and append_text(self.buffer, value, flexible):
+            return
         if self.lenient:
             encoded = value.encode("utf-8", "surrogateescape")
         else:
@@ -215,6 +221,8 @@ class Writer:
             self.write_uint16(x)
 
     def write_int32_array(self, value: list[int], flexible: bool) -> None:
+        if isinstance(value, list) and append_int32s(self.buffer, value, flexible):
+            return
         self.write_count(value, flexible)
         for x in value:
             self.write_int32(x)

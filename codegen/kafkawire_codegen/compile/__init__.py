@@ -92,7 +92,8 @@ _BASE_CLASSES: Final = "primitives/structure.py"
 class CFunction(NamedTuple):
     """A function of a module in C, which a header offers to compiled modules.
 
-    name: in Python, with its module; c_name: in C. parameters, result: bytes, i64, list or str.
+    name: in Python, with its module; c_name: in C. parameters, result: bool, bytes, i64, list or
+    str; a parameter may be a BytesWriter of librt.
     """
 
     name: str
@@ -155,10 +156,13 @@ def _declare(functions: Sequence[CFunction]) -> None:
     """List for mypyc which calls are of functions in C."""
     try:
         from mypyc.ir import ops, rtypes
+        from mypyc.ir.rtypes import bytes_writer_rprimitive
         from mypyc.primitives.registry import function_op, function_ops
     except ImportError:  # no mypyc, or one that has them elsewhere
         return
     types = {
+        "BytesWriter": bytes_writer_rprimitive,
+        "bool": rtypes.bool_rprimitive,
         "bytes": rtypes.bytes_rprimitive,
         "i64": rtypes.int64_rprimitive,
         "list": rtypes.list_rprimitive,
