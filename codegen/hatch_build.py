@@ -55,6 +55,8 @@ CAPTURE: Final = (
     "tcp/retransmission",
     "tcp/gap_policy",
     "frames/decoding",
+    "packets/ordinary",
+    "packets/segment_rows",
     "tcp/reassembly",
     "frames/detection",
     "jsonl/formats",
@@ -226,8 +228,10 @@ C_FUNCTIONS: Final = (
 
 CONTEXT: Final = (
     "kafkawire/capture/files/blocks.py",
+    "kafkawire/capture/files/packet_headers.py",
     "kafkawire/capture/tcp/events.py",
     "kafkawire/capture/packets/parser.py",
+    "kafkawire/capture/packets/segments.py",
     "kafkawire/capture/rows.py",
     "kafkawire/capture/exchanges/topic_ids.py",
     "kafkawire/client/arguments.py",
@@ -251,6 +255,7 @@ CONTEXT: Final = (
     "kafkawire/capture/jsonl/writer.py",
     "kafkawire/capture/tables/extraction/decoded_partitions.py",
     "kafkawire/capture/tables/extraction/blocks.py",
+    "kafkawire/capture/tables/extraction/partition_paths.py",
     "kafkawire/capture/tables/extraction/programs.py",
     "kafkawire/capture/tables/extraction/steps.py",
     "kafkawire/records/castagnoli.py",

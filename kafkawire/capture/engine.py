@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import IPv6Address, ip_address
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
@@ -19,7 +19,7 @@ from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation
 from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import Item, LocatedItem
-from .packets.parser import Segments
+from .packets.segment_rows import SegmentRows
 from .rows import Row
 from .snapshot import dump, load
 from .tcp.connection import Connection, Endpoint, Run
@@ -30,6 +30,9 @@ from .tls.keylog import KeyLog
 from .tls.layer import TlsLayer
 from .tls.outputs import Negotiated, Unsynchronised
 from .tls.record_types import CONTENT_TYPES
+
+if TYPE_CHECKING:
+    from .packets.segments import Segments
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
@@ -88,7 +91,7 @@ class Engine:
         """
         return self._reassembler.connections
 
-    def handle(self, segments: Segments | None) -> Iterator[list[LocatedItem]]:
+    def handle(self, segments: Segments | SegmentRows | None) -> Iterator[list[LocatedItem]]:
         """Handle the next segments of the capture, or with None its end; yield items in batches.
 
         Segments are in packet order. At the end, buffered data is flushed as rows. The bodies of

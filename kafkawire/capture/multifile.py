@@ -13,7 +13,6 @@ after the rows before the damage.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -22,10 +21,10 @@ from ..primitives import DEFAULT_LIMITS, Limits
 from .engine import Engine
 from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
-from .files.blocks import NO_TIME, PacketBlock
+from .files.blocks import NO_TIME, Block
 from .files.source import Watch, read_capture
 from .frames.decoding import LocatedItem, located
-from .packets.parser import PacketParser
+from .packets.ordinary import PacketReader
 from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
@@ -60,7 +59,8 @@ class Blocks(Protocol):
     def key_logs(self) -> list[bytes]:
         """The TLS key logs in the file so far."""
 
-    def __iter__(self) -> Iterator[PacketBlock]: ...
+    def blocks(self) -> Iterator[Block]:
+        """Read the file."""
 
 
 class PacketPositions(Protocol):
@@ -173,20 +173,20 @@ class Traffic:
         for file, source in enumerate(self.sources):
             yield problems
             capture = self.open(source)
-            parser = PacketParser()
+            packets = PacketReader()
             last = packet_id(file, 0)
-            for block in capture:
+            for block in capture.blocks():
                 if self.first_ns is None and len(block):
-                    self.first_ns = int(block.ts[0])
+                    self.first_ns = block.first_ns
                 first = packet_id(file, block.first)
                 last = first + len(block) - 1
                 while capture.key_logs:
                     self.key_log.add(capture.key_logs.pop(0))
-                yield from engine.handle(parser.parse(replace(block, first=first)))
+                yield from engine.handle(packets.read(block.numbered(first)))
                 yield []
             problems = [
                 LocatedItem(None, None, None, problem_row(str(each), last))
-                for each in (*capture.problems, *parser.problems)
+                for each in (*capture.problems, *packets.problems)
             ]
         yield from engine.handle(None)
         yield problems
@@ -222,9 +222,9 @@ def problem_row(problem: str, packet: int) -> Row:
 
 def first_time(source: Source) -> int:
     """Return the time of a file's first packet; NO_TIME if unknown."""
-    for block in read_capture(source):
+    for block in read_capture(source).blocks():
         if len(block):
-            return int(block.ts[0])
+            return block.first_ns
     return NO_TIME
 
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from .files.source import read_capture
 from .frames.decoding import LocatedItem, RawFrame
 from .multifile import Traffic
-from .packets.parser import PacketParser
+from .packets.ordinary import PacketReader
 from .rows import Row
 from .tcp.connection import Run
 from .tcp.events import Event, Gap
@@ -216,9 +216,9 @@ def _read_runs(path: str, wanted: dict[Side, _Runs], key_log: KeyLog) -> None:
     by_connection: dict[int | None, list[_Runs]] = {}
     for side, runs in wanted.items():
         by_connection.setdefault(side.connection, []).append(runs)
-    reassembler, parser = Reassembler(DEFAULT_REASSEMBLY), PacketParser()
+    reassembler, packets = Reassembler(DEFAULT_REASSEMBLY), PacketReader()
     decryption = {connection: _Decryption(key_log) for connection in by_connection}
-    for segments in chain(map(parser.parse, read_capture(path)), [None]):
+    for segments in chain(map(packets.read, read_capture(path).blocks()), [None]):
         for event in reassembler.handle(segments):
             number = event.connection.id
             if number not in by_connection:

@@ -14,13 +14,14 @@ from .exchanges.conversation import Conversation
 from .exchanges.inference import Inference
 from .exchanges.pairing import Pairing, WaitingResponse
 from .frames.framing import Mark, RequestHeads, Stream
+from .packets.segment_rows import KEY_BYTES
 from .tcp.connection import Connection, Totals
 from .tcp.connection_table import ConnectionTable
 from .tcp.flow import Budget, Flow
 from .tcp.gap_policy import GapPolicy
 from .tcp.limits import DEFAULT_REASSEMBLY
 from .tcp.out_of_order import OutOfOrderSegments
-from .tcp.reassembly import KEY, Reassembler
+from .tcp.reassembly import Reassembler
 from .tcp.retransmission import DeliveredBytes
 from .tls.connection import TlsConnection
 from .tls.decryption import Decryption
@@ -34,7 +35,7 @@ from .tls.session import Session
 from .tls.side import Side
 
 _BUDGET: Final = Budget()
-_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), 0, 0)
+_CONNECTION: Final = Connection(0, bytes(KEY_BYTES), 0, 0)
 _STREAMS: Final = Stream(False), Stream(False)
 _NO_MARK: Final = Mark(0, 0, 0)
 _KEY_LOG: Final = KeyLog()
@@ -43,7 +44,7 @@ _HELLOS: Final = ClientHello(b"", "", False), ServerHello(b"", 0, 0, False)
 STATE: Final[dict[type, tuple[Any, ...]]] = {
     Budget: (),
     ClientDetection: (_STREAMS, DEFAULT_LIMITS),
-    Connection: (0, bytes(KEY.itemsize), 0, 0),
+    Connection: (0, bytes(KEY_BYTES), 0, 0),
     ConnectionTable: (DEFAULT_REASSEMBLY,),
     Conversation: (),
     Decryption: (False,),

@@ -13,7 +13,8 @@ from pathlib import Path
 from kafkawire.capture.engine import Engine
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames.decoding import located
-from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.segments import Segments
 from kafkawire.capture.tcp import flow as flows
 
 BLOCK = 100

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.segments import Segments
 from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Closed, Event
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from kafkawire.capture.files.blocks import PacketBlock
 from kafkawire.capture.files.source import Capture
-from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.segments import Segments
 
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 CLIENT, BROKER = "10.0.0.1", "10.0.0.2"

@@ -92,12 +92,12 @@ def test_a_wrong_item_is_an_error(wrong: Any, at: int) -> None:
 def test_the_interpreted_version_appends_all_or_nothing(text: str, items: list[int]) -> None:
     assert str(appending.__file__).endswith(".py")
     for flexible in (False, True):
-        for append, kind, value in (
-            (append_text, "string", text),
-            (append_int32s, "int32_array", items),
-        ):
-            buffer = BytesWriter()
-            if append(buffer, value, flexible):
-                assert buffer.getvalue() == written(kind, value, flexible=flexible)
-            else:
-                assert len(buffer) == 0
+        texts, lists = BytesWriter(), BytesWriter()
+        if append_text(texts, text, flexible):
+            assert texts.getvalue() == written("string", text, flexible=flexible)
+        else:
+            assert len(texts) == 0
+        if append_int32s(lists, items, flexible):
+            assert lists.getvalue() == written("int32_array", items, flexible=flexible)
+        else:
+            assert len(lists) == 0

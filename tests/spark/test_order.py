@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.segments import Segments
 from kafkawire.spark.decode import decoding
 from kafkawire.spark.decode.decoding import in_order, sorted_rows
 from kafkawire.spark.errors import OutOfOrder

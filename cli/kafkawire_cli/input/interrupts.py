@@ -23,7 +23,7 @@ from kafkawire.errors import CaptureError, TruncatedCapture
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from kafkawire.capture.files.blocks import PacketBlock
+    from kafkawire.capture.files.blocks import Block
 
 DRAIN_SECONDS: Final = 1.0
 """How long a pipe is read after an interrupt, unless it ends earlier."""
@@ -132,10 +132,11 @@ class _Blocks:
         """The TLS key logs in the file so far."""
         return self._capture.key_logs
 
-    def __iter__(self) -> Iterator[PacketBlock]:
+    def blocks(self) -> Iterator[Block]:
+        """Read the file."""
         if self._noted.requested:
             return
-        for block in self._capture:
+        for block in self._capture.blocks():
             yield block
             if self._noted.requested and not self._stream:
                 break

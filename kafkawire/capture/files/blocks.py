@@ -1,8 +1,11 @@
-"""Packet blocks: thousands of captured packets as columns over one buffer; the input of decoders.
+"""Packet blocks: thousands of captured packets over one buffer; the input of decoders.
 
 Law: a block has all packets of its range of the file, in file order and with consecutive numbers;
 it copies none. Bytes read are joined only when enough are available, so a large packet in small
 chunks is not copied once per chunk.
+
+A `PacketBlock` has the packets as columns; numpy makes them, so a block of a pcap has the offsets
+of its packet headers until something needs the columns:
 
     data    [ header | packet | header | packet | ... ]      bytes of the file
     start            ^                 ^                     int64, index into data
@@ -13,16 +16,13 @@ chunks is not copied once per chunk.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...errors import CaptureError
 
-Ints: TypeAlias = npt.NDArray[np.int64]
-Octets: TypeAlias = npt.NDArray[np.uint8]
+if TYPE_CHECKING:
+    from .columns import Ints
 
 NO_TIME: Final = -(1 << 63)
 """The time of a packet without a timestamp (a pcapng Simple Packet Block)."""
@@ -56,6 +56,19 @@ class PacketBlock:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def first_ns(self) -> int:
+        """The time of the first packet."""
+        return int(self.ts[0])
+
+    def columns(self) -> PacketBlock:
+        """Return the packets as columns."""
+        return self
+
+    def numbered(self, first: int) -> PacketBlock:
+        """Return the packets with other numbers, from `first` on."""
+        return replace(self, first=first)
+
     def __getitem__(self, rows: slice) -> PacketBlock:
         """Return a range of the packets; the slice has step 1."""
         return PacketBlock(
@@ -70,6 +83,28 @@ class PacketBlock:
         )
 
 
+class Block(Protocol):
+    """A `PacketBlock`, or what one can be made of."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def first(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def first_ns(self) -> int:
+        """The time of the first packet."""
+
+    def columns(self) -> PacketBlock:
+        """Return the packets as columns."""
+
+    def numbered(self, first: int) -> Block:
+        """Return the packets with other numbers, from `first` on."""
+
+
 class CaptureDecoder(Protocol):
     """Bytes of a capture file in, packet blocks out, as soon as their bytes are available.
 
@@ -80,10 +115,10 @@ class CaptureDecoder(Protocol):
     problems: list[CaptureError]
     key_logs: list[bytes]
 
-    def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
+    def feed(self, chunk: bytes) -> Iterator[Block]:
         """Handle the next bytes of the file; exhaust the iterator before the next call."""
 
-    def finish(self) -> Iterator[PacketBlock]:
+    def finish(self) -> Iterator[Block]:
         """Handle the end of the file."""
 
 
@@ -118,28 +153,3 @@ class InputBuffer:
         self._chunks = [rest]
         self._held = len(rest)
         self._need = need
-
-
-def kinds(values: npt.NDArray[np.integer[Any]]) -> list[int]:
-    """List the distinct values, ascending.
-
-    Usually there is only one; `np.unique` would hash all of them, and import masked arrays.
-    """
-    if not len(values):
-        return []
-    if (values == values[0]).all():
-        return [int(values[0])]
-    return sorted(set(values.tolist()))
-
-
-def take_rows(data: bytes, at: Ints, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Copy a structure of `dtype` from each offset of `data`; all must lie inside."""
-    size = dtype.itemsize
-    if not len(at):
-        return np.empty(0, dtype)
-    octets = np.frombuffer(data, np.uint8)
-    windows = np.lib.stride_tricks.as_strided(
-        octets, (len(data) - size + 1, size), (1, 1), writeable=False
-    )
-    rows = windows.view(f"V{size}")[:, 0]
-    return rows[at].view(dtype)

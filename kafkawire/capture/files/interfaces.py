@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .blocks import Ints
+from .columns import Ints
 
 IF_TSRESOL: Final = 9
 IF_TSOFFSET: Final = 14

@@ -2,7 +2,7 @@
 
 Everything else is decoded by columns.
 
-Law: nothing outside the data is read; the caller validates the packets.
+Law: nothing outside the data is read.
 
     length, bytes | length, bytes | length, ...  -->  offsets, as little-endian int64, and the end
 """
@@ -13,19 +13,24 @@ from librt.strings import BytesWriter, read_i32_be, read_i32_le, write_i64_le
 from mypy_extensions import i64
 
 
-def packets(data: bytes, start: i64, header: i64, big: bool, limit: i64) -> tuple[bytes, int]:
+def packets(
+    data: bytes, start: i64, header: i64, big: bool, longest: i64, limit: i64
+) -> tuple[bytes, int]:
     """Find the first `limit` complete packets of a pcap in `data` from `start` on.
 
     header: size of a packet's header; big: whether it is big-endian. Returns the offsets of the
-    headers, and the offset behind the last packet.
+    headers, and the offset behind the last packet. Stops before an invalid header: one with a
+    length beyond `longest`, or only zeros.
     """
     offsets = BytesWriter()
     at = start
     size: i64 = len(data)
-    while limit > 0 and at + 12 <= size:
+    while limit > 0 and at + header <= size:
         length = i64(read_i32_be(data, at + 8) if big else read_i32_le(data, at + 8)) & 0xFFFFFFFF
         end = at + header + length
-        if end > size:
+        if end > size or length > longest:
+            break
+        if length == 0 and read_i32_le(data, at) == 0 and read_i32_le(data, at + 12) == 0:
             break
         write_i64_le(offsets, at)
         at = end

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import (
@@ -25,9 +23,12 @@ from ...magic_numbers import (
     PCAP_MICROSECONDS,
     PCAP_NANOSECONDS,
 )
-from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, InputBuffer, Ints, PacketBlock, take_rows
+from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, InputBuffer
+from .packet_headers import OFFSET, PacketHeader, PcapBlock, Shape
 from .packet_offsets import packets
-from .resynchronisation import Search, Shape, looks_wrong, packet_search
+
+if TYPE_CHECKING:
+    from .resynchronisation import Search
 
 
 class Variant(NamedTuple):
@@ -121,7 +122,7 @@ class PcapDecoder:
         self._damage: int | None = None
         self._searching: Search | None = None
 
-    def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
+    def feed(self, chunk: bytes) -> Iterator[PcapBlock]:
         """Handle the next bytes of the file."""
         data = self._input.add(chunk)
         if data is None:
@@ -133,7 +134,7 @@ class PcapDecoder:
             self._header = read_header(data)
         yield from self._packets(data, start, self._header.shape, ended=False)
 
-    def finish(self) -> Iterator[PacketBlock]:
+    def finish(self) -> Iterator[PcapBlock]:
         """Handle the end of the file."""
         input_buffer = self._input
         if self._header is None:
@@ -150,7 +151,7 @@ class PcapDecoder:
 
     def _packets(
         self, data: bytes, start: int, shape: Shape, *, ended: bool
-    ) -> Iterator[PacketBlock]:
+    ) -> Iterator[PcapBlock]:
         limit = MAX_PACKETS
         while True:
             if self._damage is not None:
@@ -158,16 +159,12 @@ class PcapDecoder:
                 if begin is None:
                     return
                 start, limit = begin, PACKETS_BEHIND_DAMAGE
-            found, end = packets(data, start, shape.size, shape.order == ">", limit)
-            offsets = np.frombuffer(found, "<i8")
-            good = len(offsets)
+            big = shape.order == ">"
+            found, end = packets(data, start, shape.size, big, shape.longest, limit)
+            good = len(found) // OFFSET
             if good:
-                block = self._block(data, offsets, shape)
-                good = len(block)
-                yield block
-            if good < len(offsets):
-                start = int(offsets[good])
-            elif len(data) - end >= shape.size and self._is_wrong(data, end, shape):
+                yield self._block(data, found, shape)
+            if len(data) - end >= shape.size and _is_wrong(shape.header(data, end), shape):
                 start = end
             elif good == limit:
                 start, limit = end, min(2 * limit, MAX_PACKETS)
@@ -181,35 +178,16 @@ class PcapDecoder:
         """Return the size of the packet at an offset, with its header, as far as known."""
         if len(data) - at < shape.size:
             return shape.size
-        header = take_rows(data, np.array([at]), shape.dtype)
-        return shape.size + int(header["captured"][0])
+        return shape.size + shape.header(data, at).captured
 
-    def _is_wrong(self, data: bytes, at: int, shape: Shape) -> bool:
-        return bool(looks_wrong(take_rows(data, np.array([at]), shape.dtype), shape)[0])
-
-    def _block(self, data: bytes, offsets: Ints, shape: Shape) -> PacketBlock:
-        """Build the block of the packets before the first invalid header."""
+    def _block(self, data: bytes, offsets: bytes, shape: Shape) -> PcapBlock:
+        """Make the block of some packets."""
         assert self._header is not None
-        headers = take_rows(data, offsets, shape.dtype)
-        wrong = looks_wrong(headers, shape)
-        if wrong.any():
-            good = int(wrong.argmax())
-            offsets, headers = offsets[:good], headers[:good]
-        seconds = headers["seconds"].astype(np.int64)
-        scale = 10**9 // self._header.variant.fractions
-        block = PacketBlock(
-            data=data,
-            position=self._input.position,
-            first=self._number,
-            ts=seconds * 10**9 + headers["fraction"].astype(np.int64) * scale,
-            start=offsets + shape.size,
-            captured=headers["captured"].astype(np.int64),
-            original=headers["original"].astype(np.int64),
-            link=np.full(len(offsets), self._header.link, np.int64),
+        block = PcapBlock(
+            data, self._input.position, self._number, offsets, shape, self._header.link
         )
         self._number += len(block)
-        if len(block):
-            self._seconds = int(seconds[-1])
+        self._seconds = block.header(len(block) - 1).seconds
         return block
 
     def _search(self, data: bytes, start: int, shape: Shape, *, ended: bool) -> int | None:
@@ -223,6 +201,8 @@ class PcapDecoder:
             self._input.consume(start, 2 * SEARCH_BYTES)
             return None
         if self._searching is None or self._searching.data is not data:
+            from .resynchronisation import packet_search  # imports numpy
+
             self._searching = packet_search(data, shape, ended=ended)
         found = self._searching.find(start, self._seconds)
         if found is None:
@@ -240,3 +220,10 @@ class PcapDecoder:
             CorruptCapture(f"{end - self._damage} bytes are not packets", self._damage)
         )
         self._damage = None
+
+
+def _is_wrong(header: PacketHeader, shape: Shape) -> bool:
+    """Whether a header is invalid: a length beyond the longest packet, or only zeros."""
+    return header.captured > shape.longest or not (
+        header.captured or header.original or header.seconds
+    )

@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from ...magic_numbers import PCAPNG
-from .blocks import MAX_PACKETS, NO_TIME, InputBuffer, Ints, PacketBlock, kinds, take_rows
+from .blocks import MAX_PACKETS, NO_TIME, InputBuffer, PacketBlock
+from .columns import Ints, kinds, take_rows
 from .interfaces import Interface, read_interface
 from .packet_offsets import blocks
 from .pcapng_blocks import (

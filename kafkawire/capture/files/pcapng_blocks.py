@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...magic_numbers import PCAPNG
-from .blocks import take_rows
+from .columns import take_rows
 from .resynchronisation import Candidates, Search, words_at
 
 SECTION: Final = int.from_bytes(PCAPNG)

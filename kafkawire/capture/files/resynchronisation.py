@@ -7,12 +7,13 @@ caller that needs certainty compares the guess with the end of the packets befor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from .blocks import Ints, take_rows
+from .columns import Ints, header_dtype, take_rows
+from .packet_headers import Shape
 
 CHAIN: Final = 4
 """Consecutive plausible headers that an offset needs."""
@@ -30,30 +31,6 @@ FIRST_CANDIDATES: Final = 16
 
 Candidates = tuple[Ints, Ints]
 """Sorted offsets in a window, and the seconds since the epoch of each."""
-
-
-class Shape(NamedTuple):
-    """The format of packet headers: byte order, size, fractions of a second, longest packet."""
-
-    order: str
-    size: int
-    fractions: int
-    longest: int
-
-    @property
-    def dtype(self) -> np.dtype[np.void]:
-        fields = [
-            (name, self.order + "u4") for name in ("seconds", "fraction", "captured", "original")
-        ]
-        return np.dtype(fields + [("more", f"V{self.size - 16}")] * (self.size > 16))
-
-
-def looks_wrong(headers: npt.NDArray[np.void], shape: Shape) -> npt.NDArray[np.bool_]:
-    """Return which headers are invalid: a length beyond the longest packet, or only zeros."""
-    captured = headers["captured"]
-    empty = (captured == 0) & (headers["original"] == 0) & (headers["seconds"] == 0)
-    wrong: npt.NDArray[np.bool_] = (captured > shape.longest) | empty
-    return wrong
 
 
 def find_packet(
@@ -129,7 +106,7 @@ def packet_search(data: bytes, shape: Shape, *, ended: bool) -> Search:
     def find(window: range) -> Candidates:
         offsets = plausible(data, window, shape)
         chains = offsets[_chains(data, offsets, shape, ended)]
-        return chains, take_rows(data, chains, shape.dtype)["seconds"].astype(np.int64)
+        return chains, take_rows(data, chains, header_dtype(shape))["seconds"].astype(np.int64)
 
     return Search(data, find)
 
@@ -172,7 +149,7 @@ def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> npt.NDArra
             begins[remaining[at == len(data)]] = True
         inside = at + shape.size <= len(data)
         remaining, at = remaining[inside], at[inside]
-        headers = take_rows(data, at, shape.dtype)
+        headers = take_rows(data, at, header_dtype(shape))
         seconds = headers["seconds"].astype(np.int64)
         captured, original = headers["captured"], headers["original"]
         ok = (captured >= LEAST_PACKET) & (captured <= np.minimum(original, shape.longest))

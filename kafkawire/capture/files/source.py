@@ -19,9 +19,8 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
 from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
-from .blocks import CaptureDecoder, PacketBlock
+from .blocks import Block, CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
-from .pcapng import PcapngDecoder
 
 CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""
@@ -44,7 +43,8 @@ Watch: TypeAlias = Callable[[int, int], None]
 class Capture:
     """One capture file; iterate it once for its packet blocks.
 
-    chunks: the bytes of the file. watch: called with the progress. The iteration raises BadMagic if
+    chunks: the bytes of the file. watch: called with the progress. `blocks` does as the iteration,
+    but leaves packet headers undecoded where it can. Both raise BadMagic if
     the file is not a capture; all other errors are in `problems`, after the packets before them.
     key_logs: the TLS key logs in the file so far, in front of the packets that they decrypt.
     """
@@ -56,6 +56,11 @@ class Capture:
         self._chunks = iter(chunks) if watch is None else _watched(chunks, watch)
 
     def __iter__(self) -> Iterator[PacketBlock]:
+        for block in self.blocks():
+            yield block.columns()
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the file."""
         layers: list[Unpacked] = []
         head, chunks = _peek(self._chunks)
         while is_compressed(head) and len(layers) < MAX_NESTING:
@@ -70,7 +75,7 @@ class Capture:
                     self._watch(0, len(block))
         self.problems += [layer.problem for layer in layers if layer.problem is not None]
 
-    def _decode(self, decoder: CaptureDecoder, chunks: Iterator[bytes]) -> Iterator[PacketBlock]:
+    def _decode(self, decoder: CaptureDecoder, chunks: Iterator[bytes]) -> Iterator[Block]:
         self.problems = decoder.problems
         self.key_logs = decoder.key_logs
         for chunk in chunks:
@@ -86,6 +91,8 @@ def decoder_for(head: bytes) -> CaptureDecoder:
     if is_pcap(head):
         return PcapDecoder()
     if is_pcapng(head):
+        from .pcapng import PcapngDecoder  # imports numpy
+
         return PcapngDecoder()
     if len(head) < 4:
         raise TruncatedCapture("truncated file: too short for a magic number", len(head))

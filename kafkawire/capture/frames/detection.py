@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
@@ -270,6 +269,8 @@ def _response_positions(
     data: bytes, in_flight: Mapping[int, tuple[int, int]], max_frame_bytes: int
 ) -> list[int]:
     """List the positions of a plausible size followed by one of these correlation ids."""
+    import numpy as np
+
     found: list[int] = []
     ids = np.array(list(in_flight), np.int32)
     for phase in range(SIZE):

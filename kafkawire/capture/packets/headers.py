@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ..files.blocks import Octets
+from ..files.columns import Octets
 
 
 class Kind(IntEnum):

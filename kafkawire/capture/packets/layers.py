@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..files.blocks import Ints, Octets, kinds, take_rows
+from ..files.columns import Ints, Octets, kinds, take_rows
 from .headers import (
     ETHERTYPES,
     FAMILIES,

@@ -17,49 +17,17 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import CaptureError, UnsupportedLinkType
-from ..files.blocks import Ints, Octets, PacketBlock, kinds, take_rows
+from ..files.blocks import Block, PacketBlock
+from ..files.columns import Ints, kinds, take_rows
 from .headers import ENDS, HEADERS, LINKS, PROTOCOLS4, PROTOCOLS6, Kind
 from .layers import Addresses, Layer, complete_headers, decode_header
-
-FIN: Final = 0x01
-SYN: Final = 0x02
-RST: Final = 0x04
-ACK: Final = 0x10
+from .segments import Segments
 
 MAX_WAITING: Final = 1024
 MAX_BYTES: Final = 1 << 23
 MAX_DATAGRAM: Final = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Segments:
-    """TCP segments in packet order; row i of every column is segment i.
-
-    data: the buffer of the payloads. packet: 1-based number. ts: nanoseconds. The addresses are 128
-    bits in two halves, IPv4 in its IPv6-mapped form. ports: source << 16 | destination. at: offset
-    of the payload. captured: captured payload bytes. original: payload bytes on the wire.
-    """
-
-    data: bytes
-    packet: Ints
-    ts: Ints
-    source_high: npt.NDArray[np.uint64]
-    source_low: npt.NDArray[np.uint64]
-    destination_high: npt.NDArray[np.uint64]
-    destination_low: npt.NDArray[np.uint64]
-    ports: Ints
-    seq: Ints
-    ack: Ints
-    flags: Octets
-    at: Ints
-    captured: Ints
-    original: Ints
-
-    def __len__(self) -> int:
-        return len(self.packet)
 
 
 class Fragment(NamedTuple):
@@ -134,8 +102,9 @@ class PacketParser:
         self.defragmenter = Defragmenter()
         self._unread: set[int] = set()
 
-    def parse(self, block: PacketBlock) -> Segments:
+    def parse(self, packets: Block) -> Segments:
         """Parse the segments of a block."""
+        block = packets.columns()
         addresses = Addresses(len(block))
         ends = self._descend(block.data, self._links(block), addresses)
         data = block.data

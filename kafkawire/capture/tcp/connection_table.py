@@ -15,7 +15,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from ..files.blocks import NO_TIME
-from ..packets.parser import ACK, RST, SYN
+from ..packets.segment_rows import ACK, RST, SYN
 from .connection import END, Connection
 from .events import Closed, CloseReason, Event
 from .flow import MASK, UNKNOWN, Budget, Flow, Segment

@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from ...capture.engine import Engine
 from ...capture.exchanges.exchanges import Ended
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ...capture.frames.decoding import LocatedItem, located
 from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
-from ...capture.packets.parser import Segments
+from ...capture.packets.segments import Segments
 from ...capture.rows import Located
 from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ...capture.packets.parser import Segments
+from ...capture.packets.segments import Segments
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
 from ...capture.tables.multiple import Rows, read_together

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ..shuffle.header_hashes import header_hashes
 from ..shuffle.packets import Hashes, hashes, is_among
 from ..splitting import Split, read

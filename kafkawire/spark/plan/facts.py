@@ -21,7 +21,7 @@ import numpy as np
 
 from ...capture.exchanges.endings import Endings, count_frames
 from ...capture.exchanges.topic_ids import Topic, TopicNames
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ...capture.frames.decoding import LocatedItem, RawFrame
 from ...capture.multifile import file_and_packet
 from ...capture.rows import Row, Status

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ...errors import CaptureError
 from ..shuffle.packets import Hashes, finish_hashes
 from ..splitting import Proof

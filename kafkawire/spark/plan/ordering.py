@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ..options import Sets
 from ..splitting import Proof
 from ..splitting.file_list import FileList, Indexes

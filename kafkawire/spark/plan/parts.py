@@ -18,10 +18,12 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ...capture.files.blocks import Ints, PacketBlock
+from ...capture.files.blocks import PacketBlock
+from ...capture.files.columns import Ints
 from ...capture.multifile import file_and_packet, packet_id
 from ...capture.packets.headers import Kind
-from ...capture.packets.parser import PacketParser, Segments
+from ...capture.packets.parser import PacketParser
+from ...capture.packets.segments import Segments
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import OutOfOrder
 from ..shuffle.header_hashes import header_hashes

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import NoCaptures
 from ..options import SPLIT_BYTES, Options, unknown

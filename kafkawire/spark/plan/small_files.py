@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...capture.files.blocks import MAX_PACKETS, Ints, PacketBlock, take_rows
+from ...capture.files.blocks import MAX_PACKETS, PacketBlock
+from ...capture.files.columns import Ints, header_dtype, take_rows
 from ...capture.files.packet_offsets import packets
 from ...capture.files.pcap import FILE_HEADER, PcapHeader, read_header
-from ...capture.files.resynchronisation import looks_wrong
 from ...capture.packets.parser import PacketParser
 from ...magic_numbers import is_pcap
 from ..shuffle.header_hashes import header_sums
@@ -155,7 +154,8 @@ def _walked(row: int, data: bytes | None, size: int) -> Head | None:
     if len(data) < header.size:
         return None
     shape = header.shape
-    found, end = packets(data, header.size, shape.size, shape.order == ">", MAX_PACKETS)
+    big = shape.order == ">"
+    found, end = packets(data, header.size, shape.size, big, shape.longest, MAX_PACKETS)
     offsets = np.frombuffer(found, "<i8")
     if end != len(data) or not 0 < len(offsets) < MAX_PACKETS:
         return None
@@ -167,8 +167,7 @@ def _indexed(header: PcapHeader, heads: Sequence[Head]) -> SmallFiles:
     block, file = _block(header, heads)
     plain, sums = header_sums(block)
     files, sizes = file[plain], block.captured[plain]
-    wrong = looks_wrong(_headers(block, header), header.shape)
-    left = np.unique(file[wrong])
+    left: Ints = np.empty(0, np.int64)
     if not plain.all():
         rest = np.flatnonzero(~plain)
         parser = PacketParser()
@@ -203,7 +202,7 @@ def _block(header: PcapHeader, heads: Sequence[Head]) -> tuple[PacketBlock, Ints
     offsets = np.concatenate(
         [head.offsets + base for head, base in zip(heads, bases, strict=False)]
     )
-    packet_headers = take_rows(data, offsets, shape.dtype)
+    packet_headers = take_rows(data, offsets, header_dtype(shape))
     scale = 10**9 // header.variant.fractions
     block = PacketBlock(
         data=data,
@@ -217,11 +216,6 @@ def _block(header: PcapHeader, heads: Sequence[Head]) -> tuple[PacketBlock, Ints
         link=np.full(len(offsets), header.link, np.int64),
     )
     return block, np.repeat(np.arange(len(heads)), [len(head.offsets) for head in heads])
-
-
-def _headers(block: PacketBlock, header: PcapHeader) -> npt.NDArray[np.void]:
-    shape = header.shape
-    return take_rows(block.data, block.start - shape.size, shape.dtype)
 
 
 def _grouped(files: Ints, sums: Hashes, sizes: Ints, count: int) -> tuple[Ints, Hashes, Ints]:

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...capture.files.blocks import PacketBlock, take_rows
+from ...capture.files.blocks import PacketBlock
+from ...capture.files.columns import take_rows
 from .packets import Hashes, endpoint_hashes, finish_hashes
 
 ETHERNET: Final = 1

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...capture.files.blocks import Ints, PacketBlock
-from ...capture.packets.parser import Segments
-from ...capture.tcp.reassembly import KEY
+from ...capture.files.blocks import PacketBlock
+from ...capture.files.columns import Ints
+from ...capture.packets.segments import KEY, Segments
 
 SCHEMA: Final = pa.schema(
     [

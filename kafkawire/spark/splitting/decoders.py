@@ -21,7 +21,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ...capture.files.blocks import Ints, PacketBlock
+from ...capture.files.blocks import Block, PacketBlock
+from ...capture.files.columns import Ints
 from ...capture.files.pcap import PcapDecoder, PcapHeader
 from ...capture.files.pcapng import PcapngDecoder, Section
 from ...errors import CaptureError
@@ -38,10 +39,10 @@ class Resumed(Protocol):
     problems: list[CaptureError]
     may_search: bool
 
-    def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
+    def feed(self, chunk: bytes) -> Iterator[Block]:
         """Decode the next bytes of the file."""
 
-    def finish(self) -> Iterator[PacketBlock]:
+    def finish(self) -> Iterator[Block]:
         """Handle the end of the file."""
 
     def places(self, block: PacketBlock) -> Ints:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from .stores import InputFile, Store
 
 T = TypeVar("T")

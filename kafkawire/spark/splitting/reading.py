@@ -52,6 +52,10 @@ class Reading:
                 self._packets += len(block)
                 yield block
 
+    def blocks(self) -> Iterator[PacketBlock]:
+        """Read the packets, as `Capture.blocks` does."""
+        return iter(self)
+
     @property
     def proof(self) -> Proof:
         """The proof; complete after the iteration."""
@@ -174,8 +178,10 @@ def probe(split: Split) -> Proof:
 
 def _blocks(decoder: Resumed, pieces: Iterator[Piece]) -> Iterator[PacketBlock]:
     for data, decoder.may_search in pieces:
-        yield from decoder.feed(data)
-    yield from decoder.finish()
+        for block in decoder.feed(data):
+            yield block.columns()
+    for block in decoder.finish():
+        yield block.columns()
 
 
 def _behind(pieces: list[Piece], at: int) -> Iterator[Piece]:

@@ -17,7 +17,7 @@ from ...capture.exchanges.endings import as_ended
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import located
-from ...capture.packets.parser import Segments
+from ...capture.packets.segments import Segments
 from ...capture.rows import Located, Row
 from ...capture.tables.group_events import APIS, CAUSES
 from ...capture.tcp.connection import Connection

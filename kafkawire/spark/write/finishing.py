@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ...capture.multifile import FILE_BITS
 from ...protocol.json_form import uuid_text
 from ..decode.columns import Keep

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark import TaskContext
 
-from ...capture.files.blocks import Ints
+from ...capture.files.columns import Ints
 from ...capture.tables.parquet import repeating_columns
 from ..splitting.stores import Store, filesystem
 

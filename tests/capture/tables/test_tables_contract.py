@@ -20,13 +20,13 @@ from kafkawire.capture.tables.extraction.blocks import ENTITIES, Reader
 from kafkawire.capture.tables.extraction.body_facts import body_facts_of
 from kafkawire.capture.tables.extraction.decoded_partitions import count_records
 from kafkawire.capture.tables.extraction.entities import Entities, recorder_of
-from kafkawire.capture.tables.extraction.partition_fields import (
+from kafkawire.capture.tables.extraction.partition_fields import partition_references
+from kafkawire.capture.tables.extraction.partition_paths import (
     REQUEST_FIELDS,
     REQUESTS,
     RESPONSE_FIELDS,
     RESPONSES,
     PartitionPath,
-    partition_references,
 )
 from kafkawire.capture.tables.extraction.programs import program_of
 from kafkawire.capture.tables.extraction.record_batches import RecordsField

@@ -19,7 +19,8 @@ from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.multifile import Traffic
-from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.segments import Segments
 from kafkawire.capture.rows import Located, Status
 from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tls.connection import MAX_WAITING, TlsConnection

@@ -249,7 +249,7 @@ INTERRUPTING: Final = """
 import os, signal, time
 from kafkawire_cli.input import interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)
-opened, read, command = [], interrupts._Blocks.__iter__, os.getpid()
+opened, read, command = [], interrupts._Blocks.blocks, os.getpid()
 def interrupting(blocks):
     opened.append(blocks)
     for block in read(blocks):
@@ -257,7 +257,7 @@ def interrupting(blocks):
             os.kill(command, signal.SIGINT)
             time.sleep(0.5)
         yield block
-interrupts._Blocks.__iter__ = interrupting
+interrupts._Blocks.blocks = interrupting
 """
 """Interrupts the command while one of its processes reads its file of that number."""
 

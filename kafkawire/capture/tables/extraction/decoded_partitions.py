@@ -15,14 +15,8 @@ from ....protocol.fields import all_fields, fields_at
 from ...exchanges.topic_ids import TopicNames
 from ...rows import Row
 from .blocks import Block
-from .partition_fields import (
-    GROUP_ID,
-    REQUEST_FIELDS,
-    REQUESTS,
-    RESPONSE_FIELDS,
-    RESPONSES,
-    partition_references,
-)
+from .partition_fields import GROUP_ID, partition_references
+from .partition_paths import REQUEST_FIELDS, REQUESTS, RESPONSE_FIELDS, RESPONSES
 from .record_batches import RECORDS_MESSAGES, RecordsField, count
 from .steps import AT, RECORDS_AT
 

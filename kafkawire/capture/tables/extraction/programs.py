@@ -18,14 +18,8 @@ from ....protocol.fields import SIZES, Field, all_fields, fields_at
 from ...exchanges.topic_ids import topic_name_fields
 from .blocks import Program
 from .entities import SPECIAL, recorder_of
-from .partition_fields import (
-    GROUP_ID,
-    REQUEST_FIELDS,
-    REQUESTS,
-    RESPONSE_FIELDS,
-    RESPONSES,
-    PartitionPath,
-)
+from .partition_fields import GROUP_ID
+from .partition_paths import REQUEST_FIELDS, REQUESTS, RESPONSE_FIELDS, RESPONSES, PartitionPath
 from .record_batches import RECORDS_MESSAGES
 from .steps import (
     AT,

@@ -9,6 +9,7 @@ It ends when every member that was seen joining has its assignment.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ class ClassicGroups:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._groups: dict[str, Group] = {}
+        self._groups: defaultdict[str, Group] = defaultdict(Group)
 
     def requested(self, item: Located) -> None:
         """Note a request that may cause a rebalance, when it is sent."""
@@ -48,7 +49,7 @@ class ClassicGroups:
         if message is None:
             return
         if item.row.api_key == ApiKey.JOIN_GROUP:
-            self._join_sent(self._group(message.group_id), item, message)
+            self._join_sent(self._groups[message.group_id], item, message)
         elif item.row.api_key == ApiKey.LEAVE_GROUP:
             leaving = message.members or [message]
             reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
@@ -62,7 +63,7 @@ class ClassicGroups:
                 else None,
                 True,
             )
-            self._group(message.group_id).causes.sent(cause)
+            self._groups[message.group_id].causes.sent(cause)
 
     def _join_sent(self, group: Group, item: Located, message: Any) -> None:
         what, certain = kind_of_join(group, message, item.row.body_version or 0)
@@ -86,7 +87,7 @@ class ClassicGroups:
         if handler is None or request is None or request.message is None:
             return
         message: Any = request.message
-        group = self._group(message.group_id)
+        group = self._groups[message.group_id]
         if response is None:
             group.causes.settle(exchange)
             return
@@ -116,7 +117,7 @@ class ClassicGroups:
 
         The member notices a rebalance with another cause.
         """
-        group = self._group(event.group_id)
+        group = self._groups[event.group_id]
         if event.member_id is not None:
             group.seen(event)
         if group.started is not None:
@@ -146,9 +147,6 @@ class ClassicGroups:
         return started_unseen(event, reason)._replace(
             member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
         )
-
-    def _group(self, group_id: str) -> Group:
-        return self._groups.setdefault(group_id, Group())
 
     # -- API by API
 

@@ -1,0 +1,232 @@
+"""Parses ordinary packets of a pcap, without numpy: its import takes longer than a small capture.
+
+Law: the segments are those that `parser` finds. A block is left to it if a packet in it may carry
+TCP in another way: with VLAN tags, in a tunnel, as fragments, behind extension headers.
+
+    Ethernet | Linux cooked | raw IP --> IPv4 | IPv6 --> TCP
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import (
+    BytesWriter,
+    read_i16_be,
+    read_i32_be,
+    read_i32_le,
+    read_i64_be,
+    read_i64_le,
+    write_i16_le,
+    write_i64_le,
+)
+from mypy_extensions import i64
+
+from ...errors import CaptureError
+from ..files.blocks import Block
+from ..files.packet_headers import OFFSET, SECOND, PcapBlock
+from .segment_rows import SegmentRows
+
+if TYPE_CHECKING:
+    from .parser import PacketParser
+
+LITTLE: Final = sys.byteorder == "little"
+"""Whether numpy makes the same keys."""
+
+ETHERNET: Final = 1
+COOKED: Final = 113
+COOKED_2: Final = 276
+LINKS: Final = frozenset({ETHERNET, 12, 14, 101, COOKED, COOKED_2})
+"""The link types that are read here; those without a name are raw IP."""
+
+IPV4: Final = 0x0800
+IPV6: Final = 0x86DD
+CARRIERS: Final = frozenset({0x8100, 0x88A8, 0x9100, 0x9200, 0x8864, 0x6558})
+"""The other EtherTypes of packets that may carry IP: VLAN tags, PPPoE, bridged Ethernet."""
+
+TCP: Final = 6
+UDP: Final = 17
+TUNNELS: Final = frozenset({4, 41, 47, 51, 0, 43, 44, 60, 135, 139, 140})
+"""Protocols that may carry TCP: tunnels, authentication and the extension headers of IPv6."""
+
+TUNNEL_PORTS: Final = frozenset({4789, 8472, 6081})
+"""UDP ports of VXLAN and Geneve."""
+
+MAPPED: Final = 0xFFFF_0000_0000
+"""The low half of the address ::ffff:0.0.0.0."""
+
+
+@final
+class PacketReader:
+    """Parses the packets of a capture for reassembly."""
+
+    def __init__(self) -> None:
+        self._parser: PacketParser | None = None
+
+    @property
+    def problems(self) -> list[CaptureError]:
+        """The problems so far: unsupported link types."""
+        return [] if self._parser is None else self._parser.problems
+
+    def read(self, block: Block) -> SegmentRows:
+        """Parse the segments of a block."""
+        if isinstance(block, PcapBlock) and block.link in LINKS and LITTLE:
+            rows = ordinary_rows(block)
+            if rows is not None:
+                return rows
+        if self._parser is None:
+            from .parser import PacketParser  # imports numpy
+
+            self._parser = PacketParser()
+        return self._parser.parse(block).rows()
+
+
+def ordinary_rows(block: PcapBlock) -> SegmentRows | None:
+    """Parse a block; None if a packet in it is not ordinary."""
+    data, offsets, shape = block.data, block.offsets, block.shape
+    header: i64 = shape.size
+    scale: i64 = shape.nanoseconds
+    big = shape.order == ">"
+    packets = _Packets(data, block.link)
+    packet: i64 = block.first
+    at: i64 = 0
+    end: i64 = len(offsets)
+    while at < end:
+        start = read_i64_le(offsets, at)
+        seconds, fraction = _uint32(data, start, big), _uint32(data, start + 4, big)
+        packets.start = start + header
+        packets.end = packets.start + _uint32(data, start + 8, big)
+        packets.stop = packets.start + _uint32(data, start + 12, big)
+        packets.packet, packets.time_ns = packet, seconds * SECOND + fraction * scale
+        if not packets.add():
+            return None
+        packet += 1
+        at += OFFSET
+    return packets.rows()
+
+
+def _uint32(data: bytes, at: i64, big: bool) -> i64:
+    return i64(read_i32_be(data, at) if big else read_i32_le(data, at)) & 0xFFFFFFFF
+
+
+def _uint16(data: bytes, at: i64) -> i64:
+    return i64(read_i16_be(data, at)) & 0xFFFF
+
+
+@final
+class _Packets:
+    """The segments so far, and the next packet.
+
+    start, end: its captured bytes in `data`. stop: the end of the packet on the wire. packet,
+    time_ns: its number and time. at: the header to be read.
+    """
+
+    def __init__(self, data: bytes, link: int) -> None:
+        self.start: i64 = 0
+        self.end: i64 = 0
+        self.stop: i64 = 0
+        self.packet: i64 = 0
+        self.time_ns: i64 = 0
+        self._data: bytes = data
+        self._link: i64 = link
+        self._keys: BytesWriter = BytesWriter()
+        self._numbers: BytesWriter = BytesWriter()
+
+    def rows(self) -> SegmentRows:
+        """Return the segments."""
+        return SegmentRows(self._data, self._keys.getvalue(), self._numbers.getvalue())
+
+    def add(self) -> bool:
+        """Add the segment of the packet, if it has one; False if it is not ordinary."""
+        data, at, link = self._data, self.start, self._link
+        if link == ETHERNET or link == COOKED:  # noqa: SIM109 - a tuple would box the link
+            at += 14 if link == ETHERNET else 16
+            kind = 0 if at > self.end else _uint16(data, at - 2)
+        elif link == COOKED_2:
+            at += 20
+            kind = 0 if at > self.end else _uint16(data, at - 20)
+        elif at >= self.end:
+            return True
+        else:
+            version: i64 = data[at] >> 4
+            kind = IPV4 if version == 4 else IPV6 if version == 6 else 0
+        if kind == IPV4:
+            return self._add_ip4(at)
+        if kind == IPV6:
+            return self._add_ip6(at)
+        return kind not in CARRIERS
+
+    def _add_ip4(self, at: i64) -> bool:
+        """Add the segment of an IPv4 packet (RFC 791)."""
+        data = self._data
+        if at + 20 > self.end:
+            return True
+        version: i64 = data[at]
+        behind = at + (version & 15) * 4
+        length = _uint16(data, at + 2)
+        stop = at + length if length else self.stop  # 0: segmentation offload
+        if version < 0x45 or version > 0x4F or stop < behind:
+            return True
+        if _uint16(data, at + 6) & 0x3FFF:
+            return False  # a fragment
+        protocol: i64 = data[at + 9]
+        if protocol != TCP:
+            return self._is_other(protocol, behind)
+        if self._add_tcp(behind, stop):
+            keys = self._keys
+            write_i64_le(keys, 0)
+            write_i64_le(keys, MAPPED | _uint32(data, at + 12, True))
+            write_i16_le(keys, read_i16_be(data, behind))
+            write_i64_le(keys, 0)
+            write_i64_le(keys, MAPPED | _uint32(data, at + 16, True))
+            write_i16_le(keys, read_i16_be(data, behind + 2))
+        return True
+
+    def _add_ip6(self, at: i64) -> bool:
+        """Add the segment of an IPv6 packet (RFC 8200)."""
+        data = self._data
+        behind = at + 40
+        if behind > self.end or data[at] >> 4 != 6:
+            return True
+        length = _uint16(data, at + 4)
+        protocol: i64 = data[at + 6]
+        if protocol != TCP:
+            return self._is_other(protocol, behind)
+        if self._add_tcp(behind, behind + length if length else self.stop):
+            keys = self._keys
+            write_i64_le(keys, read_i64_be(data, at + 8))
+            write_i64_le(keys, read_i64_be(data, at + 16))
+            write_i16_le(keys, read_i16_be(data, behind))
+            write_i64_le(keys, read_i64_be(data, at + 24))
+            write_i64_le(keys, read_i64_be(data, at + 32))
+            write_i16_le(keys, read_i16_be(data, behind + 2))
+        return True
+
+    def _is_other(self, protocol: i64, at: i64) -> bool:
+        """Whether a packet carries no TCP."""
+        if protocol == UDP:
+            return at + 8 > self.end or _uint16(self._data, at + 2) not in TUNNEL_PORTS
+        return protocol not in TUNNELS
+
+    def _add_tcp(self, at: i64, stop: i64) -> bool:
+        """Add a segment (RFC 9293), without its key; False if its header is cut or malformed."""
+        data, end = self._data, self.end
+        if at + 20 > end:
+            return False
+        words: i64 = data[at + 12] >> 4
+        payload = at + words * 4
+        if words < 5 or payload > stop:
+            return False
+        size = stop - payload
+        captured = end - payload
+        numbers = self._numbers
+        write_i64_le(numbers, self.packet)
+        write_i64_le(numbers, self.time_ns)
+        write_i64_le(numbers, _uint32(data, at + 4, True))
+        write_i64_le(numbers, _uint32(data, at + 8, True))
+        write_i64_le(numbers, payload)
+        write_i64_le(numbers, 0 if captured < 0 else min(captured, size))
+        write_i64_le(numbers, size)
+        write_i64_le(numbers, data[at + 13])
+        return True

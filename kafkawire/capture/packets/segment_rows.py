@@ -1,0 +1,46 @@
+"""TCP segments as rows of bytes, which reassembly reads without creating Python integers.
+
+keys    | source: address, port; destination: address, port | ...                 36 bytes each
+numbers | packet, time, seq, ack, payload, captured, size, flags | ...   little-endian int64 each
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import mypyc_attr
+
+FIN: Final = 0x01
+SYN: Final = 0x02
+RST: Final = 0x04
+ACK: Final = 0x10
+
+KEY_BYTES: Final = 36
+
+PACKET_AT: Final = 0
+TIME_AT: Final = 8
+SEQ_AT: Final = 16
+ACK_AT: Final = 24
+PAYLOAD_AT: Final = 32
+CAPTURED_AT: Final = 40
+SIZE_AT: Final = 48
+FLAGS_AT: Final = 56
+NUMBERS_BYTES: Final = 64
+"""Offsets of the numbers in a row, and the bytes of a row.
+
+payload: its offset in the data. captured, size: its bytes, captured and on the wire.
+"""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class SegmentRows:
+    """Segments in packet order. data: the buffer of the payloads."""
+
+    def __init__(self, data: bytes, keys: bytes, numbers: bytes) -> None:
+        self.data: bytes = data
+        self.keys: bytes = keys
+        self.numbers: bytes = numbers
+
+    def __len__(self) -> int:
+        return len(self.keys) // KEY_BYTES

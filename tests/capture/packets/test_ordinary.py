@@ -1,0 +1,161 @@
+"""Ordinary packets are parsed as by `parser`: the same segments, or the block is left to it."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterable
+
+import pytest
+
+from kafkawire.capture.files.packet_headers import PcapBlock
+from kafkawire.capture.files.pcap import PcapDecoder
+from kafkawire.capture.packets.ordinary import LINKS, PacketReader, ordinary_rows
+from kafkawire.capture.packets.parser import PacketParser
+from tests.capture.wire import Packet, ethernet, ipv4, ipv6, pcap, tcp, udp
+from tests.conftest import FIXTURES
+
+from .test_layers import FOUR, IN_ETHERNET, LINKED, SEGMENT, SIX, geneve, outer4, vxlan
+
+ORDINARY = {
+    "ipv4",
+    "ipv4 options",
+    "ipv4 padded",
+    "ipv4 offloaded",
+    "ipv6",
+    "raw 101",
+    "raw 12",
+    "sll",
+    "sll2",
+}
+"""Those of LINKED that need no other parser."""
+
+OTHERS = {
+    "arp": ethernet(bytes(28), 0x0806),
+    "icmp": ethernet(ipv4(bytes(20), protocol=1)),
+    "icmp 6": ethernet(ipv6(bytes(20), following=58), 0x86DD),
+    "dns": ethernet(ipv4(udp(53, bytes(20)), protocol=17)),
+    "dns over ipv6": ethernet(ipv6(udp(53, bytes(20)), following=17), 0x86DD),
+    "empty": b"",
+}
+"""Ethernet packets that carry no TCP."""
+
+MAGICS = [(0xA1B2C3D4, "<"), (0xA1B2C3D4, ">"), (0xA1B23C4D, ">"), (0xA1B2CD34, "<")]
+
+
+def blocks(
+    packets: Iterable[Packet], link: int = 1, magic: int = 0xA1B2C3D4, order: str = "<"
+) -> list[PcapBlock]:
+    return list(PcapDecoder().feed(pcap(packets, link=link, magic=magic, order=order)))
+
+
+def same(block: PcapBlock) -> bool:
+    """Whether a block is ordinary; its segments are those of the parser then."""
+    found = ordinary_rows(block)
+    if found is not None:
+        expected = PacketParser().parse(block).rows()
+        assert (found.keys, found.numbers) == (expected.keys, expected.numbers)
+        assert found.data == expected.data
+    return found is not None
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_each_encapsulation(name: str) -> None:
+    link, data = LINKED[name]
+    if link in LINKS:
+        (block,) = blocks([Packet(data), Packet(data, original=len(data) + 9)], link)
+        assert same(block) == (name in ORDINARY)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_packets_without_tcp_are_passed_over(name: str) -> None:
+    (block,) = blocks([Packet(ethernet(FOUR)), Packet(OTHERS[name]), Packet(ethernet(FOUR))])
+    assert same(block)
+    found = ordinary_rows(block)
+    assert found is not None
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("port", [4789, 8472, 6081])
+def test_tunnels_over_udp_are_not_ordinary(port: int) -> None:
+    (block,) = blocks([Packet(ethernet(outer4(udp(port, bytes(40)), 17)))])
+    assert not same(block)
+    tunnels = vxlan(ethernet(FOUR)), geneve(ethernet(FOUR), 0x6558)
+    assert not any(same(blocks([Packet(ethernet(outer4(one, 17)))])[0]) for one in tunnels)
+
+
+@pytest.mark.parametrize("name", sorted(ORDINARY))
+def test_truncated_at_each_byte(name: str) -> None:
+    link, data = LINKED[name]
+    cut = [Packet(data[:size], original=len(data)) for size in range(len(data))]
+    (block,) = blocks(cut, link)
+    assert same(block)
+
+
+@pytest.mark.parametrize(("magic", "order"), MAGICS)
+def test_each_format_of_packet_headers(magic: int, order: str) -> None:
+    packets = [
+        Packet(ethernet(FOUR), 1_700_000_000_123_456_789),
+        Packet(ethernet(SIX, 0x86DD), 4_294_967_295 * 10**9),
+    ]
+    (block,) = blocks(packets, magic=magic, order=order)
+    assert same(block.numbered(1 << 40))
+
+
+def test_malformed_headers() -> None:
+    draw = random.Random(3)
+    ordinary = 0
+    sources = [
+        *(LINKED[name] for name in sorted(ORDINARY)),
+        *((1, each) for each in OTHERS.values()),
+    ]
+    for _ in range(3000):
+        link, data = draw.choice(sources)
+        changed = bytearray(data)
+        for _ in range(draw.randint(0, 3) if changed else 0):
+            changed[draw.randrange(min(len(changed), 70))] = draw.randrange(256)
+        rest = [Packet(LINKED[name][1]) for name in ("ipv4", "ipv6")] if link == 1 else []
+        found = blocks(
+            [Packet(bytes(changed), original=len(data) + draw.choice([0, 5])), *rest], link
+        )
+        ordinary += all(map(same, found))
+    assert 1500 < ordinary < 2999
+
+
+def test_lengths_that_contradict_each_other() -> None:
+    packets = [
+        ethernet(ipv4(SEGMENT, length=length))
+        for length in (0, 1, 19, 20, 39, 40, 41, 53, 54, 65535)
+    ]
+    packets += [ethernet(ipv4(tcp(1, 2, 3, bytes(size)))) + bytes(6) for size in range(8)]
+    (block,) = blocks(map(Packet, packets))
+    assert same(block)
+
+
+def test_a_block_with_another_packet_is_left_to_the_parser() -> None:
+    packets = [Packet(ethernet(FOUR)), Packet(IN_ETHERNET["qinq"]), Packet(ethernet(FOUR))]
+    reader = PacketReader()
+    (block,) = blocks(packets)
+    assert ordinary_rows(block) is None
+    assert len(reader.read(block)) == 3
+    (plain,) = blocks(packets[:1])
+    assert len(reader.read(plain)) == 1
+    assert reader.problems == []
+
+
+def test_an_unsupported_link_type_is_a_problem() -> None:
+    reader = PacketReader()
+    for block in blocks([Packet(ethernet(FOUR))], link=147):
+        assert len(reader.read(block)) == 0
+    assert len(reader.problems) == 1
+
+
+def test_ordinary_captures_need_no_numpy() -> None:
+    capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
+    script = (
+        "import sys; from kafkawire.capture.multifile import Traffic\n"
+        f"assert sum(map(len, Traffic([{capture!r}]).batches())) > 10\n"
+        "assert 'numpy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
