@@ -7,13 +7,14 @@ so memory does not grow with the captures.
     a few           this process reads and pairs --work items--> workers decode and print, and so
                     does this process while the queues are full
     many files      each file is decoded by one worker
-    tables          see `table_jobs`
+    tables          a process of its own writes `records`, see `records_file`; without it, see
+                    `table_jobs`
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from pickle import PickleBuffer
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
 
     from kafkawire.capture.frames.serialised import SerialisedFrames
     from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.tables.arrow.record_fields import Fields
 
     from ..input.interrupts import Interrupts
+    from ..render.table_formats import Write
     from ..render.tables import Reading, Rendering
 
 BATCHES_AHEAD: Final = 16
@@ -50,8 +53,10 @@ MAX_SHARED_JOBS: Final = 3
 """Processes that one reader can keep busy: reading is up to half of the work."""
 
 
-UNDIVIDED: Final = frozenset({"exchanges", "group_events"})
-"""Tables that one process makes as fast as several: dividing the work takes as long as it."""
+DIVIDED: Final = frozenset({"messages", "problems"})
+"""Tables that take longer to make than to divide the work; the others are made as they are read."""
+
+RECORDS: Final = "records"
 
 
 def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
@@ -87,7 +92,7 @@ def _until_interrupt() -> Iterator[Interrupts]:
 def table_batches(
     traffic: Traffic, reading: Reading, rendering: Rendering
 ) -> Iterator[tuple[str, pa.RecordBatch | str]]:
-    """Read tables in several processes; those of a stream, and UNDIVIDED ones, in one.
+    """Read tables in several processes; those of a stream, and those that are not DIVIDED, in one.
 
     Of a stream, only the topic names seen so far are known when a batch is made: in tasks, they
     would be others.
@@ -105,16 +110,32 @@ def table_batches(
     from kafkawire.capture.tables.multiple import read_together
 
     context = Context(traffic, reading.secrets)
-    for name, batch in read_together(context, reading.tables, reading.size):
+    take_records = reading.take_records
+    found = read_together(context, reading.tables, reading.size, take_records=take_records)
+    for name, batch in found:
         for made in rendering.render(name, batch, traffic.first_ns):
             yield name, made
 
 
 def _table_workers(reading: Reading, rendering: Rendering) -> int:
     """Return how many workers make tables, besides this process and the thread that writes."""
-    if not rendering.is_light:
-        return reading.jobs - 1
-    return 0 if UNDIVIDED.issuperset(reading.tables) else reading.jobs - 2
+    if rendering.is_light and DIVIDED.isdisjoint(reading.tables):
+        return 0
+    return reading.jobs - 1
+
+
+def records_process(
+    opened: Callable[[], AbstractContextManager[Write]], reading: Reading, rendering: Rendering
+) -> AbstractContextManager[Callable[[Fields], None]] | None:
+    """Return what starts a process for the table `records`; None if workers make it, or none."""
+    if reading.jobs > 1 and RECORDS in reading.tables and not _table_workers(reading, rendering):
+        from .forked import can_fork
+
+        if can_fork():
+            from .records_file import Content, records_file
+
+            return records_file(opened, Content(reading.size, reading.secrets))
+    return None
 
 
 def _file_per_task(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,17 +25,19 @@ from ..input.names import check_tables
 from ..input.progress import progress
 from ..pipes import make_private
 from .bodies import schema_of, with_bodies
-from .table_formats import AT_ONCE, FORMATS, Text, Write, WritesInThread, format_of
+from .table_formats import AT_ONCE, FORMATS, Text, Write, Writes, WritesInThread, format_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkawire.capture.filters import Filter
     from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.tables.arrow.record_fields import Fields
 
     from ..input.entries import Wanted
     from .messages import View
 
+RECORDS: Final = "records"
 TABLE: Final = "{table}"
 """Placeholder for the name of the table in the name of an output file."""
 
@@ -86,13 +89,15 @@ class Reading(NamedTuple):
     """Which tables are read, and how.
 
     size: rows of a batch at most. secrets: whether they are shown. jobs: the number of processors
-    that may be used.
+    that may be used. take_records: what takes the fields of the table `records`, if another process
+    writes it.
     """
 
     tables: list[str]
     size: int
     secrets: bool
     jobs: int
+    take_records: Callable[[Fields], None] | None
 
 
 class Written(NamedTuple):
@@ -106,8 +111,20 @@ class Written(NamedTuple):
     interrupted: int | None
 
 
-Read = Callable[["Traffic", Reading, Rendering], Iterator[tuple[str, "pa.RecordBatch | str"]]]
-"""Reads tables of captures, and yields what is written, with the name of the table."""
+class Processes(NamedTuple):
+    """The processes that make tables.
+
+    jobs: their number. read: reads tables of captures, and yields what is written, with the name of
+    the table. records: makes what starts one that writes the table `records` into what the function
+    opens, and then takes the fields of the table; None where that would not help.
+    """
+
+    jobs: int
+    read: Callable[[Traffic, Reading, Rendering], Iterator[tuple[str, pa.RecordBatch | str]]]
+    records: Callable[
+        [Callable[[], AbstractContextManager[Write]], Reading, Rendering],
+        AbstractContextManager[Callable[[Fields], None]] | None,
+    ]
 
 
 def write(
@@ -117,8 +134,7 @@ def write(
     to: Path | None,
     wanted: Wanted,
     view: View,
-    jobs: int,
-    read: Read,
+    processes: Processes,
 ) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
@@ -144,6 +160,7 @@ def write(
     drawn = to is not None or not sys.stdout.isatty()
     if view.secrets:
         for file in filter(None, files.values()):
+            file.parent.mkdir(parents=True, exist_ok=True)
             make_private(file)
     texts = {name: format_of(file).text for name, file in files.items()}
     rendering = Rendering(texts, wanted.where, view.redact, message, brokers.package)
@@ -162,9 +179,9 @@ def write(
             package=brokers.package,
         )
         traffic.noted = noted
-        found = read(traffic, Reading(list(files), size, view.secrets, jobs), rendering)
-        writers = _writers(files, rendering, jobs, opened)
-        for name, made in found:
+        wanted_tables = Reading(list(files), size, view.secrets, processes.jobs, None)
+        reading, writers = _writers(files, wanted_tables, rendering, processes, opened)
+        for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
     return Written(refused, watch.packets if noted.requested else None)
 
@@ -198,17 +215,42 @@ def import_arrow() -> None:
 
 
 def _writers(
-    files: dict[str, Path | None], rendering: Rendering, jobs: int, opened: ExitStack
-) -> dict[str, Write]:
-    """Open the output of each table, and make its directory."""
-    writes = WritesInThread() if jobs > 1 and rendering.is_light else AT_ONCE
-    writers = {}
-    for name, file in files.items():
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        writer = format_of(file).opened(file, rendering.schema(name), writes)
-        writers[name] = opened.enter_context(writer)
-    return writers
+    files: dict[str, Path | None],
+    reading: Reading,
+    rendering: Rendering,
+    processes: Processes,
+    opened: ExitStack,
+) -> tuple[Reading, dict[str, Write]]:
+    """Open the output of each table that this process writes; start what writes `records`."""
+    other = processes.records(
+        partial(_opened, files, RECORDS, rendering, _writes(rendering, reading.jobs, len(files))),
+        reading,
+        rendering,
+    )
+    writes = _writes(rendering, reading.jobs)
+    writers = {
+        name: opened.enter_context(_opened(files, name, rendering, writes))
+        for name in files
+        if other is None or name != RECORDS
+    }
+    if other is not None:  # it starts with all that has been imported
+        reading = reading._replace(take_records=opened.enter_context(other))
+    return reading, writers
+
+
+def _writes(rendering: Rendering, jobs: int, tables: int = 1) -> Writes:
+    """Return what writes: a thread, if not every processor has a table to make."""
+    return WritesInThread() if rendering.is_light and jobs > min(tables, 2) else AT_ONCE
+
+
+def _opened(
+    files: dict[str, Path | None], name: str, rendering: Rendering, writes: Writes
+) -> AbstractContextManager[Write]:
+    """Open the output of a table, and make its directory."""
+    file = files[name]
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    return format_of(file).opened(file, rendering.schema(name), writes)
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:

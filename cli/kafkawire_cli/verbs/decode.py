@@ -25,7 +25,7 @@ from ..input.names import (
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
-from ..parallel.jobs import decoded, table_batches
+from ..parallel.jobs import decoded, records_process, table_batches
 from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ..render.bodies import message_of_bodies
 from ..render.messages import Shape, View
@@ -270,7 +270,8 @@ def _write_tables(
 
     with pipes.stop_at_closed_pipe():
         try:
-            written = tables.write(given, names, message, to, wanted, view, jobs, table_batches)
+            processes = tables.Processes(jobs, table_batches, records_process)
+            written = tables.write(given, names, message, to, wanted, view, processes)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

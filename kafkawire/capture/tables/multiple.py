@@ -21,7 +21,7 @@ from . import connections, group_events, messages, problems
 from .arrow.schemas import batches
 from .columns import Columns
 from .context import Context
-from .passes import COLUMNAR, Columnar
+from .passes import COLUMNAR, Columnar, TakeRecords
 
 Values = tuple[Any, ...]
 RowMaker = Callable[[Located | Ended | None], Iterable[Values]]
@@ -94,14 +94,18 @@ class Rows:
 
 
 def read_together(
-    context: Context, names: Sequence[str], size: int, more: Iterable[Rows] = ()
+    context: Context,
+    names: Sequence[str],
+    size: int,
+    more: Iterable[Rows] = (),
+    take_records: TakeRecords | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables in one pass; each batch comes with its table's name.
 
-    more: tables made row by row that are not among the names.
+    more: tables made row by row that are not among the names. take_records: as in `Columnar`.
     """
     wanted = COLUMNAR & set(names)
-    columnar = Columnar(context, wanted, size)
+    columnar = Columnar(context, wanted, size, take_records)
     rows = [*(Rows.of(name, context, size) for name in names if name in MAKERS), *more]
     for batch in _small_batches(context, min([size, *(each.size for each in rows)])):
         if rows:

@@ -10,7 +10,7 @@ when it is read alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -39,12 +39,25 @@ COLUMNAR = frozenset({EXCHANGES, PARTITIONS, RECORDS})
 """The tables that are made column by column."""
 
 
-class Columnar:
-    """Builds some of the COLUMNAR tables of extracted messages."""
+TakeRecords = Callable[[Fields], None]
 
-    def __init__(self, context: Context, tables: frozenset[str], size: int) -> None:
+
+class Columnar:
+    """Builds some of the COLUMNAR tables of extracted messages.
+
+    take_records: takes the fields of `records`, of which no batches are made then.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        tables: frozenset[str],
+        size: int,
+        take_records: TakeRecords | None = None,
+    ) -> None:
         self._context = context
         self._size = size
+        self._take_records = take_records
         self._extractor = Extractor(
             context.names,
             context.limits,
@@ -173,9 +186,15 @@ class Columnar:
                 for start in range(0, rows, size):
                     yield PARTITIONS, batch.slice(start, size)
         if self._records is not None and (last or self._records.is_full(size)):
-            for batch in self._records.batches():
-                for start in range(0, len(batch), size):
-                    yield RECORDS, batch.slice(start, size)
+            yield from self._batches_of(self._records)
+
+    def _batches_of(self, records: RecordColumns) -> Iterator[tuple[str, pa.RecordBatch]]:
+        if self._take_records is not None:
+            self._take_records(records.take())
+            return
+        for batch in records.batches():
+            for start in range(0, len(batch), self._size):
+                yield RECORDS, batch.slice(start, self._size)
 
 
 def is_exchange_message(row: Row) -> bool:

@@ -5,6 +5,7 @@ Law: buffers are append-only; `arrays` builds arrays of them without copying val
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
@@ -20,6 +21,9 @@ class Numbers:
     def __init__(self) -> None:
         self.values: BytesWriter = BytesWriter()
         self.valid: BytesWriter = BytesWriter()
+
+    def __reduce__(self) -> tuple[Callable[[bytes, bytes], Numbers], tuple[bytes, bytes]]:
+        return numbers_of, (self.values.getvalue(), self.valid.getvalue())
 
     def put64(self, value: i64) -> None:
         write_i64_le(self.values, value)
@@ -47,6 +51,14 @@ class Numbers:
     def none32(self) -> None:
         write_i32_le(self.values, 0)
         self.valid.append(0)
+
+
+def numbers_of(values: bytes, valid: bytes) -> Numbers:
+    """Return a column that was pickled."""
+    made = Numbers()
+    made.values.write(values)
+    made.valid.write(valid)
+    return made
 
 
 @final

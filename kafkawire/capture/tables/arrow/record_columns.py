@@ -81,20 +81,30 @@ class RecordColumns:
         """Whether there is enough for a batch of that many rows."""
         return self.fields.bytes >= FIELD_BYTES or len(self.fields) >= rows
 
+    def take(self) -> Fields:
+        """Return all collected fields, and start new ones."""
+        fields, self.fields = self.fields, Fields()
+        if len(fields):
+            self._before()
+        return fields
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Build batches of all collected fields, of any number of rows."""
-        fields, self.fields = self.fields, Fields()
-        if not len(fields):
-            return
-        self._before()
-        if not self._secrets and any(map(is_metadata_topic, dict.fromkeys(fields.topic))):
-            yield from _one_by_one(fields, self._secrets)
-            return
-        try:
-            made = [_batch(fields, each) for each in runs(fields.fields)]
-        except WireError:
-            made = list(_one_by_one(fields, self._secrets))
-        yield from made
+        return record_batches(self.take(), self._secrets)
+
+
+def record_batches(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
+    """Build batches of the records in some fields, of any number of rows."""
+    if not len(fields):
+        return
+    if not secrets and any(map(is_metadata_topic, dict.fromkeys(fields.topic))):
+        yield from _one_by_one(fields, secrets)
+        return
+    try:
+        made = [_batch(fields, each) for each in runs(fields.fields)]
+    except WireError:
+        made = list(_one_by_one(fields, secrets))
+    yield from made
 
 
 def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:

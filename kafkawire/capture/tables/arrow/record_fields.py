@@ -8,10 +8,18 @@ Law: a corrupt batch fails all batches that are decoded together; their results 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pickle import PickleBuffer
 from typing import Final, final
 
-from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
+from librt.strings import (
+    BytesWriter,
+    read_i32_le,
+    read_i64_le,
+    write_i16_le,
+    write_i32_le,
+    write_i64_le,
+)
 from mypy_extensions import i16, i32, i64
 
 from ....records.batch import Batch
@@ -49,6 +57,22 @@ class Fields:
     def __len__(self) -> int:
         return len(self.fields)
 
+    def __reduce__(self) -> tuple[Callable[..., Fields], tuple[object, ...]]:
+        """Pickle the data of all fields as one buffer, and each topic once."""
+        topics = {topic: at for at, topic in enumerate(dict.fromkeys(self.topic))}
+        sizes, of_field = BytesWriter(), BytesWriter()
+        for field in self.fields:
+            write_i64_le(sizes, len(field.data))
+            write_i64_le(of_field, topics[field.topic])
+        return fields_of, (
+            PickleBuffer(b"".join([field.data for field in self.fields])),
+            sizes.getvalue(),
+            list(topics),
+            of_field.getvalue(),
+            [self.file, self.client, self.broker, self.direction, self.client_id],
+            [self.packet, self.time_ns, self.connection, self.correlation_id, self.partition],
+        )
+
     def add(  # noqa: PLR0913 - one argument per column, without an object per field
         self,
         field: RecordsField,
@@ -82,6 +106,33 @@ class Fields:
         self.correlation_id.put32(correlation_id)
         self.topic.append(field.topic)
         self.partition.put32(field.partition)
+
+
+def fields_of(
+    joined: bytes | memoryview,
+    sizes: bytes,
+    topics: list[Topic],
+    of_field: bytes,
+    texts: list[list[str | None]],
+    numbers: list[Numbers],
+) -> Fields:
+    """Return fields that were pickled."""
+    made = Fields()
+    made.bytes = len(joined)
+    made.file, made.client, made.broker, made.direction, made.client_id = texts
+    made.packet, made.time_ns, made.connection, made.correlation_id, made.partition = numbers
+    partitions = made.partition.values.getvalue()
+    at: i64 = 0
+    start: i64 = 0
+    while at < len(sizes) // 8:
+        end = start + read_i64_le(sizes, at * 8)
+        topic = topics[read_i64_le(of_field, at * 8)]
+        partition = read_i32_le(partitions, at * 4)
+        made.fields.append(RecordsField(topic, partition, bytes(joined[start:end])))
+        made.topic.append(topic)
+        start = end
+        at += 1
+    return made
 
 
 _names: Final[dict[int, tuple[str, str]]] = {}
