@@ -14,7 +14,7 @@ import asyncio
 import random
 import time
 from collections.abc import Hashable, Mapping
-from itertools import count
+from itertools import count, repeat
 from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
 from ..client.cluster import ClusterView
@@ -252,16 +252,15 @@ class Producer(Scoped):
         return [future for future in cast(list[_Token], tokens) if not future.done()]
 
     def _delivered(self, effect: Delivered) -> None:
-        topic, partition, offset = effect.topic, effect.partition, effect.base_offset
-        step = 0 if offset == UNKNOWN else 1
-        appended = effect.log_append_time
-        for future, timestamp in zip(
-            cast(list[_Token], effect.tokens), effect.timestamps, strict=True
-        ):
+        offset, appended = effect.base_offset, effect.log_append_time
+        offsets = repeat(UNKNOWN) if offset == UNKNOWN else count(offset)
+        times = effect.timestamps if appended == UNKNOWN else repeat(appended)
+        # a result for each record, without bytecode for each
+        rows = zip(repeat(effect.topic), repeat(effect.partition), offsets, times, strict=False)
+        results = map(NEW, repeat(RecordMetadata), rows)
+        for future, result in zip(cast(list[_Token], effect.tokens), results, strict=False):
             if not future.done():
-                at = timestamp if appended == UNKNOWN else appended
-                future.set_result(NEW(RecordMetadata, (topic, partition, offset, at)))
-            offset += step
+                future.set_result(result)
 
     def _placed(self, token: Hashable) -> None:
         _complete(self._blocked.pop(token, None))
