@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Hashable
 
 import pytest
 
 from kafkawire.client.config import Setting
-from kafkawire.net.producer import Producer
+from kafkawire.client.producer import Delivered
+from kafkawire.net.producer import Producer, RecordMetadata
 from kafkawire.net.server_thread import ServerThread
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(topics={"t": 1})]
@@ -16,8 +18,8 @@ MANY = 500
 SMALL: dict[str, Setting] = {"batch.size": 200, "linger.ms": 0}
 
 
-def test_answers_are_heard_by_who_never_waits(kafka_broker: ServerThread) -> None:
-    """Nothing that it awaits makes it wait, and yet the loop has its turns."""
+def test_responses_are_handled_while_the_caller_never_waits(kafka_broker: ServerThread) -> None:
+    """Nothing that the caller awaits suspends it, and yet the loop handles responses."""
 
     async def scenario() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
@@ -100,3 +102,28 @@ def test_sends_let_the_loop_handle_what_its_sockets_received(kafka_broker: Serve
         return seen
 
     assert asyncio.run(scenario()) == ["received", "sent"]
+
+
+@pytest.mark.parametrize(
+    ("base_offset", "log_append_time", "expected"),
+    [
+        (7, -1, [("t", 3, 7, 101), ("t", 3, 9, 103)]),
+        (7, 500, [("t", 3, 7, 500), ("t", 3, 9, 500)]),
+        (-1, -1, [("t", 3, -1, 101), ("t", 3, -1, 103)]),
+    ],
+    ids=["offsets", "log append time", "acks=0"],
+)
+def test_the_results_of_a_batch_pass_over_a_cancelled_future(
+    base_offset: int, log_append_time: int, expected: list[tuple[str, int, int, int]]
+) -> None:
+    async def deliver() -> list[RecordMetadata]:
+        futures = [asyncio.get_running_loop().create_future() for _ in range(3)]
+        futures[1].cancel()
+        tokens, timestamps = list[Hashable](futures), [101, 102, 103]
+        effect = Delivered("t", 3, tokens, timestamps, base_offset, log_append_time)
+        Producer({"bootstrap.servers": "localhost:1"})._on_effect(effect)
+        return [await futures[0], await futures[2]]
+
+    found = asyncio.run(deliver())
+    assert found == expected
+    assert all(type(one) is RecordMetadata for one in found)
