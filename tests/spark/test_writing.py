@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from kafkawire.spark.splitting.stores import Store
@@ -71,3 +72,6 @@ def test_a_table_has_all_rows(
     assert read.sort_by(order) == pa.Table.from_batches(batches).sort_by(order)
     assert sum(written.column("rows").to_pylist()) == len(read)
     assert len({*written.column("file").to_pylist()}) == len(written)
+    group = pq.read_metadata(tmp_path / written.column("file")[0].as_py()).row_group(0)
+    columns = [group.column(at) for at in range(group.num_columns)]
+    assert {each.path_in_schema for each in columns if each.is_stats_set} == {"time", "n"}

@@ -131,7 +131,7 @@ def parquet_writer(
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    from kafkawire.capture.tables.parquet import repeating_columns
+    from kafkawire.capture.tables.parquet import columns_with_statistics, repeating_columns
 
     buffered: list[pa.RecordBatch] = []
     rows = size = 0
@@ -157,20 +157,13 @@ def parquet_writer(
         schema,
         compression="zstd",
         use_dictionary=list(repeating_columns(schema)),
-        write_statistics=[field.name for field in schema if not _is_payload(field.type)],
+        write_statistics=columns_with_statistics(schema),
     ) as out:
         try:
             yield write
             flush()
         finally:
             writes.finish()
-
-
-def _is_payload(type: pa.DataType) -> bool:
-    """Return whether statistics of a column are useless: bytes and nested types."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Chooses Parquet encodings for the columns of tables.
+"""Chooses Parquet encodings and statistics for the columns of tables.
 
 Law: the choice depends only on the column type, so that all writers of a table produce the same
-encodings.
+files.
 """
 
 from __future__ import annotations
@@ -25,3 +25,15 @@ def repeating_columns(schema: pa.Schema) -> Iterator[str]:
 
     for field in schema:
         yield from leaves(field.name, field.type)
+
+
+def columns_with_statistics(schema: pa.Schema) -> list[str]:
+    """List the columns whose minimum and maximum help to skip row groups: numbers and times.
+
+    Rows are in the order of the capture, so each row group has most of the texts.
+    """
+    return [
+        field.name
+        for field in schema
+        if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)
+    ]

@@ -22,7 +22,7 @@ from pyarrow import fs
 from pyspark import TaskContext
 
 from ...capture.files.columns import Ints
-from ...capture.tables.parquet import repeating_columns
+from ...capture.tables.parquet import columns_with_statistics, repeating_columns
 from ..splitting.stores import Store, filesystem
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
@@ -193,9 +193,12 @@ class PartitionFile:
             return 0
         table = pa.Table.from_batches(self._held)
         if self._writer is None:
-            repeating = list(repeating_columns(table.schema))
             self._writer = pq.ParquetWriter(
-                self._near, table.schema, compression="zstd", use_dictionary=repeating
+                self._near,
+                table.schema,
+                compression="zstd",
+                use_dictionary=list(repeating_columns(table.schema)),
+                write_statistics=columns_with_statistics(table.schema),
             )
         self._writer.write_table(table, row_group_size=GROUP_ROWS)
         self._rows += len(table)

@@ -122,6 +122,16 @@ def test_row_groups_hold_many_batches(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found.num_row_groups == 1
 
 
+def test_numbers_and_times_have_statistics(tmp_path: Path) -> None:
+    file = tmp_path / "out.parquet"
+    run(str(CAPTURE), "--table", "records", "-o", str(file))
+    group = parquet.ParquetFile(file).metadata.row_group(0)
+    columns = [group.column(at) for at in range(group.num_columns)]
+    found = {column.path_in_schema for column in columns if column.is_stats_set}
+    assert found >= {"packet", "time", "time_ns", "offset", "timestamp_ms", "partition"}
+    assert found.isdisjoint({"file", "topic", "key", "value", "headers.list.element.key"})
+
+
 def test_tables_import_no_more_than_they_need(tmp_path: Path) -> None:
     """Not pandas, which takes as long as 10 MB do; pyarrow imports it wherever it has to look
     at a list. Nor what pyarrow computes with, which it imports for a cast.
