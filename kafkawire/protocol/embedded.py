@@ -194,29 +194,35 @@ def _json_steps(
 
 def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
     """Decode a field; None if its kind is unknown."""
-    kind = _kind(carried, limits)
-    if kind is None:
-        return None
     own = carried.field.own
-    payload = read_payload(carried.path, kind, carried.value, limits, own)
-    if own is not None:
+    kinds = kinds_of(carried)
+    if not kinds:
+        return None
+    if len(kinds) > 1:
+        payload = recognise(carried.path, kinds, carried.value, limits)
+    else:
+        payload = read_payload(carried.path, kinds[0], carried.value, limits, own)
+    if own is not None or payload is None:
         return payload
     inner = _inner(payload, carried.name, limits)
     return payload if inner is None else payload._replace(inner=inner)
 
 
-def _kind(carried: Carried, limits: Limits) -> str | None:
-    kinds = carried.field.kinds
-    if not carried.field.protocol_type:
-        return next(iter(kinds.values()))
-    protocol_type = carried.protocol_type
-    if carried.field.own is not None:
-        return None if protocol_type is None else kinds.get(protocol_type)
-    if protocol_type is None and carried.name is not None:
-        protocol_type = PROTOCOL_TYPE.get(carried.name)
+def kinds_of(carried: Carried) -> tuple[str, ...]:
+    """List the kinds that a field may be of: several if the message does not say which."""
+    _, _, _, _, field, protocol_type, name, _ = carried
+    kinds = field.kinds
+    if not field.protocol_type:
+        return (next(iter(kinds.values())),)
     if protocol_type is None:
-        return recognise(kinds.values(), carried.value, limits)
-    return kinds.get(protocol_type)
+        if field.own is not None:
+            return ()
+        if name is not None:
+            protocol_type = PROTOCOL_TYPE.get(name)
+        if protocol_type is None:
+            return tuple(kinds.values())
+    kind = kinds.get(protocol_type)
+    return () if kind is None else (kind,)
 
 
 @lru_cache(1 << 10)

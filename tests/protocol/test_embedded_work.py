@@ -5,10 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
+
+import pytest
 
 from kafkawire.messages import join_group_response as joined
 from kafkawire.messages.join_group_response import JoinGroupResponse
-from kafkawire.protocol import embedded
+from kafkawire.messages.sync_group_response import SyncGroupResponse
+from kafkawire.primitives import Reader
+from kafkawire.protocol import embedded, versioned
+from kafkawire.protocol.versioned import encode_versioned
+from tests.protocol.embedded_vectors import ASSIGNED, CONNECT_ASSIGNMENT_V1, only
 
 CALLS_PER_FIELD = 2
 """Into the two generators."""
@@ -52,3 +59,24 @@ def test_finding_a_field_takes_few_calls() -> None:
 
 def test_an_empty_field_takes_no_call() -> None:
     assert calls_of_walk(members(1000, b"")) == calls_of_walk(members(1, b""))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "decoded"),
+    [
+        (encode_versioned(ASSIGNED, 1), "ConsumerProtocolAssignment", 1),
+        (CONNECT_ASSIGNMENT_V1, "ConnectAssignment", 2),
+    ],
+)
+def test_a_guessed_payload_is_decoded_once_per_kind(
+    monkeypatch: pytest.MonkeyPatch, data: bytes, kind: str, decoded: int
+) -> None:
+    made: list[bytes] = []
+
+    def reader(data: bytes, *args: Any, **options: Any) -> Reader:
+        made.append(data)
+        return Reader(data, *args, **options)
+
+    monkeypatch.setattr(versioned, "Reader", reader)
+    assert only(SyncGroupResponse(assignment=data), 3).kind == kind
+    assert made == [data] * decoded
