@@ -18,15 +18,15 @@ it follows from the protocol's name, if only one type uses that, otherwise from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Structure
-from .fields import fields_at
+from .fields import Field, all_fields, fields_at
 from .json_form import Json
 from .kinds import read_payload, recognise
-from .payload import Payload, decoded_name, json_name
+from .payload import Payload, decoded_name
 from .payload_fields import (
     ASSIGNMENT,
     METADATA,
@@ -50,28 +50,25 @@ class Found(NamedTuple):
 class Carried(NamedTuple):
     """A bytes field that is not empty, and what the message says about it.
 
-    owner, attribute: the struct and field. path, json_steps: the path in Python's and in JSON's
-    names. field: facts about such fields. protocol_type, name: as in the message, or None. The kind
-    of the bytes depends only on field, protocol_type, name and the bytes.
+    owner, attribute: the struct and field. path: its path in Python's names; indices: those in it.
+    field: facts about such fields. protocol_type, name: as in the message, or None. The kind of the
+    bytes depends only on field, protocol_type, name and the bytes.
     """
 
     owner: Structure
     attribute: str
     path: str
-    json_steps: tuple[str | int, ...]
+    indices: tuple[int, ...]
     field: PayloadField
     protocol_type: Any
     name: Any
     value: bytes
 
 
-class _Field(NamedTuple):
-    """A bytes field with the structs on its path, the message first."""
-
-    owners: tuple[Structure, ...]
-    path: str
-    json_steps: tuple[str | int, ...]
-    value: Any
+_Step: TypeAlias = tuple[tuple[Structure, ...], str, tuple[int, ...], Any]
+"""A field on a path: the structs above it, the message first; the path to it; the indices in that;
+its value, which is not empty. A plain tuple, since there is one for each element of an array.
+"""
 
 
 def embedded_payloads(
@@ -99,10 +96,12 @@ def walk_payloads(
     payload_fields: PayloadFields | None = None,
 ) -> Iterator[Found]:
     """Decode as `embedded_payloads` does; yield each payload with its field."""
+    cls: Any = type(message)  # mypy does not see that it is hashable
     for carried in carried_bytes(message, version, payload_fields):
         payload = payload_of(carried, limits)
         if payload is not None:
-            yield Found(carried.owner, carried.attribute, carried.json_steps, payload)
+            json_steps = _json_steps(cls, carried.field.steps, carried.indices)
+            yield Found(carried.owner, carried.attribute, json_steps, payload)
 
 
 def carried_bytes(
@@ -113,18 +112,28 @@ def carried_bytes(
     for field in (
         payload_fields_of(cls) if payload_fields is None else payload_fields.get(cls.__name__, ())
     ):
-        for owners, path, json_steps, value in _fields(message, field.steps, (), "", ()):
-            if value:
-                yield Carried(
-                    owners[-1],
-                    field.steps[-1],
-                    path,
-                    json_steps,
-                    field,
-                    _said(owners, field.protocol_type, version),
-                    _said(owners, field.protocol_name, version),
-                    value,
-                )
+        steps, by_type, by_name = field.steps, field.protocol_type, field.protocol_name
+        first = getattr(message, steps[0])
+        if not first:
+            continue
+        type_at = _who_says(cls, steps, by_type, version)
+        name_at = _who_says(cls, steps, by_name, version)
+        found: Iterable[_Step] = [((message,), steps[0], (), first)]
+        for step in steps[1:]:
+            found = _inside(found, step)
+        for owners, path, indices, value in found:
+            protocol_type = None if type_at is None else getattr(owners[type_at], by_type)
+            name = None if name_at is None else getattr(owners[name_at], by_name)
+            yield Carried(
+                owners[-1],
+                steps[-1],
+                path,
+                indices,
+                field,
+                None if protocol_type == "" else protocol_type,
+                None if name == "" else name,
+                value,
+            )
 
 
 def add_payloads(
@@ -147,67 +156,83 @@ def add_payloads(
         node[decoded_name(found.owner, found.attribute)] = found.payload.to_json(secrets=secrets)
 
 
-def _fields(
-    struct: Structure,
-    steps: tuple[str, ...],
-    owners: tuple[Structure, ...],
-    path: str,
-    json_steps: tuple[str | int, ...],
-) -> Iterator[_Field]:
-    attribute, *rest = steps
-    cls: Any = type(struct)  # mypy does not see that it is hashable
-    value = getattr(struct, attribute)
-    owners = (*owners, struct)
-    path = f"{path}.{attribute}" if path else attribute
-    json_steps = (*json_steps, json_name(cls, attribute))
-    if not rest:
-        yield _Field(owners, path, json_steps, value)
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _fields(item, tuple(rest), owners, f"{path}[{i}]", (*json_steps, i))
-    elif value is not None:
-        yield from _fields(value, tuple(rest), owners, path, json_steps)
+def _inside(found: Iterable[_Step], attribute: str) -> Iterator[_Step]:
+    """Go one step further, into each element of arrays, leaving out what is empty."""
+    for owners, path, indices, value in found:
+        if isinstance(value, list):
+            for i, item in enumerate(value):
+                inner = getattr(item, attribute)
+                if inner:
+                    yield (*owners, item), f"{path}[{i}].{attribute}", (*indices, i), inner
+        else:
+            inner = getattr(value, attribute)
+            if inner:
+                yield (*owners, value), f"{path}.{attribute}", indices, inner
+
+
+@lru_cache(1 << 10)
+def _on_path(cls: Any, steps: tuple[str, ...]) -> tuple[Field, ...]:
+    """List the fields on a path."""
+    made = []
+    for step in steps:
+        made.append(next(field for field in all_fields(cls) if field.attribute == step))
+        cls = made[-1].struct
+    return tuple(made)
+
+
+def _json_steps(
+    cls: Any, steps: tuple[str, ...], indices: tuple[int, ...]
+) -> tuple[str | int, ...]:
+    made: list[str | int] = []
+    rest = iter(indices)
+    for field in _on_path(cls, steps):
+        made.append(field.json_name)
+        if field.is_array:
+            made.append(next(rest))
+    return tuple(made)
 
 
 def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
     """Decode a field; None if its kind is unknown."""
-    kind = _kind(carried, limits)
-    if kind is None:
-        return None
     own = carried.field.own
-    payload = read_payload(carried.path, kind, carried.value, limits, own)
-    if own is not None:
+    kinds = kinds_of(carried)
+    if not kinds:
+        return None
+    if len(kinds) > 1:
+        payload = recognise(carried.path, kinds, carried.value, limits)
+    else:
+        payload = read_payload(carried.path, kinds[0], carried.value, limits, own)
+    if own is not None or payload is None:
         return payload
     inner = _inner(payload, carried.name, limits)
     return payload if inner is None else payload._replace(inner=inner)
 
 
-def _kind(carried: Carried, limits: Limits) -> str | None:
-    kinds = carried.field.kinds
-    if not carried.field.protocol_type:
-        return next(iter(kinds.values()))
-    protocol_type = carried.protocol_type
-    if carried.field.own is not None:
-        return None if protocol_type is None else kinds.get(protocol_type)
-    if protocol_type is None and carried.name is not None:
-        protocol_type = PROTOCOL_TYPE.get(carried.name)
+def kinds_of(carried: Carried) -> tuple[str, ...]:
+    """List the kinds that a field may be of: several if the message does not say which."""
+    _, _, _, _, field, protocol_type, name, _ = carried
+    kinds = field.kinds
+    if not field.protocol_type:
+        return (next(iter(kinds.values())),)
     if protocol_type is None:
-        return recognise(kinds.values(), carried.value, limits)
-    return kinds.get(protocol_type)
-
-
-def _said(owners: tuple[Structure, ...], attribute: str, version: int) -> Any:
-    """Read an attribute of the struct on the path that has it in that version; None for ""."""
-    if not attribute:
-        return None
-    at = _who_says(tuple([type(owner) for owner in owners]), attribute, version)
-    value = None if at is None else getattr(owners[at], attribute)
-    return None if value == "" else value
+        if field.own is not None:
+            return ()
+        if name is not None:
+            protocol_type = PROTOCOL_TYPE.get(name)
+        if protocol_type is None:
+            return tuple(kinds.values())
+    kind = kinds.get(protocol_type)
+    return () if kind is None else (kind,)
 
 
 @lru_cache(1 << 10)
-def _who_says(owners: tuple[type[Structure], ...], attribute: str, version: int) -> int | None:
+def _who_says(cls: Any, steps: tuple[str, ...], attribute: str, version: int) -> int | None:
+    """Find the struct on a path that has an attribute in a version: how deep, 0 for the message."""
+    if not attribute:
+        return None
+    owners = [cls, *[field.struct for field in _on_path(cls, steps[:-1])]]
     for at, owner in enumerate(owners):
+        assert owner is not None
         if any(field.attribute == attribute for field in fields_at(owner, version)):
             return at
     return None

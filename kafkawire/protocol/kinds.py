@@ -30,12 +30,13 @@ class Kind(NamedTuple):
 
     read: raises WireError for other bytes. named: the bytes with the version; None if the version
     follows from the length. plausible: whether a decoded value is likely to be of this kind; None
-    for a kind that is never guessed.
+    for a kind that is never guessed. marker: bytes that every plausible payload contains.
     """
 
     read: Callable[[bytes, Limits], Reading]
     named: slice | None
     plausible: Callable[[Any], bool] | None = None
+    marker: bytes = b""
 
 
 def read_payload(
@@ -55,15 +56,23 @@ def read_payload(
     return Payload(path, made, version, read_as, value)
 
 
-def recognise(kinds: Iterable[str], data: bytes, limits: Limits) -> str | None:
-    """Guess the kind of the bytes; None unless exactly one fits all bytes and is plausible."""
-    fitting = []
+def recognise(path: str, kinds: Iterable[str], data: bytes, limits: Limits) -> Payload | None:
+    """Decode bytes as the one kind that fits them all and is plausible; None if it is not one."""
+    fitting = None
     for kind in kinds:
-        plausible = KINDS[kind].plausible
-        value = None if plausible is None else exact_fit(kind, data, limits)
-        if plausible is not None and value is not None and plausible(value):
-            fitting.append(kind)
-    return fitting[0] if len(fitting) == 1 else None
+        known = KINDS[kind]
+        if known.plausible is None or known.marker not in data:
+            continue
+        found = exact_fit(kind, data, limits)
+        if found is None or not known.plausible(found.value):
+            continue
+        if fitting is not None:
+            return None
+        fitting = found
+    if fitting is None:
+        return None
+    version, read_as, value = fitting
+    return Payload(path, type(value).__name__, version, read_as, value)
 
 
 def _named_version(named: slice | None, data: bytes) -> int | None:
@@ -113,12 +122,14 @@ def _read_streams(data: bytes, limits: Limits) -> Reading:
 
 TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
+URL_MARKER: Final = "://"
+
 
 def _topics_and_partitions(rows: list[Any]) -> bool:
-    return all(
-        TOPIC_NAME.fullmatch(row.topic) and all(partition >= 0 for partition in row.partitions)
-        for row in rows
-    )
+    for row in rows:
+        if not TOPIC_NAME.fullmatch(row.topic) or min(row.partitions, default=0) < 0:
+            return False
+    return True
 
 
 def _plausible_subscription(value: Any) -> bool:
@@ -134,21 +145,21 @@ def _plausible_assignment(value: Any) -> bool:
 
 
 def _plausible_worker(value: Any) -> bool:
-    return "://" in value.url and value.config_offset >= -1
+    return URL_MARKER in value.url and value.config_offset >= -1
 
 
 def _plausible_connectors(value: Any) -> bool:
     rows = (value.assignment or []) + (value.revoked or [])
     return (
         value.error in (0, 1)
-        and "://" in value.leader_url
+        and URL_MARKER in value.leader_url
         and value.config_offset >= -1
         and all(row.connector and min(row.tasks, default=0) >= CONNECTOR_TASK for row in rows)
     )
 
 
-def _versioned(name: str, plausible: Callable[[Any], bool] | None = None) -> Kind:
-    return Kind(partial(read_versioned, name), slice(0, 2), plausible)
+def _versioned(name: str, plausible: Callable[[Any], bool] | None = None, marker: str = "") -> Kind:
+    return Kind(partial(read_versioned, name), slice(0, 2), plausible, marker.encode())
 
 
 KINDS: Final[dict[str, Kind]] = {
@@ -156,8 +167,8 @@ KINDS: Final[dict[str, Kind]] = {
         "ConsumerProtocolSubscription", _plausible_subscription
     ),
     "ConsumerProtocolAssignment": _versioned("ConsumerProtocolAssignment", _plausible_assignment),
-    "ConnectWorkerMetadata": _versioned("ConnectWorkerMetadata", _plausible_worker),
-    "ConnectAssignment": _versioned("ConnectAssignment", _plausible_connectors),
+    "ConnectWorkerMetadata": _versioned("ConnectWorkerMetadata", _plausible_worker, URL_MARKER),
+    "ConnectAssignment": _versioned("ConnectAssignment", _plausible_connectors, URL_MARKER),
     "DefaultPrincipalData": _versioned("DefaultPrincipalData"),
     "StickyUserData": Kind(_read_sticky, None),
     "CooperativeStickyUserData": Kind(_read_cooperative_sticky, None),

@@ -111,18 +111,21 @@ def try_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Re
         return None
     versions = range(newest, layouts.first - 1, -1)
     found = newest_fit(layouts.cls, data, PREFIX, versions, limits)
-    return None if found is None else found._replace(version=version)
+    if found is None or found.version == version:
+        return found
+    return Reading(version, found.read_as, found.value)
 
 
-def exact_fit(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
+def exact_fit(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading | None:
     """Decode all bytes of a payload at exactly the version in front; None instead of an error."""
     layouts = _layouts(name)
     version = _version(data)
     if len(data) < PREFIX or not layouts.first <= version <= layouts.last:
         return None
-    only = range(version, version + 1)
-    found = newest_fit(layouts.cls, data, PREFIX, only, limits)
-    return None if found is None or found.value.deviations is not None else found.value
+    value = _fit(layouts.cls, data, PREFIX, version, limits)
+    if value is None or value.deviations is not None:
+        return None
+    return Reading(version, version, value)
 
 
 def newest_fit(
@@ -134,15 +137,21 @@ def newest_fit(
     is a guess, which must fit exactly. Returns also the version that fitted.
     """
     for version in versions:
-        reader = Reader(data, start, lenient=True, limits=limits)
-        try:
-            value = cls.decode_from(reader, version)
-        except (IndexError, ValueError):  # errors of a reader: truncated data, DecodeError, text
-            continue
-        value.deviations = reader.finish()
-        if value.deviations is None or version == versions[0]:
+        value = _fit(cls, data, start, version, limits)
+        if value is not None and (value.deviations is None or version == versions[0]):
             return Reading(version, version, value)
     return None
+
+
+def _fit(cls: Any, data: bytes, start: int, version: int, limits: Limits) -> Any:
+    """Decode leniently from `start` to the end; None instead of an error."""
+    reader = Reader(data, start, lenient=True, limits=limits)
+    try:
+        value = cls.decode_from(reader, version)
+    except (IndexError, ValueError):  # errors of a reader: truncated data, DecodeError, text
+        return None
+    value.deviations = reader.finish()
+    return value
 
 
 def decode_at(cls: Any, data: bytes, start: int, version: int, limits: Limits) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, final
 
 from ...primitives.limits import DEFAULT_LIMITS, Limits, elements_within
 from ...primitives.structure import Message, Structure
-from ...protocol.embedded import Carried, carried_bytes, payload_of
+from ...protocol.embedded import Carried, carried_bytes, kinds_of, payload_of
 from ...protocol.error_code import ErrorCode
 from ...protocol.json_text import to_json_text
 from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame
@@ -299,8 +299,14 @@ class Lines:
         return known
 
     def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
-        """Write the payload embedded in a field; cached, since members of a group send the same."""
-        key = (cls, carried.field.steps, carried.protocol_type, carried.name, carried.value)
+        """Write the payload embedded in a field; cached.
+
+        Members of a group send the same, and get in responses what was in requests.
+        """
+        field = carried.field
+        key: tuple[Any, ...] = (kinds_of(carried), carried.name, carried.value)
+        if field.own is not None:  # another package may have kinds with the same names
+            key = (cls, field.steps, *key)
         known = self.payload_texts.get(key, "")
         if known != "":
             return known
