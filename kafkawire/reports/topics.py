@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey, TopicNames
 from kafkawire.capture.exchanges.topic_ids import Topic as NamedTopic
-from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.arrow.record_fields import batch_names
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
@@ -128,7 +128,7 @@ class Topics(Collector):
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
         self._on_corrupt = on_corrupt
-        self._found: dict[object, tuple[NamedTopic, Topic]] = {}
+        self._found: dict[TopicKey, tuple[NamedTopic, Topic]] = {}
 
     def row(self, found: Located) -> None:
         """Count the next row."""
@@ -143,7 +143,7 @@ class Topics(Collector):
                 data = None if direction is None else one.records
                 if not code and not data:
                     continue
-                named, topic = self._topic(path, struct)
+                topic = self._topic(path, struct)
                 partition = getattr(one, path.number)
                 topic.partitions.add(partition)
                 if code:
@@ -151,16 +151,17 @@ class Topics(Collector):
                 if data and direction is not None:
                     errors = _count(topic, topic.directions[direction], row.client_id, data)
                     for error in errors:
-                        self._on_corrupt(found, len(data), f"{named.name}-{partition}: {error}")
+                        name = self._names.topic(*_reference(path, struct)).name
+                        self._on_corrupt(found, len(data), f"{name}-{partition}: {error}")
 
-    def _topic(self, path: PartitionPath, struct: Any) -> tuple[NamedTopic, Topic]:
-        """Return the topic of a struct, and its counts; its name is looked up at the end."""
-        name = getattr(struct, path.name) if path.name else None
-        named = self._names.topic(name, TOPIC_ID.of(struct))
-        known = self._found.get(named.key)
+    def _topic(self, path: PartitionPath, struct: Any) -> Topic:
+        """Return the counts of the topic of a struct; its name is looked up at the end."""
+        name, id = _reference(path, struct)
+        key = id if id and id != ZERO else name or None
+        known = self._found.get(key)
         if known is None:
-            known = self._found[named.key] = named, Topic(None, None)
-        return named, known[1]
+            known = self._found[key] = self._names.topic(name, id), Topic(None, None)
+        return known[1]
 
     @property
     def all(self) -> list[Topic]:
@@ -170,6 +171,11 @@ class Topics(Collector):
             topic = Topic(known.name, known.id_text)
             made.setdefault(topic.label, topic).add(counts)
         return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label))
+
+
+def _reference(path: PartitionPath, struct: Any) -> tuple[str | None, bytes | None]:
+    """Return the name and the id of the topic of a struct."""
+    return getattr(struct, path.name) if path.name else None, TOPIC_ID.of(struct)
 
 
 def _count(topic: Topic, direction: Amount, client_id: str | None, data: bytes) -> list[WireError]:
