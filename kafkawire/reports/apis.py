@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES, THROTTLING
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
@@ -103,8 +104,8 @@ def expects_no_response(exchange: Exchange) -> bool:
     return getattr(request.message, "acks", None) == 0
 
 
-BY: Final[dict[str, Callable[[Exchange], str | None]]] = {
-    "api": lambda exchange: None,  # noqa: ARG005  # every group has its own API
+BY: Final[dict[str, Callable[[Exchange], str | None] | None]] = {
+    "api": None,  # every group has its own API
     "version": lambda exchange: _version(exchange.main_row.api_version),
     "client": lambda exchange: exchange.main_row.client_id,
     "broker": lambda exchange: exchange.broker,
@@ -126,14 +127,17 @@ class ApiTotals(NamedTuple):
 class Apis(Collector):
     """Collects the requests of a capture, by API and group."""
 
+    entities = frozenset({ERROR_CODES, THROTTLING})
+
     def __init__(self, by: str = "api") -> None:
         self._group_of = BY[by]
         self._found: dict[tuple[int | None, str | None], Api] = {}
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
-        header = exchange.main_row
-        key = header.api_key, self._group_of(exchange)
+        header = exchange.request or exchange.main_row
+        group_of = self._group_of
+        key = header.api_key, None if group_of is None else group_of(exchange)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = Api(header.api_key, header.api_name, key[1])

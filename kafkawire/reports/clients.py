@@ -10,23 +10,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES, GROUPS
 from kafkawire.messages.api_key import ApiKey
 
 from .client import Call, Client, Software, software_of
 from .reading import Collector
 
 
-class Connection:
-    """What is known of an open connection."""
+class Requests:
+    """Counts of the requests of a client with one API version, on a connection.
 
-    __slots__ = ("address", "broker", "clients", "mechanism", "software")
+    call: None if the version is unknown. learn: notes the connection's properties in a request.
+    """
+
+    __slots__ = ("bytes", "call", "client", "count", "learn")
+
+    def __init__(self, client: Client, call: Call | None, learn: Learner | None) -> None:
+        self.client = client
+        self.call = call
+        self.learn = learn
+        self.count = self.bytes = 0
+
+
+class Connection:
+    """What is known of an open connection.
+
+    requests: by client id, API key and version; they are added to those of clients when it ends.
+    """
+
+    __slots__ = ("address", "broker", "clients", "mechanism", "requests", "software")
 
     def __init__(self, address: str, broker: str) -> None:
         self.address = address
@@ -34,6 +52,7 @@ class Connection:
         self.software: Software | None = None
         self.mechanism: str | None = None
         self.clients: dict[str | None, Client] = {}
+        self.requests: dict[tuple[str | None, int | None, int | None], Requests] = {}
 
     def client(self, client_id: str | None) -> Client:
         """Return the counts of a client id on this connection."""
@@ -41,6 +60,15 @@ class Connection:
         if found is None:
             found = self.clients[client_id] = Client(client_id, self.address, None)
         return found
+
+    def add_requests(self, row: Row) -> Requests:
+        """Add counts for the requests with the client id, API and version of a row."""
+        call = None
+        if row.api_key is not None and row.api_version is not None:
+            call = Call(row.api_key, row.api_name, row.api_version)
+        made = Requests(self.client(row.client_id), call, LEARNERS.get(row.api_key or 0))
+        self.requests[row.client_id, row.api_key, row.api_version] = made
+        return made
 
     def set_software(self, message: Any) -> None:
         """Note the software of an ApiVersions request."""
@@ -51,7 +79,9 @@ class Connection:
         self.mechanism = message.mechanism
 
 
-LEARNERS: Final[dict[int, Callable[[Connection, Any], None]]] = {
+Learner = Callable[[Connection, Any], None]
+
+LEARNERS: Final[dict[int, Learner]] = {
     ApiKey.API_VERSIONS: Connection.set_software,
     ApiKey.SASL_HANDSHAKE: Connection.set_mechanism,
 }
@@ -79,6 +109,8 @@ class Clients(Collector):
     decoded request. offers: of each broker, the highest supported version of each API.
     """
 
+    entities = frozenset({ERROR_CODES, GROUPS})
+
     def __init__(self) -> None:
         self.connections: Counter[str | None] = Counter()
         self.brokers: Counter[str] = Counter()
@@ -86,38 +118,49 @@ class Clients(Collector):
         self.undecoded: Counter[UndecodedConnections] = Counter()
         self.offers: dict[str, dict[int, int]] = {}
         self.first_ns = self.last_ns = NO_TIME
-        self._open: dict[int, Connection] = {}
+        self._open: dict[int | None, Connection] = {}
         self._others: dict[int, str] = {}
         self._found: dict[tuple[str | None, str, Software | None], Client] = {}
 
     def row(self, found: Located) -> None:
         """Count the next row."""
-        number, client_end, broker, row = found
-        if number is None or client_end is None or broker is None:
-            return
-        if row.status is Status.OTHER_PROTOCOL:
-            self._others.setdefault(number, row.error)
+        row = found.row
         if row.api_key is None and not row.is_message:
+            if row.status is Status.OTHER_PROTOCOL and found.connection is not None:
+                self._others.setdefault(found.connection, row.error)
             return
-        here = self._open.get(number)
+        here = self._open.get(found.connection)
         if here is None:
-            here = self._open[number] = Connection(host(client_end), broker)
-        if row.direction == "request":
-            _request(here, row)
-        elif row.client_id is not None or row.request_packet is not None:
-            client = here.client(row.client_id)
-            client.responses += 1
-            client.response_bytes += row.length + 4
+            if found.connection is None or found.client is None or found.broker is None:
+                return
+            here = self._open[found.connection] = Connection(host(found.client), found.broker)
+        if row.direction != "request":
+            if row.client_id is not None or row.request_packet is not None:
+                client = here.clients.get(row.client_id) or here.client(row.client_id)
+                client.responses += 1
+                client.response_bytes += row.length + 4
+        elif row.status is not Status.SASL_TOKEN:  # truncated ones, too
+            requests = here.requests.get((row.client_id, row.api_key, row.api_version))
+            if requests is None:
+                requests = here.add_requests(row)
+            requests.count += 1
+            requests.bytes += row.length + 4
+            if requests.learn is not None and row.message is not None:
+                requests.learn(here, row.message)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
-        here = self._open.get(exchange.connection)
-        if here is None or exchange.request is None:
+        request = exchange.request
+        if request is None:
             return
-        client = here.client(exchange.main_row.client_id)
-        client.errors += bool(entities.error_codes)
-        client.groups |= entities.groups
-        if exchange.main_row.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
+        if entities.error_codes or entities.groups:
+            here = self._open.get(exchange.connection)
+            if here is None:
+                return
+            client = here.client(request.client_id)
+            client.errors += bool(entities.error_codes)
+            client.groups |= entities.groups
+        if request.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
             offered = getattr(exchange.response.message, "api_keys", None)
             if offered:
                 self.offers[exchange.broker] = {one.api_key: one.max_version for one in offered}
@@ -125,6 +168,8 @@ class Clients(Collector):
     def ended(self, connection: Ended) -> None:
         """Count a connection when it ends."""
         here = self._open.pop(connection.connection, None)
+        for requests in () if here is None else here.requests.values():
+            _add_requests(requests)
         other = self._others.pop(connection.connection, None)
         self.connections["kafka" if here is not None else other] += 1
         self.reset += connection.reset
@@ -190,28 +235,19 @@ class Clients(Collector):
         )
 
 
-_call: Final = lru_cache(1 << 10)(Call)
-"""Makes a Call, or gives the same one again, which takes less time."""
-
-
 def _copy(client: Client) -> Client:
     made = Client(client.client_id, client.address, client.software)
     made.add(client)
     return made
 
 
-def _request(here: Connection, row: Row) -> None:
-    """Count a request, by its header; truncated ones, too."""
-    if row.status is Status.SASL_TOKEN:
-        return
-    client = here.client(row.client_id)
-    client.requests += 1
-    client.request_bytes += row.length + 4
-    if row.api_key is not None and row.api_version is not None:
-        client.calls[_call(row.api_key, row.api_name, row.api_version)] += 1
-    learn = LEARNERS.get(row.api_key or 0)
-    if learn is not None and row.message is not None:
-        learn(here, row.message)
+def _add_requests(requests: Requests) -> None:
+    """Add the requests of a closed connection to those of the client."""
+    client = requests.client
+    client.requests += requests.count
+    client.request_bytes += requests.bytes
+    if requests.call is not None:
+        client.calls[requests.call] += requests.count
 
 
 def host(end: str) -> str:

@@ -15,8 +15,10 @@ from typing import Any, Final
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES
 from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
+from kafkawire.capture.tables.group_events import CAUSES
 from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
@@ -46,6 +48,7 @@ class Groups(Collector):
     """
 
     apis = frozenset({*GROUP_APIS, *HEARTBEATS, ApiKey.API_VERSIONS})
+    entities = frozenset({ERROR_CODES})
 
     def __init__(self, reading: Reading, watermarks: Watermarks) -> None:
         self._events = GroupEvents(reading.context)
@@ -69,9 +72,11 @@ class Groups(Collector):
     def row(self, found: Located) -> None:
         """Handle the next row."""
         row = found.row
-        if row.api_key != ApiKey.API_VERSIONS:
+        if row.direction != "request":
+            return
+        if row.api_key in CAUSES:
             self._events.requested(found)
-        elif row.direction == "request" and row.message is not None:
+        elif row.api_key == ApiKey.API_VERSIONS and row.message is not None:
             software = software_of(row.message)
             if software is not None and found.connection is not None:
                 self._software[found.connection] = software

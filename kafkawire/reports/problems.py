@@ -18,6 +18,8 @@ SIZE: Final = 4
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.OTHER_PROTOCOL})
 """Statuses of rows without a problem, or of other protocols."""
 
+PROBLEMS: Final = frozenset(Status) - NO_PROBLEM
+
 
 class Example(NamedTuple):
     """An occurrence of a kind of problem, with its error."""
@@ -56,14 +58,15 @@ class Problem:
 class Problems(Collector):
     """Collects problems by kind, which is a row's status, or `records` for a corrupt batch."""
 
+    statuses = PROBLEMS
+
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._found: dict[str, Problem] = {}
 
     def row(self, found: Located) -> None:
-        """Count the next row."""
-        if found.row.status not in NO_PROBLEM:
-            self.add(found, found.row.status.value, found.row.length, found.row.error)
+        """Count the next row with a problem."""
+        self.add(found, found.row.status.value, found.row.length, found.row.error)
 
     def corrupt_records(self, found: Located, size: int, error: str) -> None:
         """Count a corrupt record batch."""
@@ -103,27 +106,30 @@ class Payload(Collector):
 
     def __init__(self, *, filtered: bool = False) -> None:
         self._filtered = filtered
-        self.captured = self.missing = 0
-        self.bytes: Counter[str] = Counter()
+        self.captured = self.missing = self.messages = 0
+        self.bytes: Counter[str] = Counter()  # those of messages are in `messages`
         self._ended = bytearray()  # by connection, 1 once it has ended
 
     def row(self, found: Located) -> None:
         """Count the next row."""
         row = found.row
         if row.status in MESSAGES:
-            kind, size = "messages", row.length + SIZE
+            size = row.length + SIZE
+            self.messages += size
         elif row.status is Status.GAP:
             self.missing += row.length
             return
         else:
             kind, size = _captured(row)
-        if not size:
-            return
-        self.bytes[kind] += size
-        if self._filtered or self._has_ended(
-            found.connection
-        ):  # not included in `Ended.captured_bytes`
+            if not size:
+                return
+            self.bytes[kind] += size
+        if self._filtered:
             self.captured += size
+            return
+        number, ended = found.connection, self._ended
+        if number is not None and number < len(ended) and ended[number]:
+            self.captured += size  # not included in `Ended.captured_bytes`
 
     def ended(self, connection: Ended) -> None:
         """Add the captured bytes of a connection when it ends."""
@@ -136,17 +142,10 @@ class Payload(Collector):
             self._ended.extend(bytes(number + 1 - len(self._ended)))
         self._ended[number] = 1
 
-    def _has_ended(self, connection: int | None) -> bool:
-        return (
-            connection is not None
-            and connection < len(self._ended)
-            and self._ended[connection] == 1
-        )
-
     def kinds(self) -> dict[str, int]:
         """Return the captured bytes by kind."""
-        kinds = ("messages", "truncated", *KINDS.values(), "repeated")
-        known = {kind: self.bytes[kind] for kind in kinds}
+        kinds = ("truncated", *KINDS.values(), "repeated")
+        known = {"messages": self.messages, **{kind: self.bytes[kind] for kind in kinds}}
         return {**known, "unaccounted": self.captured - sum(known.values())}
 
     def json(self) -> dict[str, int]:

@@ -10,7 +10,6 @@ Source: C. Masson, J. E. Rim, H. K. Lee, "DDSketch", VLDB 2019, without its coll
 
 from __future__ import annotations
 
-from collections import Counter
 from math import ceil, log
 from typing import Final
 
@@ -28,24 +27,30 @@ class Quantiles:
     min, max: exact; None without values.
     """
 
-    __slots__ = ("_buckets", "_not_positive", "count", "max", "min")
+    __slots__ = ("_buckets", "_not_positive", "max", "min")
 
     def __init__(self) -> None:
-        self.count = 0
         self.min: int | None = None
         self.max: int | None = None
         self._not_positive = 0
-        self._buckets: Counter[int] = Counter()
+        self._buckets: dict[int, int] = {}
+
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        return self._not_positive + sum(self._buckets.values())
 
     def add(self, value: int) -> None:
         """Add a value."""
-        self.count += 1
-        if self.min is None or value < self.min:
+        if self.min is None or self.max is None:
+            self.min = self.max = value
+        elif value < self.min:
             self.min = value
-        if self.max is None or value > self.max:
+        elif value > self.max:
             self.max = value
         if value > 0:
-            self._buckets[ceil(log(value) / _LOG_GROWTH)] += 1
+            bucket = ceil(log(value) / _LOG_GROWTH)
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
         else:
             self._not_positive += 1
 
@@ -53,11 +58,11 @@ class Quantiles:
         """Add the values of another."""
         if other.min is None or other.max is None:
             return
-        self.count += other.count
         self.min = other.min if self.min is None else min(self.min, other.min)
         self.max = other.max if self.max is None else max(self.max, other.max)
         self._not_positive += other._not_positive
-        self._buckets.update(other._buckets)
+        for bucket, count in other._buckets.items():
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + count
 
     def at(self, share: float) -> int | None:
         """Return the smallest value that at least this share of the values does not exceed.

@@ -10,16 +10,18 @@ Law: each row, exchange and end of a connection is passed once to each collector
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.filters import Filter
+from kafkawire.capture.frames.decoding import LocatedItem
 from kafkawire.capture.multifile import Traffic
-from kafkawire.capture.rows import Located, Row
+from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.selection.selecting import Selection
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entity_kinds import ALL_KINDS, NO_TOPICS, TOPICS, Searched
 
 
 class Watch(Protocol):
@@ -37,16 +39,22 @@ class Watch(Protocol):
 class Collector:
     """Collects data while a capture is read; subclasses override the methods they need.
 
-    apis: the API keys of the rows and exchanges that it needs; None: those of all.
+    apis: the API keys of the rows and exchanges that it needs; None: those of all. statuses: the
+    statuses of the rows that it needs; None: all. entities: the kinds of entities that it uses.
     """
 
     apis: ClassVar[frozenset[int] | None] = None
+    statuses: ClassVar[frozenset[Status] | None] = None
+    entities: ClassVar[frozenset[str]] = ALL_KINDS
 
     def row(self, found: Located) -> None:
         """Handle the next row."""
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        """Handle the next exchange, with the entities of both messages."""
+        """Handle the next exchange, with the entities of both messages, of the kinds that it uses.
+
+        There may be others of other kinds.
+        """
 
     def ended(self, connection: Ended) -> None:
         """Handle the end of a connection, after its last row and exchange."""
@@ -57,23 +65,46 @@ EXCHANGE: Final = "exchange"
 ENDED: Final = "ended"
 
 
+Methods = tuple[Callable[..., None], ...]
+
+
 class Handlers:
-    """The methods of that name of the collectors that override it."""
+    """The methods of that name of the collectors that override it.
+
+    by_api: those that need an API that only some need. others: those for any other API, or none.
+    """
 
     def __init__(self, collectors: Sequence[Collector], name: str) -> None:
-        own = overriding(collectors, name)
+        own = self._own = overriding(collectors, name)
         known = {api_key for each in own for api_key in each.apis or ()}
-        self._by_api: dict[int | None, list[Callable[..., None]]] = {
-            api_key: [getattr(each, name) for each in own if _wants(each, api_key)]
+        self.by_api: dict[int | None, Methods] = {
+            api_key: tuple([getattr(each, name) for each in own if _wants(each, api_key)])
             for api_key in known
         }
-        self.all: list[Callable[..., None]] = [
-            getattr(each, name) for each in own if each.apis is None
-        ]
+        self.others: Methods = tuple([getattr(each, name) for each in own if each.apis is None])
 
-    def of(self, api_key: int | None) -> list[Callable[..., None]]:
-        """List those that need an API."""
-        return self.all if api_key is None else self._by_api.get(api_key, self.all)
+    def __bool__(self) -> bool:
+        return bool(self._own)
+
+    @property
+    def use_topics(self) -> bool:
+        """Whether a collector uses the topics of exchanges."""
+        return any(TOPICS in each.entities for each in self._own)
+
+    def entities(self, api_key: int | None) -> frozenset[str]:
+        """Return the kinds of entities that the collectors of an API use."""
+        used = [each.entities for each in self._own if _wants(each, api_key)]
+        return frozenset[str]().union(*used)
+
+
+def handlers_of_rows(collectors: Sequence[Collector]) -> dict[Status, Handlers]:
+    """Find the handlers of rows, by status."""
+    return {
+        status: Handlers(
+            [each for each in collectors if each.statuses is None or status in each.statuses], ROW
+        )
+        for status in Status
+    }
 
 
 def overriding(collectors: Sequence[Collector], name: str) -> list[Collector]:
@@ -82,7 +113,7 @@ def overriding(collectors: Sequence[Collector], name: str) -> list[Collector]:
     return [each for each in collectors if getattr(type(each), name) is not none]
 
 
-def _wants(collector: Collector, api_key: int) -> bool:
+def _wants(collector: Collector, api_key: int | None) -> bool:
     return collector.apis is None or api_key in collector.apis
 
 
@@ -106,20 +137,28 @@ class Reading:
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
-        rows, exchanges = Handlers(collectors, ROW), Handlers(collectors, EXCHANGE)
-        ends = overriding(collectors, ENDED)  # connections have no API
+        rows, exchanges = handlers_of_rows(collectors), Handlers(collectors, EXCHANGE)
+        ends = [each.ended for each in overriding(collectors, ENDED)]  # connections have no API
+        report = Reporting(exchanges, self.context.names).report
         pairs = Exchanges()
-        for item in self._items():
-            if isinstance(item, Ended):
-                self._report(exchanges, pairs.end(item.connection))
-                for each in ends:
-                    each.ended(item)
-                continue
-            for row in rows.of(item.row.api_key):
-                row(item)
-            completed = pairs.take(item)
-            if completed:
-                self._report(exchanges, completed)
+        is_paired = bool(exchanges)
+        decode: Callable[[Any], Located] = self.context.decode if self.where is None else _same
+        for batch in self._batches():
+            for item in batch:
+                if isinstance(item, Ended):
+                    report(pairs.end(item.connection))
+                    for end in ends:
+                        end(item)
+                    continue
+                found = decode(item)
+                row = found.row
+                handlers = rows[row.status]
+                for handle in handlers.by_api.get(row.api_key, handlers.others):
+                    handle(found)
+                if is_paired:
+                    completed = pairs.take(found)
+                    if completed:
+                        report(completed)
 
     def name_topics(self) -> None:
         """Look up names of unnamed topics in the rest of the capture."""
@@ -127,25 +166,17 @@ class Reading:
         self.context.name_topics()
         self.watch.again = False
 
-    def _items(self) -> Iterator[Located | Ended]:
-        found = self._decoded()
-        if self.where is None:
-            return found
-        return self._selected(found, self.where)
+    def _batches(self) -> Iterator[Sequence[LocatedItem | Located | Ended]]:
+        """Read the capture: undecoded, or, with a filter, what matches, decoded."""
+        return self.traffic.batches() if self.where is None else self._selected(self.where)
 
-    def _decoded(self) -> Iterator[Located | Ended]:
+    def _selected(self, where: Filter) -> Iterator[list[Located | Ended]]:
+        selection = Selection[Located](where, self.traffic, self, whole=True)
         decode = self.context.decode
         for batch in self.traffic.batches():
             for item in batch:
-                yield item if isinstance(item, Ended) else decode(item)
-
-    def _selected(
-        self, items: Iterable[Located | Ended], where: Filter
-    ) -> Iterator[Located | Ended]:
-        selection = Selection[Located](where, self.traffic, self, whole=True)
-        for item in items:
-            yield from selection.handle([item])
-        yield from selection.finish()
+                yield selection.handle([item if isinstance(item, Ended) else decode(item)])
+        yield selection.finish()
 
     @property
     def names(self) -> TopicNames:
@@ -155,13 +186,33 @@ class Reading:
     def learn(self, row: Row) -> None:
         """Do nothing: the context has learned the names in a row before it yields it."""
 
-    def _report(self, handlers: Handlers, exchanges: Iterable[Exchange]) -> None:
+
+def _same(found: Located) -> Located:
+    return found
+
+
+class Reporting:
+    """Passes exchanges to the collectors, with the entities of the kinds that these use."""
+
+    def __init__(self, handlers: Handlers, names: TopicNames) -> None:
+        self._handlers = handlers
+        self._names = names if handlers.use_topics else NO_TOPICS
+        self._searched = Searched(handlers.entities)
+
+    def report(self, exchanges: Iterable[Exchange]) -> None:
+        """Pass the next exchanges."""
+        by_api, others = self._handlers.by_api, self._handlers.others
+        is_searched = self._searched.has
         for exchange in exchanges:
-            handle = handlers.of(exchange.main_row.api_key)
-            if not handle:
+            request, response = exchange.request, exchange.response
+            row = request or response
+            handlers = by_api.get(None if row is None else row.api_key, others)
+            if not handlers:
                 continue
-            entities = Entities(self.context.names)
-            entities.add(exchange.request)
-            entities.add(exchange.response)
-            for each in handle:
-                each(exchange, entities)
+            entities = Entities(self._names)
+            if is_searched(request):
+                entities.add(request)
+            if is_searched(response):
+                entities.add(response)
+            for handle in handlers:
+                handle(exchange, entities)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from kafkawire.capture.exchanges.topic_ids import TopicNames
-from kafkawire.capture.rows import Located, Row
+from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey, TopicNames
+from kafkawire.capture.exchanges.topic_ids import Topic as NamedTopic
+from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.arrow.record_fields import batch_names
-from kafkawire.capture.tables.extraction.partition_fields import (
-    PartitionReference,
-    partition_references,
-)
+from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
+from kafkawire.capture.tables.extraction.partition_paths import REQUESTS, RESPONSES, PartitionPath
 from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
@@ -26,14 +25,25 @@ from .reading import Collector
 
 PRODUCED: Final = "produced"
 FETCHED: Final = "fetched"
-DIRECTIONS: Final[dict[tuple[int | None, str], str]] = {
-    (ApiKey.PRODUCE, "request"): PRODUCED,
-    (ApiKey.FETCH, "response"): FETCHED,
-    (ApiKey.SHARE_FETCH, "response"): FETCHED,
-}
-"""Messages that contain records -> direction."""
 
-WITH_ERRORS: Final = frozenset({(ApiKey.PRODUCE, "response"), *DIRECTIONS})
+
+class Content(NamedTuple):
+    """What a message has of partitions.
+
+    direction: of its records, None if it has none. codes: whether there are error codes.
+    """
+
+    path: PartitionPath
+    direction: str | None
+    codes: bool
+
+
+CONTENTS: Final[dict[tuple[int | None, str], Content]] = {
+    (ApiKey.PRODUCE, "request"): Content(REQUESTS[ApiKey.PRODUCE][0], PRODUCED, False),
+    (ApiKey.PRODUCE, "response"): Content(RESPONSES[ApiKey.PRODUCE][0], None, True),
+    (ApiKey.FETCH, "response"): Content(RESPONSES[ApiKey.FETCH][0], FETCHED, True),
+    (ApiKey.SHARE_FETCH, "response"): Content(RESPONSES[ApiKey.SHARE_FETCH][0], FETCHED, True),
+}
 """Messages with records or error codes of partitions."""
 
 APIS: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH})
@@ -118,58 +128,40 @@ class Topics(Collector):
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
         self._on_corrupt = on_corrupt
-        self._found: dict[object, tuple[Any, Topic]] = {}
+        self._found: dict[TopicKey, tuple[NamedTopic, Topic]] = {}
 
     def row(self, found: Located) -> None:
         """Count the next row."""
         row = found.row
-        direction = DIRECTIONS.get((row.api_key, row.direction))
-        if row.message is None or (
-            direction is None and (row.api_key, row.direction) not in WITH_ERRORS
-        ):
+        content = CONTENTS.get((row.api_key, row.direction))
+        if content is None or row.message is None:
             return
-        for one in partition_references(row, self._names):
-            struct: Any = one.struct
-            code = getattr(struct, "error_code", 0)
-            data = None if direction is None else getattr(struct, "records", None)
-            if not code and not data:
-                continue
-            topic = self._topic(one)
-            topic.partitions.add(one.partition)
-            if code:
-                topic.codes[code] += 1
-            if data and direction is not None:
-                self._count(topic, topic.directions[direction], found, one, data)
+        path, direction, codes = content
+        for struct in getattr(row.message, path.attributes[0]) or ():
+            for one in getattr(struct, path.partitions) or ():
+                code = one.error_code if codes else 0
+                data = None if direction is None else one.records
+                if not code and not data:
+                    continue
+                topic = self._topic(path, struct)
+                partition = getattr(one, path.number)
+                topic.partitions.add(partition)
+                if code:
+                    topic.codes[code] += 1
+                if data and direction is not None:
+                    errors = _count(topic, topic.directions[direction], row.client_id, data)
+                    for error in errors:
+                        name = self._names.topic(*_reference(path, struct)).name
+                        self._on_corrupt(found, len(data), f"{name}-{partition}: {error}")
 
-    def _topic(self, one: PartitionReference) -> Topic:
-        """Return the counts of a topic; its name is looked up at the end."""
-        found = self._found.get(one.topic.key)
-        if found is None:
-            found = self._found[one.topic.key] = one.topic, Topic(None, None)
-        return found[1]
-
-    def _count(
-        self, topic: Topic, direction: Amount, found: Located, one: PartitionReference, data: bytes
-    ) -> None:
-        """Count records, from batch headers if possible."""
-        row: Row = found.row
-        direction.bytes += len(data)
-        if row.client_id is not None:
-            direction.clients[row.client_id] = None
-        batches = RecordBatches(data)
-        budget = Budget(batches.limits)
-        errors: list[WireError] = []
-        for batch in batches.batches(errors):
-            direction.batches += 1
-            try:
-                topic.codecs[batch_names(batch)[1]] += 1
-            except WireError as error:
-                errors.append(error)
-                continue
-            known = batch.records_count
-            direction.records += known if known >= 0 else len(batch.records(budget, faults=errors))
-        for corruption in errors:
-            self._on_corrupt(found, len(data), f"{one.topic.name}-{one.partition}: {corruption}")
+    def _topic(self, path: PartitionPath, struct: Any) -> Topic:
+        """Return the counts of the topic of a struct; its name is looked up at the end."""
+        name, id = _reference(path, struct)
+        key = id if id and id != ZERO else name or None
+        known = self._found.get(key)
+        if known is None:
+            known = self._found[key] = self._names.topic(name, id), Topic(None, None)
+        return known[1]
 
     @property
     def all(self) -> list[Topic]:
@@ -179,3 +171,31 @@ class Topics(Collector):
             topic = Topic(known.name, known.id_text)
             made.setdefault(topic.label, topic).add(counts)
         return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label))
+
+
+def _reference(path: PartitionPath, struct: Any) -> tuple[str | None, bytes | None]:
+    """Return the name and the id of the topic of a struct."""
+    return getattr(struct, path.name) if path.name else None, TOPIC_ID.of(struct)
+
+
+def _count(topic: Topic, direction: Amount, client_id: str | None, data: bytes) -> list[WireError]:
+    """Count records, from batch headers if possible; return what is wrong with them."""
+    direction.bytes += len(data)
+    if client_id is not None:
+        direction.clients[client_id] = None
+    batches = RecordBatches(data)
+    budget: Budget | None = None  # of batches whose headers have no count
+    errors: list[WireError] = []
+    for batch in batches.batches(errors):
+        direction.batches += 1
+        try:
+            topic.codecs[batch_names(batch)[1]] += 1
+        except WireError as error:
+            errors.append(error)
+            continue
+        known = batch.records_count
+        if known < 0:
+            budget = Budget(batches.limits) if budget is None else budget
+            known = len(batch.records(budget, faults=errors))
+        direction.records += known
+    return errors

@@ -20,6 +20,7 @@ from typing import Any, Final
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
@@ -48,6 +49,8 @@ PRODUCER: Final = Struct(">qh")
 class Transactions(Collector):
     """Collects transactions. all: the histories, by transactional id."""
 
+    entities = frozenset({ERROR_CODES})
+
     def __init__(self, reading: Reading) -> None:
         self._names = reading.context.names
         self._histories: dict[str, IdHistory] = {}
@@ -74,7 +77,7 @@ class Transactions(Collector):
         if request.time_ns != NO_TIME:
             self._last_ns = max(self._last_ns, request.time_ns)
         handle = None if request.api_key is None else HANDLERS.get(request.api_key)
-        transactional_id = _id_of(request.message)
+        transactional_id = None if handle is None else _id_of(request.message)
         if handle is None or not transactional_id:
             return
         history = self._histories.get(transactional_id)

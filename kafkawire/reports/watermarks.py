@@ -31,6 +31,7 @@ class Watermarks(Collector):
     """
 
     apis = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})
+    entities = frozenset()
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -43,16 +44,22 @@ class Watermarks(Collector):
         response = exchange.response
         if response is None or response.message is None:
             return
+        self._catch_up()
         if response.api_key == ApiKey.FETCH:
             self._fetched(response)
         elif response.api_key == ApiKey.LIST_OFFSETS and exchange.request is not None:
             self._listed(exchange.request, response)
 
     def _fetched(self, response: Row) -> None:
-        for one in partition_references(response, self._reading.context.names):
-            struct: Any = one.struct
-            if struct.error_code == 0 and struct.high_watermark >= 0:
-                self._set(one.topic, one.partition, struct.high_watermark)
+        message: Any = response.message
+        names = self._reading.context.names
+        for one in message.responses or ():
+            topic, ends = names.topic(one.topic, one.topic_id), None
+            for struct in one.partitions or ():
+                if struct.error_code == 0 and struct.high_watermark >= 0:
+                    if ends is None:
+                        ends = self._ends_of(topic)
+                    ends[struct.partition_index] = struct.high_watermark
 
     def _listed(self, request: Row, response: Row) -> None:
         message: Any = request.message
@@ -67,16 +74,16 @@ class Watermarks(Collector):
             struct: Any = one.struct
             offset = max([struct.offset, *(struct.old_style_offsets or ())])
             if (one.topic.key, one.partition) in ends and struct.error_code == 0 and offset >= 0:
-                self._set(one.topic, one.partition, offset)
+                self._ends_of(one.topic)[one.partition] = offset
 
-    def _set(self, topic: Topic, partition: int, offset: int) -> None:
-        self._catch_up()
+    def _ends_of(self, topic: Topic) -> dict[int, int]:
+        """Return the end offsets of a topic, to set some."""
         where = topic.name or topic.id
         known = self._ends.get(where)
         if known is None:
             known = self._ends[where] = {}
             self._unnamed += topic.name is None
-        known[partition] = offset
+        return known
 
     def lag(self, topic: Topic, partition: int, offset: int) -> int | None:
         """Return the lag of a committed offset; None if the end offset is unknown."""

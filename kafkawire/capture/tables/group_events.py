@@ -161,9 +161,14 @@ class Groups:
 
     def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Handle an exchange; yield its events."""
-        yield from self._classic.handle(exchange)
-        yield from self._others.handle(exchange)
-        yield from _commit(exchange, self._context, self._classic, self._others)
+        api_key = exchange.main_row.api_key
+        if api_key in HANDLERS:
+            return self._classic.handle(exchange)
+        if api_key in PROTOCOLS:
+            return self._others.handle(exchange)
+        if api_key in COMMITS:
+            return _commit(exchange, self._context, self._classic, self._others)
+        return iter(())
 
 
 def group_events_of(context: Context) -> Iterator[GroupEvent]:
@@ -196,7 +201,7 @@ def _commit(
 ) -> Iterator[GroupEvent]:
     """Yield the event of an offset commit; rejected partitions have their error codes."""
     request, response = exchange.request, exchange.response
-    if exchange.main_row.api_key not in COMMITS or request is None or response is None:
+    if request is None or response is None:
         return
     message: Any = request.message
     if message is None or response.message is None:

@@ -91,6 +91,10 @@ class ClassicGroups:
         if response is None:
             group.causes.settle(exchange)
             return
+        reply: Any = response.message
+        if request.api_key == ApiKey.HEARTBEAT and reply is not None and not reply.error_code:
+            group.accepted(request, message.member_id, response.time_ns)
+            return
         event = GroupEvent(
             exchange,
             response,
@@ -102,9 +106,9 @@ class ClassicGroups:
             generation=getattr(message, "generation_id", None),
             client_id=exchange.main_row.client_id,
         )
-        if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
+        if getattr(reply, "error_code", 0) in COORDINATOR_MOVED:
             group.moved = True
-        yield from handler(self, group, event, message, response.message)
+        yield from handler(self, group, event, message, reply)
 
     def alive(self, event: GroupEvent) -> None:
         """Note that the coordinator accepted a request of a member: its session continues."""
@@ -234,17 +238,11 @@ class ClassicGroups:
             yield event.rebalance_ended(len(group.members), duration)
 
     def _heartbeat(
-        self, group: Group, event: GroupEvent, _request: Any, response: Any
+        self, _group: Group, event: GroupEvent, _request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if response is None:
-            return
-        if response.error_code:
+        """Handle a heartbeat that was not accepted."""
+        if response is not None:
             yield from self._refuse(event, response.error_code)
-            return
-        if event.member_id is not None:
-            group.seen(event)
-        if group.started is None:
-            group.causes.stable(event.exchange.main_row.time_ns)
 
     def _leave(
         self, group: Group, event: GroupEvent, request: Any, response: Any

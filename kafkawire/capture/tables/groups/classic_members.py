@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 from zlib import crc32
 
+from ...rows import Row
 from ..extraction.group_event import GroupEvent, or_none
 from .causes import Causes
 
@@ -54,9 +55,19 @@ class Group:
 
     def seen(self, event: GroupEvent) -> Member:
         """Note that a member is alive; return it."""
-        found = self.add(event.member_id or "")
-        found.client_id = found.client_id or event.client_id
-        found.seen_ns = max(found.seen_ns, event.row.time_ns)
+        return self._seen(event.member_id or "", event.client_id, event.row.time_ns)
+
+    def accepted(self, heartbeat: Row, member_id: str, time_ns: int) -> None:
+        """Handle a heartbeat that was accepted at that time."""
+        if member_id:
+            self._seen(member_id, heartbeat.client_id, time_ns)
+        if self.started is None:
+            self.causes.stable(heartbeat.time_ns)
+
+    def _seen(self, member_id: str, client_id: str | None, time_ns: int) -> Member:
+        found = self.add(member_id)
+        found.client_id = found.client_id or client_id
+        found.seen_ns = max(found.seen_ns, time_ns)
         return found
 
     def add(self, member_id: str, instance: str | None = None) -> Member:

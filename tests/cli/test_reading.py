@@ -1,0 +1,169 @@
+"""Collectors are called for what they need, and no more: calls are counted, at n and at 10n."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, ClassVar, Final
+
+import pytest
+
+from kafkawire import reports
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.rows import Located, Status
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entity_kinds import (
+    ALL_KINDS,
+    ERROR_CODES,
+    GROUPS,
+    THROTTLING,
+    TOPICS,
+)
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.reports.reading import Collector, Reading
+from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.render.summary_report import Summary
+from tests.capture.written import Scenario
+from tests.cli.test_accounting import PATHS
+
+FEW: Final = 20
+REPORTS: Final = str(Path(reports.__file__).parent)
+
+
+def reading(path: Path) -> Reading:
+    return Reading(Traffic([path]), Progress(0))
+
+
+def heartbeats(n: int, path: Path) -> Path:
+    """Write a capture of so many accepted heartbeats."""
+    scenario = Scenario()
+    for _ in range(n):
+        scenario.request("Heartbeat", 3, groupId="g", memberId="m", generationId=1)
+        scenario.respond("Heartbeat", 3)
+    return scenario.save(path)
+
+
+def calls(read: Callable[[], None]) -> Counter[str]:
+    """Count the calls of functions of reports, by qualified name."""
+    made: Counter[str] = Counter()
+
+    def profile(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(REPORTS):
+            made[frame.f_code.co_qualname] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        read()
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+def test_calls_of_a_summary_per_exchange(tmp_path: Path) -> None:
+    """An exchange more takes its collectors' calls, and none of those it does not concern."""
+    made = []
+    for n in (FEW, 10 * FEW):
+        summary = Summary(reading(heartbeats(n, tmp_path / f"{n}.pcap")))
+        made.append(calls(summary.read))
+    few, many = made
+    more = {name: many[name] - few[name] for name in many if many[name] != few[name]}
+    exchanges = 9 * FEW
+    twice = ("Clients.row", "Payload.row", "Groups.row")
+    assert {name: more.pop(name) for name in twice} == dict.fromkeys(twice, 2 * exchanges)
+    once = ("Clients.exchange", "Groups.exchange", "Apis.exchange", "Reporting.report")
+    assert {name: more.pop(name) for name in once} == dict.fromkeys(once, exchanges)
+    assert not {"Problems.row", "Topics.row", "Watermarks.exchange"} & more.keys()
+    assert sum(more.values()) <= 8 * exchanges, more
+
+
+class Rows(Collector):
+    """Counts the rows of some statuses."""
+
+    statuses = frozenset({Status.TRUNCATED, Status.GAP, Status.UNPARSED})
+
+    def __init__(self) -> None:
+        self.found: Counter[Status] = Counter()
+
+    def row(self, found: Located) -> None:
+        self.found[found.row.status] += 1
+
+
+class AllRows(Rows):
+    statuses: ClassVar[frozenset[Status] | None] = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_rows_of_some_statuses(path: Path) -> None:
+    some, every = Rows(), AllRows()
+    reading(path).read(some, every)
+    assert some.found == {status: n for status, n in every.found.items() if status in Rows.statuses}
+
+
+class Found(Collector):
+    """Collects the entities of exchanges."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+        self.found: list[list[Any]] = []
+
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        found = [_plain(getattr(entities, kind)) for kind in sorted(self.kinds)]
+        self.found.append([exchange.main_row.packet, *found])
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, dict) else value
+
+
+def collector(*kinds: str) -> Found:
+    """Make a collector that says that it uses some kinds of entities."""
+    cls = type("Some", (Found,), {"entities": frozenset(kinds)})
+    made: Found = cls(frozenset(kinds))
+    return made
+
+
+@pytest.mark.parametrize("kinds", [(GROUPS,), (ERROR_CODES, THROTTLING), (TOPICS,)])
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_entities_of_some_kinds(path: Path, kinds: tuple[str, ...]) -> None:
+    """They are the same whether other messages, and other entities, are searched or not."""
+    some, every = collector(*kinds), collector(*ALL_KINDS)
+    every.kinds = some.kinds
+    reading(path).read(some)
+    reading(path).read(every)
+    assert some.found == every.found
+
+
+def test_messages_without_used_entities_are_not_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafkawire.reports import reading as module
+
+    searched: list[tuple[int | None, str]] = []
+
+    class Noted:
+        def __init__(self, names: Any) -> None:
+            self.real = Entities(names)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+        def add(self, row: Any) -> None:
+            searched.append((row.api_key, row.direction))
+            self.real.add(row)
+
+    monkeypatch.setattr(module, "Entities", Noted)
+    path = heartbeats(FEW, tmp_path / "heartbeats.pcap")
+    for kinds, directions in {
+        (ERROR_CODES,): {"response"},
+        (GROUPS,): {"request"},
+        (TOPICS,): set[str](),
+        (GROUPS, THROTTLING): {"request", "response"},
+    }.items():
+        searched.clear()
+        reading(path).read(collector(*kinds))
+        assert Counter(searched) == {(ApiKey.HEARTBEAT, one): FEW for one in directions}
