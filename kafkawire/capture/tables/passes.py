@@ -190,7 +190,9 @@ class Columnar:
 
     def _batches_of(self, records: RecordColumns) -> Iterator[tuple[str, pa.RecordBatch]]:
         if self._take_records is not None:
-            self._take_records(records.take())
+            fields = records.take()
+            if len(fields):
+                self._take_records(fields)
             return
         for batch in records.batches():
             for start in range(0, len(batch), self._size):

@@ -7,18 +7,21 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from pathlib import Path
 from typing import Final
 
 import pytest
 from pyarrow import parquet
 
+from kafkawire.records import BatchBuilder
+from tests.capture.written import Scenario
 from tests.command_server import python
-from tests.conftest import FIXTURES
 
-from .test_table_jobs import CAPTURE, PCAPS, rows
+from .test_table_jobs import CAPTURE, INTERRUPTING, PCAPS, rows
 
 TABLES: Final = ("exchanges", "partitions", "records")
+TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAKg"
 
 COMMAND: Final = """
 import os, sys, time
@@ -103,13 +106,44 @@ def test_secrets_of_the_metadata_topic(secrets: list[str], tmp_path: Path) -> No
     assert any(value and value.startswith(b"(redacted") for value in values) == (not secrets)
 
 
-def test_topics_named_after_their_records(tmp_path: Path) -> None:
-    """A name that the capture states later reaches the process with the fields."""
-    capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
-    for jobs in ("1", "2"):
-        assert run(capture, *to(tmp_path / jobs, "-j", jobs)).returncode == 0
-    one, two = ((tmp_path / jobs / "records.parquet").read_bytes() for jobs in ("1", "2"))
-    assert one == two
+def test_a_topic_named_after_its_records(tmp_path: Path) -> None:
+    """Fields are passed on before the capture states the name of their topic."""
+    builder = BatchBuilder()
+    builder.append(b"key", b"value", 1)
+    records = b64encode(builder.build()).decode()
+    found = [{"partitionIndex": 0, "highWatermark": 1, "records": records}]
+    scenario = Scenario()
+    topics = [{"topicId": TOPIC_ID, "partitions": [{"partition": 0}]}]
+    scenario.request("Fetch", 13, topics=topics)
+    scenario.respond("Fetch", 13, responses=[{"topicId": TOPIC_ID, "partitions": found}])
+    scenario.request("Metadata", 12)
+    scenario.respond("Metadata", 12, topics=[{"name": "orders", "topicId": TOPIC_ID}])
+    capture = str(scenario.save(tmp_path / "late.pcap"))
+    one_by_one = "from kafkawire.capture.tables import reading; reading.BATCH_ROWS = 1"
+    arguments = to(tmp_path / "two", "-j", "2", tables=("records",))
+    made = run(capture, *arguments, in_command=one_by_one)
+    assert (made.returncode, made.stderr) == (0, "written 1\n")
+    table = parquet.read_table(tmp_path / "two" / "records.parquet")
+    assert table.column("topic").to_pylist() == ["orders"]
+    assert table.column("value").to_pylist() == [b"value"]
+
+
+def test_an_interrupt_completes_the_file(tmp_path: Path) -> None:
+    """The table has the records until then, and the exit code is 130."""
+    assert run(*PCAPS, *to(tmp_path / "whole")).returncode == 0
+    code = INTERRUPTING.replace("LAST", "8") + command()[2]
+    made = subprocess.run(
+        [python(), "-c", code, "decode", *PCAPS, *to(tmp_path / "part", "-j", "2")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert made.returncode == 130
+    assert "interrupted after " in made.stderr
+    whole, part = (parquet.read_table(tmp_path / x / "records.parquet") for x in ("whole", "part"))
+    assert 0 < part.num_rows < whole.num_rows
+    assert whole.slice(0, part.num_rows).equals(part)
 
 
 def test_fields_larger_than_the_shared_memory(tmp_path: Path) -> None:
