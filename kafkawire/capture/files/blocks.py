@@ -118,6 +118,12 @@ class CaptureDecoder(Protocol):
     def feed(self, chunk: bytes) -> Iterator[Block]:
         """Handle the next bytes of the file; exhaust the iterator before the next call."""
 
+    def give_back(self) -> int:
+        """Do without the incomplete packet behind the last block, if it is small.
+
+        Returns how many of the bytes must be fed again, in front of the next ones.
+        """
+
     def finish(self) -> Iterator[Block]:
         """Handle the end of the file."""
 
@@ -129,6 +135,7 @@ class InputBuffer:
         self.position = position
         self._chunks: list[bytes] = []
         self._held = 0
+        self._last = 0
         self._need = 0
 
     def __len__(self) -> int:
@@ -137,6 +144,7 @@ class InputBuffer:
     def add(self, chunk: bytes) -> bytes | None:
         """Append a chunk; return all held bytes, or None if more are needed."""
         self._chunks.append(chunk)
+        self._last = len(chunk)
         self._held += len(chunk)
         return self.peek() if self._held >= self._need else None
 
@@ -153,3 +161,15 @@ class InputBuffer:
         self._chunks = [rest]
         self._held = len(rest)
         self._need = need
+
+    def give_back(self) -> int:
+        """Drop the held bytes, and return how many they are, if they are few.
+
+        Of a chunk that brought nothing, all bytes are held; they would be read again forever.
+        """
+        count = self._held
+        if 2 * count > self._last:
+            return 0
+        self._chunks.clear()
+        self._held = self._need = 0
+        return count

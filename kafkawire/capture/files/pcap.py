@@ -134,6 +134,10 @@ class PcapDecoder:
             self._header = read_header(data)
         yield from self._packets(data, start, self._header.shape, ended=False)
 
+    def give_back(self) -> int:
+        """Do without an incomplete packet; returns how many bytes must be fed again."""
+        return self._input.give_back() if self._damage is None else 0
+
     def finish(self) -> Iterator[PcapBlock]:
         """Handle the end of the file."""
         input_buffer = self._input

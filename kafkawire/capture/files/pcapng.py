@@ -87,6 +87,10 @@ class PcapngDecoder:
         if data is not None:
             yield from self._blocks(data, ended=False)
 
+    def give_back(self) -> int:
+        """Do without an incomplete packet; returns how many bytes must be fed again."""
+        return self._input.give_back() if self._damage is None else 0
+
     def finish(self) -> Iterator[PacketBlock]:
         """Handle the end of the file."""
         if self._damage is not None:

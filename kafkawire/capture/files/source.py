@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from os import SEEK_CUR
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, TypeAlias
 
@@ -53,6 +54,7 @@ class Capture:
         self.problems: list[CaptureError] = []
         self.key_logs: list[bytes] = []
         self._watch = watch
+        self._file = chunks if isinstance(chunks, FileChunks) else None
         self._chunks = iter(chunks) if watch is None else _watched(chunks, watch)
 
     def __iter__(self) -> Iterator[PacketBlock]:
@@ -69,17 +71,21 @@ class Capture:
         # Complete compressed data without content is an empty file; damaged data has a problem
         # of its layer.
         if head or all(layer.problem is None for layer in layers):
-            for block in self._decode(decoder_for(head), chunks):
+            for block in self._decode(decoder_for(head), chunks, None if layers else self._file):
                 yield block
                 if self._watch is not None:
                     self._watch(0, len(block))
         self.problems += [layer.problem for layer in layers if layer.problem is not None]
 
-    def _decode(self, decoder: CaptureDecoder, chunks: Iterator[bytes]) -> Iterator[Block]:
+    def _decode(
+        self, decoder: CaptureDecoder, chunks: Iterator[bytes], file: FileChunks | None
+    ) -> Iterator[Block]:
         self.problems = decoder.problems
         self.key_logs = decoder.key_logs
         for chunk in chunks:
             yield from decoder.feed(chunk)
+            if file is not None:
+                file.unread(decoder.give_back())
         yield from decoder.finish()
 
 
@@ -102,21 +108,47 @@ def decoder_for(head: bytes) -> CaptureDecoder:
 def read_capture(source: str | Path | BinaryIO, watch: Watch | None = None) -> Capture:
     """Read a capture from a path or a binary stream such as `sys.stdin.buffer`."""
     if isinstance(source, str | Path):
-        size = CHUNK if watch is None else STREAM_CHUNK
-        return Capture(_read_path(Path(source), size), watch)
+        path, size = Path(source), CHUNK if watch is None else STREAM_CHUNK
+        return Capture(FileChunks(path, size) if path.is_file() else _read_pipe(path), watch)
     return Capture(_read_stream(source), watch)
+
+
+class FileChunks:
+    """The chunks of a regular file; each ends at a multiple of `size`, or with the file.
+
+    To join a chunk with the incomplete packet at the end of the one before would copy the whole
+    file once more, which takes longer than to read it: such bytes are read again.
+    fresh: bytes of the current chunk that are read for the first time.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.fresh = self._unread = 0
+        self._path, self._size = path, size
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._path.open("rb", buffering=0) as file:
+            end = 0
+            while chunk := file.read(self._unread + self._size - end % self._size):
+                self.fresh = len(chunk) - self._unread
+                end += self.fresh
+                self._unread = 0
+                yield chunk
+                file.seek(-self._unread, SEEK_CUR)
+
+    def unread(self, count: int) -> None:
+        """Let the next chunk begin with the last `count` bytes of this one."""
+        self._unread = count
+
+
+def _read_pipe(path: Path) -> Iterator[bytes]:
+    with path.open("rb", buffering=0) as file:
+        yield from _read_stream(file)
 
 
 def _watched(chunks: Iterable[bytes], watch: Watch) -> Iterator[bytes]:
     for chunk in chunks:
         yield chunk
-        watch(len(chunk), 0)
-
-
-def _read_path(path: Path, size: int) -> Iterator[bytes]:
-    with path.open("rb", buffering=0) as file:
-        while chunk := file.read(size):
-            yield chunk
+        watch(chunks.fresh if isinstance(chunks, FileChunks) else len(chunk), 0)
 
 
 def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
@@ -147,10 +179,9 @@ def _chain(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Unpacker(Protocol):
-    """One member (gzip) or frame (zstd).
+    """A member (gzip) or frame (zstd). unread: bytes of the last chunk behind it.
 
-    unread: bytes of the last chunk behind the member or frame. fault: the error, after `decompress`
-    returned the data before it. hungry: whether `decompress` needs more bytes.
+    fault: the error, after `decompress` returned the data before it. hungry: it needs more bytes.
     """
 
     @property

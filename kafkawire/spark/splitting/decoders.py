@@ -42,6 +42,9 @@ class Resumed(Protocol):
     def feed(self, chunk: bytes) -> Iterator[Block]:
         """Decode the next bytes of the file."""
 
+    def give_back(self) -> int:
+        """Do without an incomplete packet; returns how many bytes must be fed again."""
+
     def finish(self) -> Iterator[Block]:
         """Handle the end of the file."""
 

@@ -97,7 +97,7 @@ class Reading:
     ) -> Iterator[PacketBlock]:
         """Yield the packets before `high`, and record the first one after it."""
         last = begin
-        for block in _blocks(decoder, pieces):
+        for block in _blocks(decoder, pieces, source):
             if not len(block):
                 continue
             places = decoder.places(block)
@@ -176,16 +176,18 @@ def probe(split: Split) -> Proof:
     return reading.proof
 
 
-def _blocks(decoder: Resumed, pieces: Iterator[Piece]) -> Iterator[PacketBlock]:
-    for data, decoder.may_search in pieces:
+def _blocks(decoder: Resumed, pieces: Iterator[Piece], source: Source) -> Iterator[PacketBlock]:
+    for data, decoder.may_search, is_last_read in pieces:
         for block in decoder.feed(data):
             yield block.columns()
+        if is_last_read:
+            source.unread(decoder.give_back())
     for block in decoder.finish():
         yield block.columns()
 
 
 def _behind(pieces: list[Piece], at: int) -> Iterator[Piece]:
-    for data, ends_chunk in pieces:
+    for data, ends_chunk, _ in pieces:
         if at < len(data):
             yield Piece(data[at:], ends_chunk)
         at = max(0, at - len(data))

@@ -27,10 +27,15 @@ BEYOND: Final = 1 << 16
 
 
 class Piece(NamedTuple):
-    """Some bytes. ends_chunk: a chunk of the serial reader ends with them."""
+    """Some bytes.
+
+    ends_chunk: a chunk of the serial reader ends with them. is_last_read: the source has not read
+    on yet, and can read the end of them again.
+    """
 
     data: bytes
     ends_chunk: bool
+    is_last_read: bool = False
 
 
 class Source(Protocol):
@@ -47,29 +52,40 @@ class Source(Protocol):
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
         """Yield the bytes from `start` to the end of the file; few after `stop` are needed."""
 
+    def unread(self, count: int) -> None:
+        """Let the next piece begin with the last `count` bytes of this one."""
+
 
 class Plain:
-    """The bytes of an uncompressed file."""
+    """The bytes of an uncompressed file.
+
+    The incomplete packet at the end of a piece is read again, as `FileChunks` does it.
+    """
 
     def __init__(self, reader: Reader, size: int) -> None:
         self.problem: CaptureError | None = None
         self.confirmed, self.astray = True, False
         self._read = reader.read
         self._size = size
+        self._unread = 0
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
         at, beyond = start, BEYOND
-        while at < self._size:
+        while at < self._size or self._unread:
             if at < stop:
                 end = min(stop, chunk_end(at), at + PIECE)
             else:
                 end = min(at + beyond, chunk_end(at))
                 beyond *= 2
-            data = self._read(at, min(end, self._size) - at)
+            begin, self._unread = at - self._unread, 0
+            data = self._read(begin, min(end, self._size) - begin)
             if not data:
                 return
-            at += len(data)
-            yield Piece(data, at == self._size or at % CHUNK == 0)
+            at = begin + len(data)
+            yield Piece(data, at == self._size or at % CHUNK == 0, is_last_read=True)
+
+    def unread(self, count: int) -> None:
+        self._unread = count
 
 
 class Packed:
@@ -90,6 +106,9 @@ class Packed:
             if at > start:
                 # The serial reader needs 4 bytes to start.
                 yield Piece(data[max(0, start - at + len(data)) :], at >= 4)
+
+    def unread(self, count: int) -> None:
+        """Do nothing: no piece is marked as the last one read."""
 
     def _unpacked(self, begin: Mark, end: Mark | None) -> Iterator[bytes]:
         made = begin.position

@@ -7,12 +7,13 @@ import io
 import os
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.files.source import STEP, Capture, Unpacked, read_capture
+from kafkawire.capture.files.source import STEP, Capture, FileChunks, Unpacked, read_capture
 from kafkawire.errors import BadMagic, CorruptCapture, TruncatedCapture
 from tests.capture.wire import Packet, packets_of, pcap, pcapng, read
 
@@ -104,6 +105,47 @@ def test_a_path(tmp_path: Path) -> None:
     path.write_bytes(pcap(PACKETS))
     assert packets_of(list(read_capture(path))) == WANTED
     assert packets_of(list(read_capture(str(path)))) == WANTED
+
+
+@pytest.mark.parametrize("size", [1, 30, 999, 1 << 12, 1 << 20])
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 300])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_chunks_of_a_file(kind: str, damage: bytes, size: int, tmp_path: Path) -> None:
+    data = FORMATS[kind][:7000] + damage + FORMATS[kind][7000:-90]
+    path = tmp_path / "capture"
+    path.write_bytes(data)
+    wanted, whole = read(data, size)
+    capture = Capture(FileChunks(path, size))
+    assert packets_of(list(capture)) == packets_of(wanted)
+    assert list(map(repr, capture.problems)) == list(map(repr, whole.problems))
+    assert capture.problems
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_packets_of_a_file_are_not_copied(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(FORMATS[kind])
+    chunks: list[bytes] = []
+    taken: list[int] = []
+
+    class Noted(FileChunks):
+        def __iter__(self) -> Iterator[bytes]:
+            for chunk in super().__iter__():
+                chunks.append(chunk)
+                yield chunk
+
+    for block in Capture(Noted(path, 4000), lambda size, _: taken.append(size)):
+        assert block.data is chunks[-1]
+    # each chunk begins with a packet, and only what is in front of that is read again
+    assert sum(map(len, chunks)) - len(FORMATS[kind]) < len(chunks) * 300
+    assert sum(taken) == len(FORMATS[kind])
+
+
+def test_a_path_of_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        pool.submit(path.write_bytes, FORMATS["pcap"])
+        assert packets_of(list(read_capture(path))) == WANTED
 
 
 def test_a_stream_without_read1() -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.files.pcap import VARIANTS
-from kafkawire.spark.splitting import inputs, plan
+from kafkawire.spark.splitting import inputs, plan, read
+from kafkawire.spark.splitting.stores import LocalReader
 
 from ...capture.files.test_damaged_files import DAMAGES
 from ...capture.wire import (
@@ -153,6 +155,26 @@ def test_a_packet_longer_than_many_splits(tmp_path: Path) -> None:
         stitched = obeys(path, 5000, walk)
         assert sum(proof.packets for proof in stitched.proven) == 5
         assert len(stitched.proven) <= 4
+
+
+def test_packets_of_a_plain_file_are_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(pcap([Packet(LOTS.randbytes(1000), START_NS + i) for i in range(9000)]))
+    (file,) = inputs([str(path)])
+    pieces: list[bytes] = []
+    read_piece = LocalReader.read
+
+    def noted(reader: LocalReader, offset: int, size: int) -> bytes:
+        pieces.append(read_piece(reader, offset, size))
+        return pieces[-1]
+
+    (split,) = plan(file, 1 << 30)
+    monkeypatch.setattr(LocalReader, "read", noted)
+    for found in read(replace(split, high=path.stat().st_size)):
+        assert found.data is pieces[-1]
+    assert len(pieces) > 4
 
 
 def test_a_capture_of_many_months(tmp_path: Path) -> None:
