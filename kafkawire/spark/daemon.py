@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from ..capture.tables.arrow.arrays import import_arrow
+
 LOADED: Final = ("pyspark.worker", "kafkawire.spark.job")
 """What workers need."""
 
@@ -45,6 +47,7 @@ def prefer_installed() -> None:
 def main() -> None:
     """Load everything, and run Spark's daemon."""
     prefer_installed()
+    import_arrow()
     for name in LOADED:
         import_module(name)
     from pyspark.daemon import manager

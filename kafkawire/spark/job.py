@@ -31,6 +31,7 @@ from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
 from .reading import Decoded
 from .session import job_session
 from .splitting.stores import Store, filesystem, located
+from .write.finishing import Finish
 from .write.manifest import InputEntries, manifest_pieces
 from .write.shared_directory import SpilledTable
 from .write.writing import BY_API, TableDirectory
@@ -74,9 +75,7 @@ def run(
     """
     started = time.time()
     tables = tuple(dict.fromkeys(tables))
-    for (
-        table
-    ) in tables:  # raises for an option that a table does not have, before anything is written
+    for table in tables:  # an option that it does not have raises before anything is written
         needed(table, TABLES[table].schema.names, options)
     spark = job_session(spark)
     store, root = _locate(output, options)
@@ -92,14 +91,15 @@ def run(
     facts: AllFacts | None = None
     since = time.monotonic()
     make_scratch = partial(_scratch, spark, options, store, root)
-    for together in decode_passes(spark, plan, tables, options, make_scratch):
+
+    def directory(table: str, finish: Finish) -> TableDirectory:
+        return TableDirectory(store, f"{root}/{table}", table in BY_API, finish.batch)
+
+    for together in decode_passes(spark, plan, tables, options, make_scratch, directory):
         for table, decoded in together.items():
             facts = decoded.facts
             log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
-            directory = TableDirectory(
-                store, f"{root}/{table}", table in BY_API, decoded.finish.batch
-            )
-            rows = _write(decoded, directory, tasks)
+            rows = _write(decoded, directory(table, decoded.finish), tasks)
             written.append(Written(table, rows, time.monotonic() - since))
             log(f"{table}: {plural(rows, 'row')}, {written[-1].seconds:.1f} s")
             since = time.monotonic()
@@ -116,7 +116,6 @@ def run(
 
 def _write(decoded: SpilledTable | Decoded, directory: TableDirectory, tasks: int) -> int:
     """Replace the files of a table; returns how many rows there are."""
-    directory.empty()
     files = decoded.write(directory, tasks)
     directory.only(file for file, _ in files)
     return sum(rows for _, rows in files)

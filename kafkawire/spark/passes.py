@@ -21,6 +21,7 @@ from .options import Options
 from .plan.planning import Plan
 from .reading import Decoded, decode, partitions
 from .write import shared_directory as shared
+from .write.early_files import MakeDirectory
 from .write.shared_directory import SpilledTable
 
 
@@ -30,10 +31,12 @@ def decode_passes(
     tables: Sequence[str],
     options: Options,
     scratch: Callable[[], Scratch],
+    directory: MakeDirectory,
 ) -> Iterator[dict[str, SpilledTable] | dict[str, Decoded]]:
     """Decode tables; yields those that were made together, in one pass over the packets.
 
-    scratch: makes a directory that all workers see.
+    scratch: makes a directory that all workers see. directory: returns the one of a table's files,
+    where some may be written at once.
     """
     partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
     if not shared.supports(plan, partitioner):
@@ -44,7 +47,9 @@ def decode_passes(
     groups = partitions(spark, plan.bytes, options)
     for together in passes(tables, options, cuts=cuts):
         schemas = {table: TABLES[table].schema for table in together}
-        yield shared.decode(spark, plan, schemas, options, partitioner, scratch(), groups=groups)
+        yield shared.decode(
+            spark, plan, schemas, options, partitioner, scratch(), directory, groups=groups
+        )
 
 
 def passes(tables: Iterable[str], options: Options, *, cuts: bool) -> list[list[str]]:

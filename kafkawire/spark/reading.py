@@ -45,10 +45,12 @@ from .shuffle.tasks import number_frame, tune
 from .write import shared_directory as shared
 from .write.finishing import Finish
 from .write.shared_directory import SpilledTable
-from .write.writing import WRITTEN, TableDirectory
+from .write.writing import TableDirectory
 
 TASKS: Final = 12
 """Maximum number of tasks for each core that read packets."""
+
+WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,14 @@ class Decoded:
 
     def write(self, directory: TableDirectory, tasks: int) -> list[tuple[str, int]]:
         """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
+        directory.empty()
         rows = self.rows.select("name", "body").coalesce(tasks)
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
-            return directory.write(table_batches(batches))
+            for file, rows in directory.write(table_batches(batches)):
+                yield pa.RecordBatch.from_pydict({"file": [file], "rows": [rows]}, WRITTEN)
 
         return [(row["file"], row["rows"]) for row in map_in_arrow(rows, step, WRITTEN).collect()]
 

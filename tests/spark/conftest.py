@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -25,7 +26,11 @@ from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, Work
 from kafkawire.spark.options import Options
 from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.planning import Plan
+from kafkawire.spark.reading import Decoded
+from kafkawire.spark.splitting.stores import Store
 from kafkawire.spark.write.finishing import Finish
+from kafkawire.spark.write.shared_directory import SpilledTable
+from kafkawire.spark.write.writing import TableDirectory
 from tests.conftest import FIXTURES, missing, shared
 from tests.fuzzing import SOAK
 
@@ -141,6 +146,19 @@ def of_frame(frame: Any) -> list[dict[str, Any]]:
     """The rows of a frame."""
     rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return rows
+
+
+def directory_in(folder: Path, table: str, finish: Finish) -> TableDirectory:
+    """Return the directory of a table's files."""
+    return TableDirectory(Store(), str(folder / table), False, finish.batch)
+
+
+def rows_written(found: SpilledTable | Decoded, folder: TableDirectory) -> Counter[str]:
+    """Write a table; return its rows."""
+    files = found.write(folder, 2)
+    tables = [(pq.ParquetFile(f"{folder.path}/{file}").read(), rows) for file, rows in files]
+    assert [len(table) for table, _ in tables] == [rows for _, rows in tables]
+    return counted(row for table, _ in tables for row in table.to_pylist())
 
 
 # -- output rows of steps, without Spark

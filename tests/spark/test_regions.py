@@ -20,10 +20,10 @@ from benchmarks.captures import HEADER, recorded, shifted
 from kafkawire.spark import job, read, splitting
 from kafkawire.spark.decode.work import PACKETS
 from kafkawire.spark.options import parse
-from kafkawire.spark.plan.connection_index import index_split
 from kafkawire.spark.plan.opening import as_one
 from kafkawire.spark.plan.parts import split_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
+from kafkawire.spark.plan.split_index import index_split
 from kafkawire.spark.shuffle.packets import Partitioner, hashes
 from kafkawire.spark.splitting import inputs
 from tests.capture.written import Scenario

@@ -49,6 +49,23 @@ def test_workers_are_forked_with_modules_loaded(spark: SparkSession) -> None:
         assert "kafkawire.spark.daemon" in command
 
 
+def test_workers_import_pandas_only_for_functions_of_pandas(spark: SparkSession) -> None:
+    """It takes a third of the time in which their modules are loaded."""
+
+    def loaded(_: int) -> bool:
+        return "pandas" in sys.modules
+
+    numbers: Any = spark.sparkContext.parallelize(range(2), 2)
+    assert not any(numbers.map(loaded).collect())
+
+    def doubled(frames: Iterable[Any]) -> Iterator[Any]:
+        for frame in frames:
+            yield frame.assign(id=frame.id * 2)
+
+    rows = spark.range(5).mapInPandas(doubled, "id long").collect()
+    assert [row["id"] for row in rows] == [0, 2, 4, 6, 8]
+
+
 def test_installed_packages_are_preferred_to_copies_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from kafkawire.spark.write.shared_directory import SpilledTable
 from tests.capture.wire import pcap
 from tests.conftest import FIXTURES
 
-from .conftest import counted, counted_sets, of_frame, rows_of, some
+from .conftest import counted, counted_sets, directory_in, of_frame, rows_of, rows_written, some
 from .test_rows import fragmented
 
 
@@ -110,12 +111,14 @@ def test_all_tables_together(
     folders = [Scratch(str(tmp_path / str(number))) for number in range(2)]
     rest = iter(folders)
     made: set[str] = set()
-    for together in decode_passes(spark, plan, [*TABLES], options, lambda: next(rest).make()):
+    directory = partial(directory_in, tmp_path)
+    passes = decode_passes(spark, plan, [*TABLES], options, lambda: next(rest).make(), directory)
+    for together in passes:
         assert {*together} in ([{*TABLES}] if not visited else [CHUNKED, {*TABLES} - CHUNKED])
         made |= {*together}
         for table, found in together.items():
-            rows = of_frame(found.frame)
-            assert counted(rows) == counted_sets(sets.values(), table), table
+            rows = rows_written(found, directory(table, found.finish))
+            assert rows == counted_sets(sets.values(), table), table
             assert (found.facts.sums["chunks"] > 0) == (visited and table in CHUNKED)
         for found in together.values():
             found.release()

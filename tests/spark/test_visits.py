@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.captures import recorded
 from benchmarks.spark.skew import hot
+from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
 from kafkawire.spark.decode.scratch import Scratch
 from kafkawire.spark.decode.work import PACKETS, Step
@@ -23,20 +26,29 @@ from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
-from kafkawire.spark.plan.parts import Visit
+from kafkawire.spark.plan.opening import as_one
+from kafkawire.spark.plan.parts import Part, Visit
 from kafkawire.spark.plan.planning import Plan, make_plan
+from kafkawire.spark.plan.split_index import first_packets, index_split
 from kafkawire.spark.reading import decode
 from kafkawire.spark.shuffle.packets import Kind, hashes, is_among, segments_in
+from kafkawire.spark.splitting import inputs
+from kafkawire.spark.write import shared_directory as shared
+from tests.capture.dialogue import hello, packets
+from tests.capture.wire import pcap
 from tests.conftest import FIXTURES
 
 from .conftest import (
     TOGETHER,
     counted,
     counted_sets,
+    directory_in,
     finished,
     named,
     of_frame,
     rows_of,
+    rows_written,
+    some,
     work_of,
 )
 
@@ -183,3 +195,71 @@ def test_the_order_is_asserted(half_on_one: list[str]) -> None:
     assert len(packets) > 1000
     with pytest.raises(OutOfOrder):
         list(Visit(visit.ids, visit.parts[::-1], cut=False).segments())
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_visits_write_files_at_once(
+    spark: SparkSession,
+    sets: dict[str, list[str]],
+    right: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Except rows with topic ids; and again, if first packets of connections were not right."""
+    monkeypatch.setattr(Sharing, "large", lambda *_: 1)
+    monkeypatch.setattr(Sharing, "too_large", lambda *_: 1 << 40)
+    monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
+    options = parse({"splitBytes": "30k"})
+    schemas = {name: table.schema for name, table in TABLES.items()}
+    early, spilled = Counter[str](), Counter[str]()
+    for name, files in some(sets, 15 if right else 60).items():
+        plan = make_plan(None, files, options)
+        first = plan.first_packets
+        if first is None:
+            continue
+        if not right:
+            plan = replace(plan, first_packets=first[1:])
+        scratch, directory = (
+            Scratch(str(tmp_path / "rows")),
+            partial(directory_in, tmp_path / Path(name).name),
+        )
+        found = shared.decode(
+            spark, plan, schemas, options, plan.partitioner(2), scratch.make(), directory
+        )
+        for table, rows in found.items():
+            written = rows_written(rows, directory(table, rows.finish))
+            assert written == counted_sets([files], table), (table, name)
+            early[table] += len(rows.written)
+            spilled[table] += len(rows.files)
+        assert rows.facts.firsts.tolist() == first.tolist()
+        scratch.remove()
+    assert spilled["exchanges"]
+    assert (early["exchanges"] > 0) == (early["records"] > 0) == right
+
+
+def test_a_connection_that_is_opened_again(tmp_path: Path) -> None:
+    """Its number is known only when it is reassembled; a repeated SYN is treated likewise."""
+    once, again = hello(), [sent._replace(isns=(7, 8)) for sent in hello()]
+    for story, known in ((once, True), (once + again, False), (once[:1] + once, False)):
+        file = tmp_path / "capture.pcap"
+        file.write_bytes(pcap(packets(story)))
+        (found,) = (as_one(each) for each in inputs([str(file)]))
+        proven = replace(found, first=1)
+        first = first_packets([Part(0, 0, proven)], [index_split((proven, 0))])
+        assert (first is not None) == known
+        assert first is None or first.tolist() == [1]
+
+
+def test_a_connection_that_is_opened_again_in_a_later_split() -> None:
+    (split,) = (as_one(each) for each in inputs([str(FIXTURES / "captures" / "kcat-kf.pcap")]))
+    parts = [Part(0, 0, replace(split, first=first)) for first in (1, 9999)]
+    index = index_split((split, 0))
+    assert index.begin_with_syn.count(b"\1") > 0
+    alone = first_packets(parts[:1], [index])
+    assert alone is not None
+    assert len(alone) == len(index.hashes)
+    assert first_packets(parts, [index, index]) is None
+    without = index._replace(begin_with_syn=bytes(len(index.begin_with_syn)))
+    both = first_packets(parts, [index, without])
+    assert both is not None
+    assert both.tolist() == alone.tolist()

@@ -17,7 +17,6 @@ from kafkawire.display import printable
 from ..pipes import make_private
 from .contents import form
 from .messages import shortened
-from .tables import import_arrow
 
 if TYPE_CHECKING:
     from kafkawire.log import BatchRow, LogFile, LogPart, RecordRow, Row
@@ -102,8 +101,11 @@ class Parquet:
     """
 
     def __init__(self, out: Path, kinds: set[type[Row]], secrets: bool = False) -> None:
-        import_arrow()
         import pyarrow.parquet as pq
+
+        from kafkawire.capture.tables.arrow.arrays import import_arrow
+
+        import_arrow()
 
         from kafkawire.log import arrow
 

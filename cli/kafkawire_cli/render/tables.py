@@ -138,15 +138,14 @@ def write(
 ) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
-    message: as in Rendering.
-
-    Without `to` as JSON lines to standard output. An interrupt ends the captures: the tables have
-    the rows until then. InputError if there are no captures; usage errors for unknown tables and
-    file extensions, and for a filter by what a table lacks.
+    Without `to` as JSON lines to standard output. message: as in Rendering. An interrupt ends the
+    captures: the tables have the rows until then. InputError if there are no captures; usage errors
+    for unknown tables and file extensions, and for a filter by what a table lacks.
     """
-    import_arrow()
+    from kafkawire.capture.tables.arrow.arrays import import_arrow
     from kafkawire.capture.tables.reading import BATCH_ROWS, checked
 
+    import_arrow()
     from ..input.interrupts import InterruptibleTraffic, interrupts
 
     brokers = wanted.brokers
@@ -157,7 +156,6 @@ def write(
     # show the rows of a live capture at once
     size = 1 if given == ["-"] and to is None else BATCH_ROWS
     sources, refused = captures.sources("decode", given)
-    drawn = to is not None or not sys.stdout.isatty()
     if view.secrets:
         for file in filter(None, files.values()):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +163,7 @@ def write(
     texts = {name: format_of(file).text for name, file in files.items()}
     rendering = Rendering(texts, wanted.where, view.redact, message, brokers.package)
     with (
-        progress(sources, drawn=drawn) as watch,
+        progress(sources, drawn=to is not None or not sys.stdout.isatty()) as watch,
         captures.readable(given, to),
         interrupts() as noted,
         ExitStack() as opened,
@@ -184,34 +182,6 @@ def write(
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
     return Written(refused, watch.packets if noted.requested else None)
-
-
-UNUSED: Final = frozenset({"pandas", "dateutil"})
-"""What pyarrow imports, where it is installed, when the first array of a process is made."""
-
-
-class _Unused:
-    """Lets imports of UNUSED fail: a finder for `sys.meta_path`."""
-
-    def find_spec(self, name: str, *_: object) -> None:
-        """Fail for UNUSED, and find nothing else."""
-        if name in UNUSED:
-            raise ModuleNotFoundError("not used here", name=name)
-
-
-def import_arrow() -> None:
-    """Import pyarrow without UNUSED.
-
-    No command uses them, and importing pandas takes longer than decoding 20 MB.
-    """
-    import pyarrow as pa
-
-    finder = _Unused()
-    sys.meta_path.insert(0, finder)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(finder)
 
 
 def _writers(

@@ -20,7 +20,6 @@ from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
 from ..input.progress import progress
 from ..input.sources import Known, known, readable, refuse, sources
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
-from ..render.tables import import_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +91,8 @@ def sql(
         raise MissingOption("standard input is the capture", param_hint="QUERY")
     pipes.keep_memory()
     pipes.collect_at_exit()
+    from kafkawire.capture.tables.arrow.arrays import import_arrow
+
     import_arrow()
     brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)
     if to is not None and show_secrets:

@@ -13,7 +13,7 @@ Python.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -141,8 +141,12 @@ class SpillFile:
         return out_row("rows", self._table, 0, self.rows, os.fsencode(self._name))
 
 
+Write = Callable[[str, pa.RecordBatch], bool]
+"""Writes the rows of a table where they stay; False if they must be spilled."""
+
+
 def spill_batches(
-    scratch: Scratch, batches: Iterable[tuple[str, pa.RecordBatch]]
+    scratch: Scratch, batches: Iterable[tuple[str, pa.RecordBatch]], write: Write | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Write batches of tables to files that all workers see, and yield a row for each file.
 
@@ -154,6 +158,9 @@ def spill_batches(
         for table, batch in batches:
             if table == ITEM:
                 yield batch
+                continue
+            if write is not None and write(table, batch):
+                yield NOTHING
                 continue
             if table not in files:
                 files[table] = SpillFile(scratch, table, batch.schema)

@@ -45,7 +45,7 @@ from .columns import (
 )
 from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
 from .groups import GroupItem, collected_items, event_rows, item_rows
-from .outputs import ITEM, OUT, batch_rows, out_row, read_spilled, spill, spill_batches
+from .outputs import ITEM, OUT, Write, batch_rows, out_row, read_spilled, spill, spill_batches
 from .scratch import Scratch
 
 Batches = Iterator[pa.RecordBatch]
@@ -81,8 +81,11 @@ class Work:
     scratch: Scratch | None = None
     exact: bool = False
 
-    def shape(self, batches: TableBatches) -> Batches:
-        """Turn record batches of tables into output rows; those of ITEM are such rows already."""
+    def shape(self, batches: TableBatches, write: Write | None = None) -> Batches:
+        """Turn record batches of tables into output rows; those of ITEM are such rows already.
+
+        write: takes batches that need not become output rows.
+        """
         filters = {table: early_filter(table, self.options) for table in self.made}
 
         def shaped(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -95,7 +98,9 @@ class Work:
             return batch.filter(wanted(dict(zip(batch.schema.names, batch.columns, strict=True))))
 
         found = ((table, shaped(table, batch)) for table, batch in batches)
-        return batch_rows(found) if self.scratch is None else spill_batches(self.scratch, found)
+        if self.scratch is None:
+            return batch_rows(found)
+        return spill_batches(self.scratch, found, write)
 
     @property
     def at_once(self) -> bool:
@@ -121,10 +126,11 @@ class Work:
         """Whether no column shows decoded bodies, so that they need not be kept."""
         return all(is_bare(table, made) for table, made in self.made.items())
 
-    def decode_regions(self, partitioner: Partitioner) -> Step:
+    def decode_regions(self, partitioner: Partitioner, write: Write | None = None) -> Step:
         """Return the step that decodes regions, given by their indexes.
 
-        Its output is rows or their precursors, facts, and packets for other tasks.
+        Its output is rows or their precursors, facts, and packets for other tasks. write: as in
+        `shape`.
         """
         regions, sets = self.plan.regions, self.plan.sets
 
@@ -144,7 +150,7 @@ class Work:
                     segments, file_problems, self.plan.names, sets, self.options
                 )
                 context = BucketContext(traffic, sets, bare=self.is_bare)
-                for made in self._rows_of(context, traffic):
+                for made in self._rows_of(context, traffic, write):
                     yield from map(packets_row, drain(shuffled_rows))
                     if len(made):
                         yield made
@@ -170,7 +176,7 @@ class Work:
 
         return step
 
-    def decode_visits(self) -> Step:
+    def decode_visits(self, write: Write | None = None) -> Step:
         """Return the step from indexes of visits to the same, for connections decoded in place."""
         visits = self.plan.visits
 
@@ -180,7 +186,7 @@ class Work:
             for at in (at for batch in batches for at in batch.column(0).to_pylist()):
                 visit = visits[at]
                 yield from self._decoded(
-                    visit.segments(), ProblemCollector(Facts()), chunks=visit.cut
+                    visit.segments(), ProblemCollector(Facts()), write, chunks=visit.cut
                 )
 
         return step
@@ -225,7 +231,12 @@ class Work:
         return self.shape(self._table_batches(GROUP_EVENTS_TABLE, rows, context))
 
     def _decoded(
-        self, segments: Iterable[Segments], file_problems: ProblemCollector, *, chunks: bool
+        self,
+        segments: Iterable[Segments],
+        file_problems: ProblemCollector,
+        write: Write | None = None,
+        *,
+        chunks: bool,
     ) -> Batches:
         """Decode the connections of one task; chunks: only cut them, for other tasks."""
         plan, options, facts = self.plan, self.options, file_problems.facts
@@ -237,13 +248,15 @@ class Work:
                 name, body = spill(self.scratch, chunk)
                 yield out_row("chunk", name, 0, number, body)
         else:
-            yield from self._rows_of(context, traffic)
+            yield from self._rows_of(context, traffic, write)
         yield out_row("facts", "", 0, 0, facts.pack())
         pa.default_memory_pool().release_unused()
 
-    def _rows_of(self, context: BucketContext, traffic: BucketTraffic) -> Batches:
+    def _rows_of(
+        self, context: BucketContext, traffic: BucketTraffic, write: Write | None = None
+    ) -> Batches:
         """Make rows, and group items, of connections."""
-        return self.shape(self._batches(context, traffic))
+        return self.shape(self._batches(context, traffic), write)
 
     def _batches(self, context: BucketContext, traffic: BucketTraffic) -> TableBatches:
         if not self.at_once and GROUP_EVENTS_TABLE not in self.made:

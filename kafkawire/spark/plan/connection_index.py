@@ -1,10 +1,9 @@
-"""Indexes the connections of each split and decides where each connection is decoded.
+"""Decides where each connection is decoded.
 
 Law: a connection is decoded in its region only if no other region of the set has a packet of it.
 This is known before anything is decoded. If two connections share a hash, both are shuffled, which
 is correct as well.
 
-    split --headers only--> SplitIndex: connection hashes, bytes of each; proof of the split
     SplitIndexes of all regions --hashes in several regions--> what each region shuffles
                                         `--with many bytes--> read in place by a visit
 """
@@ -19,11 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...capture.files.columns import Ints
-from ..shuffle.header_hashes import header_hashes
-from ..shuffle.packets import Hashes, hashes, is_among
-from ..splitting import Split, read
-from .index_columns import IndexColumns, SplitIndex
-from .parts import Links, file_problems, note_links, select, split_fragments
+from ..shuffle.packets import Hashes, is_among
+from .index_columns import IndexColumns
 
 MAX_COMPARED: Final = 1 << 25
 """Connections, summed over the regions, above which they are not compared: all are shuffled."""
@@ -87,34 +83,6 @@ class Placement(NamedTuple):
     visits: tuple[ConnectionSet, ...]
     large: tuple[int, ...]
     shuffled_bytes: int
-
-
-def index_split(one: tuple[Split, int]) -> SplitIndex:
-    """Index a split of a set. Raises OSError if it cannot be read."""
-    split, set = one
-    reading = read(split)
-    ids: list[Hashes] = [np.empty(0, np.uint64)]
-    sizes: list[Ints] = [np.empty(0, np.int64)]
-    links: Links = {}
-    fragments = False
-    for block in reading:
-        plain, numbers = header_hashes(block, set)
-        ids.append(numbers)
-        sizes.append(block.captured[plain])
-        if not plain.all():
-            rest = select(block, np.flatnonzero(~plain))
-            note_links(rest, links)
-            found, pieces = split_fragments(rest)
-            ids.append(hashes(found, set))
-            sizes.append(found.captured)
-            fragments |= len(pieces) > 0
-    proof = reading.proof
-    every, volumes = _summed(np.concatenate(ids), np.concatenate(sizes))
-    has_problems = file_problems(proof.problems, links)
-    unread = tuple(problem for problems in links.values() for problem in problems)
-    return SplitIndex(
-        proof, every.tobytes(), volumes.tobytes(), fragments, unread, any(has_problems)
-    )
 
 
 def place_connections(

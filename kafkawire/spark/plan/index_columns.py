@@ -11,43 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...capture.files.columns import Ints
-from ...errors import CaptureError
 from ..shuffle.packets import Hashes, finish_hashes
-from ..splitting import Proof
 from ..splitting.file_list import Indexes
 from .small_files import SmallFiles
-
-
-class SplitIndex(NamedTuple):
-    """The connections of a split.
-
-    ids: their hashes, sorted; sizes: the approximate bytes of each; fragments: whether there are IP
-    fragments; links: problems with link types; has_problems: whether there are problems to report
-    for the file.
-    """
-
-    proof: Proof
-    ids: bytes
-    sizes: bytes
-    fragments: bool
-    links: tuple[CaptureError, ...]
-    has_problems: bool
-
-    @property
-    def hashes(self) -> Hashes:
-        """The hashes of its connections."""
-        return np.frombuffer(self.ids, np.uint64)
-
-    @property
-    def volumes(self) -> Ints:
-        """The bytes of its connections."""
-        return np.frombuffer(self.sizes, np.int64)
+from .split_index import SplitIndex
 
 
 @dataclass(frozen=True)

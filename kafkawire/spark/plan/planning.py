@@ -31,16 +31,16 @@ from . import verdicts
 from .connection_index import (
     Sharing,
     connection_ids,
-    index_split,
     place_connections,
     unvisited,
 )
-from .index_columns import SplitIndex, index_columns
+from .index_columns import index_columns
 from .opening import choose_files, open_input, raise_first
 from .ordering import OrderedFiles, ordered_files
 from .part_columns import Selected
 from .parts import Part, Region, Visit
 from .small_files import batches, index_small, joined
+from .split_index import SplitIndex, first_packets, index_split
 from .verdicts import FileStatus, SkippedInput, Verdict
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ class Plan:
     regions: the parts by the task that reads them; visits: the connections that are read in place.
     large: hashes of shuffled connections with many bytes; shuffled_bytes: bytes of all shuffled
     connections. fragments: whether there are IP fragments. has_problems: whether there are problems
-    of files to report. verdicts: of each file; skipped: inputs that are not read.
+    of files to report. verdicts: of each file; skipped: inputs that are not read. first_packets: of
+    all connections, in order, as far as headers tell; for visits only, which write rows with the
+    numbers of connections at once. What decoding finds is compared with them.
     """
 
     files: Sequence[InputFile]
@@ -89,6 +91,7 @@ class Plan:
     has_problems: bool = False
     verdicts: Sequence[Verdict] = ()
     skipped: tuple[SkippedInput, ...] = ()
+    first_packets: Ints | None = None
 
     @property
     def names(self) -> Sequence[str]:
@@ -235,6 +238,9 @@ def with_placement(cut: Plan, ordered: OrderedFiles, run: Run, size: int, sharin
         fragments=index.fragments,
         has_problems=any(one.has_problems for one in split_indexes),
         verdicts=judge_files(ordered, stitched, split_indexes),
+        first_packets=first_packets(parts, [split_indexes[place] for place in places.tolist()])
+        if placement.visits and not index.fragments and len(places) == len(split_indexes)
+        else None,
     )
 
 

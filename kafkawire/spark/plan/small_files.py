@@ -23,7 +23,7 @@ from ...capture.files.packet_offsets import packets
 from ...capture.files.pcap import FILE_HEADER, PcapHeader, read_header
 from ...capture.packets.parser import PacketParser
 from ...magic_numbers import is_pcap
-from ..shuffle.header_hashes import header_sums
+from ..shuffle.header_hashes import header_sums, plain_headers
 from ..shuffle.packets import Hashes, endpoint_sums
 from ..splitting import InputFile
 from ..splitting.file_list import FileList, Indexes, LazySequence
@@ -165,7 +165,8 @@ def _walked(row: int, data: bytes | None, size: int) -> Head | None:
 def _indexed(header: PcapHeader, heads: Sequence[Head]) -> SmallFiles:
     """Index files with the same header, all packets as one block."""
     block, file = _block(header, heads)
-    plain, sums = header_sums(block)
+    plain, rows = plain_headers(block)
+    sums = header_sums(rows)
     files, sizes = file[plain], block.captured[plain]
     left: Ints = np.empty(0, np.int64)
     if not plain.all():

@@ -4,6 +4,7 @@ Law: the hash equals that of the parsed segment. Only plain TCP over IPv4 over E
 here; other packets go through the parser.
 
     block --plain rows: fixed offsets--> addresses, ports --hash--> connection hashes
+                                    `--> flags
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from .packets import Hashes, endpoint_hashes, finish_hashes
 ETHERNET: Final = 1
 PLAIN: Final = np.dtype(
     {
-        "names": ["type", "version", "fragment", "protocol", "source", "destination", "ports"],
-        "formats": [">u2", "u1", ">u2", "u1", ">u4", ">u4", (">u2", 2)],
-        "offsets": [12, 14, 20, 23, 26, 30, 34],
-        "itemsize": 38,
+        "names": [
+            *("type", "version", "fragment", "protocol", "source", "destination", "ports", "flags")
+        ],
+        "formats": [">u2", "u1", ">u2", "u1", ">u4", ">u4", (">u2", 2), "u1"],
+        "offsets": [12, 14, 20, 23, 26, 30, 34, 47],
+        "itemsize": 48,
     }
 )
-"""Ethernet, an IPv4 header without options, the TCP ports."""
+"""Ethernet, an IPv4 header without options, the TCP ports and flags."""
 
 IPV4: Final = 0x0800
 NO_OPTIONS: Final = 0x45
@@ -40,21 +43,25 @@ MAPPED: Final = np.uint64(0xFFFF << 32)
 
 def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Hashes]:
     """Return which packets are plain TCP, and the connection hashes of those."""
-    plain, sums = header_sums(block)
-    return plain, finish_hashes(sums, set)
+    plain, heads = plain_headers(block)
+    return plain, finish_hashes(header_sums(heads), set)
 
 
-def header_sums(block: PacketBlock) -> tuple[npt.NDArray[np.bool_], Hashes]:
-    """Do the same without the set: the sums of the hashes of both endpoints."""
+def plain_headers(block: PacketBlock) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.void]]:
+    """Return which packets are plain TCP, and the headers (PLAIN) of those."""
     plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
     heads = take_rows(block.data, block.start[plain], PLAIN)
     good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
     good &= (heads["fragment"] & PIECE) == 0
     plain[plain] = good
-    heads = heads[good]
+    return plain, heads[good]
+
+
+def header_sums(heads: npt.NDArray[np.void]) -> Hashes:
+    """Return the sums of the hashes of both endpoints: the hashes without the set."""
     none = np.zeros(1, np.uint64)
     ends = [
         endpoint_hashes(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
         for at, name in enumerate(("source", "destination"))
     ]
-    return plain, ends[0] + ends[1]
+    return ends[0] + ends[1]

@@ -10,7 +10,7 @@ Law: everything is done column by column, and gives the rows of a single process
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from ...capture.multifile import FILE_BITS
 from ...protocol.json_form import uuid_text
 from ..decode.columns import Keep
 from ..plan.facts import AllFacts
+
+UUID_TEXT: Final = len(uuid_text(bytes(16)))
+"""The length of a topic id in text."""
 
 
 class Finish:
@@ -72,6 +75,10 @@ class Finish:
 
     # -- topics
 
+    def mentions_ids(self, batch: pa.RecordBatch) -> bool:
+        """Whether a batch may contain topic ids, whose names other tasks may know."""
+        return any(map(_may_have_ids, batch.schema.names, batch.columns))
+
     def _mark(self, id: str, set: int) -> str:
         return f"{set}:{id}" if self._several else id
 
@@ -110,6 +117,21 @@ class Finish:
             return named
         lists = named.to_pylist()
         return pa.array([v and list(dict.fromkeys(v)) for v in lists], column.type)
+
+
+def _may_have_ids(name: str, column: pa.Array) -> bool:
+    """Whether topic ids may be in a column: as `topic_id`, or in `topics` in place of names."""
+    if name == "topic_id":
+        return bool(column.null_count < len(column))
+    if not pa.types.is_list(column.type):
+        return False
+    values = column.flatten()
+    if pa.types.is_struct(values.type):
+        at = values.type.get_field_index("topic_id")
+        return at >= 0 and bool(values.field(at).null_count < len(values))
+    if name != "topics":
+        return False
+    return bool(pc.any(pc.equal(pc.binary_length(values), UUID_TEXT)).as_py())
 
 
 def _inside(column: pa.Array, sets: Ints, change: Callable[[Any, Ints], pa.Array]) -> pa.Array:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -33,6 +34,14 @@ from ..plan.parts import reassemble_fragments
 from ..plan.planning import Plan
 from ..shuffle.packets import Partitioner
 from ..shuffle.tasks import core_count, number_frame, on_workers, tune
+from .early_files import (
+    NO_FOLDERS,
+    FileWriters,
+    Folders,
+    MakeDirectory,
+    directories,
+    early_facts,
+)
 from .finishing import Finish
 from .task_output import StoredPackets, TaskOutput, collect_output, stored_rows
 from .writing import TableDirectory
@@ -51,7 +60,7 @@ FRAME_TASKS: Final = 12
 class SpilledTable:
     """A decoded table: spill files with the number of rows in each, and what finishes the rows.
 
-    scratch: where the files are.
+    scratch: where the files are. written: Parquet files that the table has already, and their rows.
     """
 
     spark: SparkSession
@@ -59,6 +68,7 @@ class SpilledTable:
     finish: Finish
     facts: AllFacts
     scratch: Scratch
+    written: list[tuple[str, int]]
 
     @property
     def frame(self) -> DataFrame:
@@ -80,16 +90,17 @@ class SpilledTable:
     def write(self, folder: TableDirectory, tasks: int) -> list[tuple[str, int]]:
         """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
         scratch = self.scratch
+        if not self.written:
+            folder.empty()
 
         def step(names: Sequence[str]) -> list[tuple[str, int]]:
             # Several tasks may write what one task decoded, as for a very large connection.
-            made = folder.write(
+            return folder.write(
                 batch for name in names for batch in read_file_batches(scratch, name)
             )
-            return [(row["file"], row["rows"]) for batch in made for row in batch.to_pylist()]
 
         found = on_workers(self.spark, step, distribute(self.files, tasks))
-        return [file for files in found for file in files]
+        return [*self.written, *(file for files in found for file in files)]
 
     def release(self) -> None:
         """Remove the files."""
@@ -108,17 +119,25 @@ def decode(
     options: Options,
     partitioner: Partitioner,
     scratch: Scratch,
+    directory: MakeDirectory | None = None,
     *,
     groups: int = 1,
 ) -> dict[str, SpilledTable]:
     """Decode tables of a planned set in one pass, in a directory that all workers see.
 
     schemas: the wanted columns of each table; groups: number of buckets of consumer groups.
+    directory: returns the one of a table's files; visits write there what needs no facts of other
+    tasks, if the plan knows the first packets of connections.
     """
     made = {table: needed(table, schema.names, options) for table, schema in schemas.items()}
     work = Work(plan, made, options, scratch)
-    output = decode_packets(spark, work, partitioner, groups)
+    folders = directories(plan, schemas, options, directory)
+    output = decode_packets(spark, work, partitioner, groups, folders)
     facts = sum_up(output.facts)
+    if folders and not np.array_equal(facts.firsts, early_facts(plan).firsts):
+        # The numbers of connections in written files are wrong: a connection was opened again.
+        output = decode_packets(spark, work, partitioner, groups)
+        facts = sum_up(output.facts)
     if facts.ambiguous and work.columnar:
         # Messages state different names for one id: decode message by message to find the first.
         found: dict[str, SpilledTable] = {}
@@ -162,33 +181,43 @@ def finish(
             Finish(facts, plan.sets, keep(table, work.options), schemas[table]),
             facts,
             scratch,
+            output.written[table],
         )
         for table in work.made
     }
 
 
 def decode_packets(
-    spark: SparkSession, work: Work, partitioner: Partitioner, groups: int
+    spark: SparkSession,
+    work: Work,
+    partitioner: Partitioner,
+    groups: int,
+    folders: Folders = NO_FOLDERS,
 ) -> TaskOutput:
-    """Decode visits and regions, then the buckets with the shuffled packets."""
+    """Decode visits and regions, then the buckets with the shuffled packets.
+
+    folders: the directories in which visits write files of tables, and regions, if there are few.
+    """
     plan, scratch = work.plan, work.scratch
     assert scratch is not None
-    decode_visits, decode_regions, decode_buckets = (
-        work.decode_visits(),
-        work.decode_regions(partitioner),
-        work.decode_buckets(partitioner),
-    )
-    # Visits take longest, so they start first.
-    steps = [(decode_visits, at) for at in range(len(plan.visits))]
-    steps += [(decode_regions, at) for at in range(len(plan.regions))]
+    visits, regions = len(plan.visits), len(plan.regions)
+    decode_buckets = work.decode_buckets(partitioner)
 
     def decode_in_place(at: int) -> TaskOutput:
-        step, number = steps[at]
-        made = step([pa.RecordBatch.from_pydict({"id": [number]})])
-        return collect_output(made, scratch, groups)
+        # Visits take longest, so they start first.
+        is_visit = at < visits
+        with FileWriters(folders if is_visit or regions <= visits else NO_FOLDERS) as writers:
+            if is_visit:
+                step = work.decode_visits(writers.write)
+            else:
+                step = work.decode_regions(partitioner, writers.write)
+            numbers = pa.RecordBatch.from_pydict({"id": [at if is_visit else at - visits]})
+            output = collect_output(step([numbers]), scratch, groups)
+            output.written.update(writers.finish())
+            return output
 
     output = TaskOutput()
-    for one in on_workers(spark, decode_in_place, range(len(steps))):
+    for one in on_workers(spark, decode_in_place, range(visits + regions)):
         output.add(one)
     join_fragments(spark, output, plan.sets, partitioner, scratch)
     shuffled = [(bucket, sorted(stored)) for bucket, stored in sorted(output.shuffled.items())]

@@ -39,11 +39,15 @@ class StoredPackets(NamedTuple):
 class TaskOutput:
     """The output of a task.
 
-    rows: table -> spill files, with the number of rows in each; chunks: a file for each; shuffled:
-    bucket -> rows of packets; items: bucket -> runs of group items.
+    rows: table -> spill files, with the number of rows in each; written: table -> finished files,
+    with the number of rows in each; chunks: a file for each; shuffled: bucket -> rows of packets;
+    items: bucket -> runs of group items.
     """
 
     rows: defaultdict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    written: defaultdict[str, list[tuple[str, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     chunks: list[str] = field(default_factory=list)
     facts: list[bytes] = field(default_factory=list)
     shuffled: defaultdict[int, list[StoredPackets]] = field(
@@ -55,6 +59,8 @@ class TaskOutput:
         """Add the output of another task."""
         for table, files in other.rows.items():
             self.rows[table] += files
+        for table, files in other.written.items():
+            self.written[table] += files
         self.chunks += other.chunks
         self.facts += other.facts
         for bucket, stored in other.shuffled.items():

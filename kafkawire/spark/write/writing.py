@@ -48,8 +48,6 @@ MANY_ROWS: Final = 1 << 12
 BUFFER_BYTES: Final = 16 << 20
 """Bytes of buffered rows, above which the largest buffers are written."""
 
-WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
-
 
 def times(batch: pa.RecordBatch) -> Ints:
     """Return the time of each row in microseconds, or NEVER."""
@@ -57,20 +55,6 @@ def times(batch: pa.RecordBatch) -> Ints:
     known = pc.coalesce(*columns).cast(pa.int64())
     found: Ints = pc.fill_null(known, NEVER).to_numpy(zero_copy_only=False)
     return found
-
-
-def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[list[pa.RecordBatch]]:
-    """Collect small batches until they have at least `size` bytes."""
-    buffered: list[pa.RecordBatch] = []
-    bytes = 0
-    for batch in batches:
-        buffered.append(batch)
-        bytes += batch.nbytes
-        if bytes >= size:
-            yield buffered
-            buffered, bytes = [], 0
-    if buffered:
-        yield buffered
 
 
 def by_partition(
@@ -118,36 +102,12 @@ class TableDirectory:
     by_api: bool
     finish: Callable[[pa.RecordBatch], pa.RecordBatch]
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a task; yields the files."""
-        open_files: dict[str, PartitionFile] = {}
-        buffered = 0
-        finished = (found for batch in batches if len(found := self.finish(batch)))
-        with TemporaryDirectory(prefix="kafkawire-") as staging:
-            for together in coalesced(finished, CUT_BYTES):
-                for name, rows in by_partition(together, by_api=self.by_api):
-                    if name not in open_files:
-                        open_files[name] = self._partition_file(name, staging, len(open_files))
-                    buffered += open_files[name].take(rows)
-                while buffered > BUFFER_BYTES:
-                    buffered -= max(
-                        open_files.values(), key=lambda partition: partition.bytes
-                    ).flush()
-            for partition in open_files.values():
-                yield partition.close()
-        pa.default_memory_pool().release_unused()
-
-    def _partition_file(self, name: str, staging: str, number: int) -> PartitionFile:
-        context = TaskContext.get()
-        attempt = 0 if context is None else context.taskAttemptId()
-        file = f"{name}/part-{attempt:05d}.parquet"
-        store, path = filesystem(self.store), f"{self.path}/{file}"
-        folder, _, last = path.rpartition("/")
-        store.create_dir(folder, recursive=True)
-        if self.store.is_local:
-            return PartitionFile(file, f"{folder}/.{last}", path, store)
-        # An open file of a store takes memory for multipart uploads, so it is local first.
-        return PartitionFile(file, f"{staging}/{number}", path, store)
+    def write(self, batches: Iterable[pa.RecordBatch]) -> list[tuple[str, int]]:
+        """Write the rows of a task; returns the files and their rows."""
+        with TableWriter(self) as writer:
+            for batch in batches:
+                writer.add(batch)
+            return writer.finish()
 
     def only(self, files: Iterable[str]) -> None:
         """Delete all other files."""
@@ -161,6 +121,63 @@ class TableDirectory:
     def empty(self) -> None:
         """Delete all files."""
         self.only(())
+
+
+class TableWriter:
+    """Writes the rows of a table in one task; use it as a context manager."""
+
+    def __init__(self, folder: TableDirectory) -> None:
+        self._folder = folder
+        self._files: dict[str, PartitionFile] = {}
+        self._buffered = 0
+        self._uncut: list[pa.RecordBatch] = []
+        self._uncut_bytes = 0
+
+    def __enter__(self) -> TableWriter:
+        self._staging = TemporaryDirectory(prefix="kafkawire-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._staging.cleanup()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Finish a batch and write its rows, or collect them."""
+        finished = self._folder.finish(batch)
+        if len(finished):
+            self._uncut.append(finished)
+            self._uncut_bytes += finished.nbytes
+        if self._uncut_bytes >= CUT_BYTES:
+            self._cut()
+
+    def finish(self) -> list[tuple[str, int]]:
+        """Write everything; returns the files and their rows."""
+        self._cut()
+        found = [partition.close() for partition in self._files.values()]
+        pa.default_memory_pool().release_unused()
+        return found
+
+    def _cut(self) -> None:
+        if not self._uncut:
+            return
+        together, self._uncut, self._uncut_bytes = self._uncut, [], 0
+        for name, rows in by_partition(together, by_api=self._folder.by_api):
+            if name not in self._files:
+                self._files[name] = self._partition_file(name)
+            self._buffered += self._files[name].take(rows)
+        while self._buffered > BUFFER_BYTES:
+            self._buffered -= max(self._files.values(), key=lambda each: each.bytes).flush()
+
+    def _partition_file(self, name: str) -> PartitionFile:
+        context = TaskContext.get()
+        attempt = 0 if context is None else context.taskAttemptId()
+        file = f"{name}/part-{attempt:05d}.parquet"
+        store, path = filesystem(self._folder.store), f"{self._folder.path}/{file}"
+        directory, _, last = path.rpartition("/")
+        store.create_dir(directory, recursive=True)
+        if self._folder.store.is_local:
+            return PartitionFile(file, f"{directory}/.{last}", path, store)
+        # An open file of a store takes memory for multipart uploads, so it is local first.
+        return PartitionFile(file, f"{self._staging.name}/{len(self._files)}", path, store)
 
 
 class PartitionFile:
@@ -206,7 +223,7 @@ class PartitionFile:
         self._held.clear()
         return size
 
-    def close(self) -> pa.RecordBatch:
+    def close(self) -> tuple[str, int]:
         """Write the rest and move the file to its place; returns its name and rows."""
         self.flush()
         assert self._writer is not None
@@ -215,4 +232,4 @@ class PartitionFile:
             self._store.move(self._near, self._path)
         else:
             fs.copy_files(self._near, self._path, destination_filesystem=self._store)
-        return pa.RecordBatch.from_pydict({"file": [self._file], "rows": [self._rows]}, WRITTEN)
+        return self._file, self._rows

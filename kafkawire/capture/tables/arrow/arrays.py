@@ -6,9 +6,10 @@ is slow per value, and imports pandas wherever that is installed.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,33 @@ from .schemas import PLAIN
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+
+UNUSED: Final = frozenset({"pandas", "dateutil"})
+"""What pyarrow imports, where it is installed, when the first array of a process is made."""
+
+
+class _Unused:
+    """Lets imports of UNUSED fail: a finder for `sys.meta_path`."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Fail for UNUSED, and find nothing else."""
+        if name in UNUSED:
+            raise ModuleNotFoundError("not used here", name=name)
+
+
+def import_arrow() -> None:
+    """Import pyarrow without UNUSED.
+
+    Nothing here uses them, and importing pandas takes longer than decoding 20 MB. Whoever converts
+    a table to pandas later gets it all the same.
+    """
+    finder = _Unused()
+    sys.meta_path.insert(0, finder)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:
