@@ -53,7 +53,9 @@ def job(master: str, out: str, tables: Sequence[str], paths: Sequence[str]) -> N
     from kafkawire.spark import session
     from kafkawire.spark.job import run as run_job
     from kafkawire.spark.options import parse
+    from kafkawire_cli.pipes import keep_memory
 
+    keep_memory()  # as the command does
     spark = session(master, settings={"spark.log.level": "OFF", "spark.executor.memory": "512m"})
     spark.range(1).count()
     java = sum(map(cpu_seconds, children_of(os.getpid(), b"java")))

@@ -10,6 +10,7 @@ import typer
 
 from kafkawire.display import printable
 
+from .. import pipes
 from ..input.names import complete_table, unknown_table
 from ..input.options import BrokerOption, KeyLogOption, PortOption, pairs
 from ..input.sources import known
@@ -96,20 +97,20 @@ def spark(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2) from None
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected INPUT, or --watch with at most one of --once and --end")
+    pipes.keep_memory()
     brokers = known(port, broker, keylog)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
     endpoints = (("ports", brokers.ports), ("brokers", brokers.addresses))
     arguments |= {name: values for name, values in endpoints if values}
     if keylog is not None:
         arguments["keylog"] = keylog
-    settings = pairs(conf, "--conf", "NAME=VALUE")
     mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
     try:
-        rules, rest = None, arguments
-        if watch is not None:
-            rules, rest = watching.parse_watch_options(arguments)
+        parsed = (None, arguments) if watch is None else watching.parse_watch_options(arguments)
+        rules, rest = parsed
         options = parse(rest)
         tables = _tables(table, options, strict=strict)
+        settings = pairs(conf, "--conf", "NAME=VALUE")
         with one_line_errors():
             started = session(master, settings=settings)
             if watch is None:
