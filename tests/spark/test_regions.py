@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +181,10 @@ def test_the_name_stated_first_wins(spark: SparkSession, tmp_path: Path) -> None
     for partitions in (None, 1, 3, 4, 5):
         frame = read(spark, files, splitBytes="10k", partitions=partitions)
         assert counted(of_frame(frame)) == counted(want)
-    options = parse({"splitBytes": "10k", "partitions": "3"})
-    for tables in (["exchanges", "partitions"], ["exchanges", "messages"]):
+    moved, visited = parse({"splitBytes": "10k", "partitions": "3"}), parse({"splitBytes": "10k"})
+    assert make_plan(spark, files, visited).first_packets is not None  # files are written at once
+    both = (["exchanges", "partitions"], ["exchanges", "messages"])
+    for options, tables in product((moved, visited), both):
         job.run(spark, files, str(tmp_path / "tables"), tables, options)
         for table in tables:
             frame = spark.read.parquet(str(tmp_path / "tables" / table)).drop("date", "api")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from kafkawire.protocol.json_form import uuid_text
+from kafkawire.spark.plan.facts import AllFacts
 from kafkawire.spark.splitting.stores import Store
+from kafkawire.spark.write.finishing import UUID_TEXT, Finish
 from kafkawire.spark.write.writing import DAY, MANY_ROWS, TableDirectory, by_partition
 
 SCHEMA = pa.schema(
@@ -75,3 +80,58 @@ def test_a_table_has_all_rows(
     group = pq.read_metadata(tmp_path / files[0]).row_group(0)
     columns = [group.column(at) for at in range(group.num_columns)]
     assert {each.path_in_schema for each in columns if each.is_stats_set} == {"time", "n"}
+
+
+IDS = [bytes([at] * 16) for at in range(1, 4)]
+PARTITION = pa.struct({"topic": pa.string(), "topic_id": pa.string()})
+TOPICS = pa.schema(
+    [
+        pa.field("connection", pa.int64()),
+        pa.field("topic", pa.string()),
+        pa.field("topic_id", pa.string()),
+        pa.field("topics", pa.list_(pa.string())),
+        pa.field("partitions", pa.list_(PARTITION)),
+    ]
+)
+
+
+def of_topics(topic_id: bytes | None, listed: list[str], inside: list[bytes]) -> pa.RecordBatch:
+    partitions = [{"topic": None, "topic_id": uuid_text(id)} for id in inside]
+    text = None if topic_id is None else uuid_text(topic_id)
+    rows = [(7, None, text, listed, partitions), (9, "plain", None, None, [])]
+    return pa.RecordBatch.from_pylist(
+        [dict(zip(TOPICS.names, row, strict=True)) for row in rows], TOPICS
+    )
+
+
+def test_names_that_a_task_knows() -> None:
+    """Rows are finished at once if the task knows one name of each id in them."""
+    first, second, third = IDS
+    stated = {
+        (0, first): {"orders": 5},
+        (0, second): {"payments": 6},
+        (0, third): {"a": 1, "b": 2},
+        (1, third): {"other set": 3},
+    }
+    names = {key: next(iter(each)) for key, each in stated.items()}
+    firsts = np.array([7, 9])
+    whole = Finish(AllFacts(firsts, names, Counter(), fragments=False), [0], None, TOPICS)
+    early = Finish(AllFacts(firsts, {}, Counter(), fragments=False), [0], None, TOPICS)
+    long = "name-of-22-characters."
+    assert len(long) == UUID_TEXT
+    for batch in (
+        of_topics(first, ["x"], [second]),
+        of_topics(None, ["x", uuid_text(second)], []),
+        of_topics(None, [long], [first, second]),
+        of_topics(None, [], []),
+    ):
+        known = early.with_stated(batch, stated)
+        assert known is not None
+        assert known.batch(batch).equals(whole.batch(batch))
+    for batch in (
+        of_topics(third, [], []),
+        of_topics(None, [uuid_text(third)], []),
+        of_topics(None, [], [first, third]),
+    ):
+        assert early.with_stated(batch, stated) is None
+        assert early.with_stated(batch, {(1, third): {"of another set": 1}}) is None

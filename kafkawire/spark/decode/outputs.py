@@ -22,6 +22,7 @@ import pyarrow.ipc
 
 from ...capture.tables import TABLES
 from ..options import Options
+from ..plan.facts import Facts
 from .columns import to_batches
 from .scratch import Scratch
 
@@ -143,6 +144,9 @@ class SpillFile:
 
 Write = Callable[[str, pa.RecordBatch], bool]
 """Writes the rows of a table where they stay; False if they must be spilled."""
+
+WriteKnown = Callable[[str, pa.RecordBatch, Facts], bool]
+"""The same; also gets the facts that the task has collected."""
 
 
 def spill_batches(

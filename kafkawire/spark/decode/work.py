@@ -45,7 +45,17 @@ from .columns import (
 )
 from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
 from .groups import GroupItem, collected_items, event_rows, item_rows
-from .outputs import ITEM, OUT, Write, batch_rows, out_row, read_spilled, spill, spill_batches
+from .outputs import (
+    ITEM,
+    OUT,
+    Write,
+    WriteKnown,
+    batch_rows,
+    out_row,
+    read_spilled,
+    spill,
+    spill_batches,
+)
 from .scratch import Scratch
 
 Batches = Iterator[pa.RecordBatch]
@@ -126,7 +136,7 @@ class Work:
         """Whether no column shows decoded bodies, so that they need not be kept."""
         return all(is_bare(table, made) for table, made in self.made.items())
 
-    def decode_regions(self, partitioner: Partitioner, write: Write | None = None) -> Step:
+    def decode_regions(self, partitioner: Partitioner, write: WriteKnown | None = None) -> Step:
         """Return the step that decodes regions, given by their indexes.
 
         Its output is rows or their precursors, facts, and packets for other tasks. write: as in
@@ -176,7 +186,7 @@ class Work:
 
         return step
 
-    def decode_visits(self, write: Write | None = None) -> Step:
+    def decode_visits(self, write: WriteKnown | None = None) -> Step:
         """Return the step from indexes of visits to the same, for connections decoded in place."""
         visits = self.plan.visits
 
@@ -234,7 +244,7 @@ class Work:
         self,
         segments: Iterable[Segments],
         file_problems: ProblemCollector,
-        write: Write | None = None,
+        write: WriteKnown | None = None,
         *,
         chunks: bool,
     ) -> Batches:
@@ -253,10 +263,14 @@ class Work:
         pa.default_memory_pool().release_unused()
 
     def _rows_of(
-        self, context: BucketContext, traffic: BucketTraffic, write: Write | None = None
+        self, context: BucketContext, traffic: BucketTraffic, write: WriteKnown | None = None
     ) -> Batches:
         """Make rows, and group items, of connections."""
-        return self.shape(self._batches(context, traffic), write)
+
+        def write_known(table: str, batch: pa.RecordBatch) -> bool:
+            return write is not None and write(table, batch, traffic.facts)
+
+        return self.shape(self._batches(context, traffic), write_known)
 
     def _batches(self, context: BucketContext, traffic: BucketTraffic) -> TableBatches:
         if not self.at_once and GROUP_EVENTS_TABLE not in self.made:

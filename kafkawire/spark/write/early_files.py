@@ -1,10 +1,11 @@
 """Writes files of tables while connections are decoded, without spilling rows first.
 
 Law: the rows are the finished ones. That needs the first packets of all connections, which the plan
-may know, and no names of topics that other tasks may know; rows with topic ids are spilled.
+may know, and names of topics that the task knows; other rows are spilled. Files are discarded if
+first packets were not right, or another task found another name.
 
     first packets of the plan --> Finish, directory of each table
-    batches of a task --without topic ids--> files of its tables
+    batches of a task --with names stated so far--> files of its tables
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from ..decode.columns import keep
 from ..options import Options
-from ..plan.facts import AllFacts
+from ..plan.facts import AllFacts, Facts
 from ..plan.planning import Plan
 from .finishing import Finish
 from .writing import TableDirectory, TableWriter
@@ -73,16 +74,17 @@ class FileWriters:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def write(self, table: str, batch: pa.RecordBatch) -> bool:
-        """Write a batch; returns False if it has topic ids, whose names other tasks may know."""
+    def write(self, table: str, batch: pa.RecordBatch, facts: Facts) -> bool:
+        """Write a batch; returns False if it has topic ids whose names the task does not know."""
         if table not in self._folders:
             return False
         finish, folder = self._folders[table]
-        if finish.mentions_ids(batch):
+        known = finish.with_stated(batch, facts.names)
+        if known is None:
             return False
         if table not in self._writers:
             self._writers[table] = self._stack.enter_context(TableWriter(folder))
-        self._writers[table].add(batch)
+        self._writers[table].add(known.batch(batch))
         return True
 
     def finish(self) -> dict[str, list[tuple[str, int]]]:

@@ -9,8 +9,11 @@ Law: everything is done column by column, and gives the rows of a single process
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from itertools import product
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +21,15 @@ import pyarrow.compute as pc
 
 from ...capture.files.columns import Ints
 from ...capture.multifile import FILE_BITS
-from ...protocol.json_form import uuid_text
+from ...protocol.json_form import uuid_bytes, uuid_text
 from ..decode.columns import Keep
 from ..plan.facts import AllFacts
 
 UUID_TEXT: Final = len(uuid_text(bytes(16)))
 """The length of a topic id in text."""
+
+StatedNames: TypeAlias = Mapping[tuple[int, bytes], Mapping[str, int]]
+"""Set and topic id -> the names that messages state for it, each with the packet that did first."""
 
 
 class Finish:
@@ -47,9 +53,7 @@ class Finish:
         starts = np.searchsorted(self._sets, np.unique(self._sets)) << FILE_BITS
         self._before = np.searchsorted(self._firsts, starts)
         self._several = len(starts) > 1
-        named = [self._mark(uuid_text(id), set) for set, id in facts.names]
-        self._ids = pa.array(named, pa.string())
-        self._names = pa.array(list(facts.names.values()), pa.string())
+        self._set_names(facts.names)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Finish batches."""
@@ -75,9 +79,29 @@ class Finish:
 
     # -- topics
 
-    def mentions_ids(self, batch: pa.RecordBatch) -> bool:
-        """Whether a batch may contain topic ids, whose names other tasks may know."""
-        return any(map(_may_have_ids, batch.schema.names, batch.columns))
+    def with_stated(self, batch: pa.RecordBatch, stated: StatedNames) -> Finish | None:
+        """Return what finishes a batch with names that one task knows; None if one is missing.
+
+        stated: set and topic id -> the names stated for it.
+        """
+        ids = {id for each in map(_topic_ids, batch.schema.names, batch.columns) for id in each}
+        if not ids or "connection" not in batch.schema.names:
+            return self
+        firsts = pc.fill_null(batch.column("connection"), 0).to_numpy(zero_copy_only=False)
+        names: dict[tuple[int, bytes], str] = {}
+        for key in product(np.unique(self._sets[firsts >> FILE_BITS]).tolist(), ids):
+            known = stated.get(key, {})
+            if len(known) != 1:
+                return None
+            (names[key],) = known
+        found = copy(self)
+        found._set_names(names)
+        return found
+
+    def _set_names(self, names: Mapping[tuple[int, bytes], str]) -> None:
+        ids = [self._mark(uuid_text(id), set) for set, id in names]
+        self._ids = pa.array(ids, pa.string())
+        self._names = pa.array(list(names.values()), pa.string())
 
     def _mark(self, id: str, set: int) -> str:
         return f"{set}:{id}" if self._several else id
@@ -119,19 +143,23 @@ class Finish:
         return pa.array([v and list(dict.fromkeys(v)) for v in lists], column.type)
 
 
-def _may_have_ids(name: str, column: pa.Array) -> bool:
-    """Whether topic ids may be in a column: as `topic_id`, or in `topics` in place of names."""
-    if name == "topic_id":
-        return bool(column.null_count < len(column))
-    if not pa.types.is_list(column.type):
-        return False
-    values = column.flatten()
-    if pa.types.is_struct(values.type):
-        at = values.type.get_field_index("topic_id")
-        return at >= 0 and bool(values.field(at).null_count < len(values))
-    if name != "topics":
-        return False
-    return bool(pc.any(pc.equal(pc.binary_length(values), UUID_TEXT)).as_py())
+def _topic_ids(name: str, column: pa.Array) -> Iterator[bytes]:
+    """Yield what may be topic ids in a column: as `topic_id`, or in `topics` in place of names."""
+    if name != "topic_id":
+        if not pa.types.is_list(column.type):
+            return
+        column = column.flatten()
+        if pa.types.is_struct(column.type):
+            if column.type.get_field_index("topic_id") < 0:
+                return
+            column = pc.struct_field(column, "topic_id")
+        elif name == "topics":
+            column = column.filter(pc.equal(pc.binary_length(column), UUID_TEXT))
+        else:
+            return
+    for text in column.unique().drop_null().to_pylist():
+        with suppress(ValueError):  # a name of that length
+            yield uuid_bytes(text)
 
 
 def _inside(column: pa.Array, sets: Ints, change: Callable[[Any, Ints], pa.Array]) -> pa.Array:

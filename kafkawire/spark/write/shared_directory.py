@@ -134,11 +134,13 @@ def decode(
     folders = directories(plan, schemas, options, directory)
     output = decode_packets(spark, work, partitioner, groups, folders)
     facts = sum_up(output.facts)
-    if folders and not np.array_equal(facts.firsts, early_facts(plan).firsts):
-        # The numbers of connections in written files are wrong: a connection was opened again.
+    exact = facts.ambiguous and work.columnar
+    right = not facts.ambiguous and np.array_equal(facts.firsts, early_facts(plan).firsts)
+    if folders and not right and not exact:
+        # Written files may have wrong names, or numbers: a connection was opened again.
         output = decode_packets(spark, work, partitioner, groups)
         facts = sum_up(output.facts)
-    if facts.ambiguous and work.columnar:
+    if exact:
         # Messages state different names for one id: decode message by message to find the first.
         found: dict[str, SpilledTable] = {}
         for table in made:

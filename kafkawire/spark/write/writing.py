@@ -106,7 +106,7 @@ class TableDirectory:
         """Write the rows of a task; returns the files and their rows."""
         with TableWriter(self) as writer:
             for batch in batches:
-                writer.add(batch)
+                writer.add(self.finish(batch))
             return writer.finish()
 
     def only(self, files: Iterable[str]) -> None:
@@ -140,9 +140,8 @@ class TableWriter:
     def __exit__(self, *_: object) -> None:
         self._staging.cleanup()
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Finish a batch and write its rows, or collect them."""
-        finished = self._folder.finish(batch)
+    def add(self, finished: pa.RecordBatch) -> None:
+        """Write the rows of a batch, or collect them."""
         if len(finished):
             self._uncut.append(finished)
             self._uncut_bytes += finished.nbytes
