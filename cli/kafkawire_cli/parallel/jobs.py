@@ -50,8 +50,9 @@ FILES_AHEAD: Final = 2
 """Files queued per worker."""
 
 MAX_SHARED_JOBS: Final = 3
-"""Processes that one reader can keep busy: reading is up to half of the work."""
-
+"""Processes that one reader can keep busy: reading is up to half of the work. More would wait for
+it, and take twice the CPU time (docs/internals/speed.md).
+"""
 
 DIVIDED: Final = frozenset({"messages", "problems"})
 """Tables that take longer to make than to divide the work; the others are made as they are read."""
@@ -70,9 +71,10 @@ def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterato
             from .forked import can_fork
 
             if can_fork():
-                is_file = MAX_SHARED_JOBS < jobs <= len(files)
-                tasks = _file_per_task if is_file else _batch_per_task
-                yield from tasks(files, options, jobs, noted)
+                if min(jobs, len(files)) > MAX_SHARED_JOBS:
+                    yield from _file_per_task(files, options, min(jobs, len(files)), noted)
+                else:
+                    yield from _batch_per_task(files, options, min(jobs, MAX_SHARED_JOBS), noted)
                 return
         for file in files:
             yield from decode_file(file, options, noted, show_progress())

@@ -10,6 +10,11 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from kafkawire_cli.input.sources import Known
+from kafkawire_cli.parallel.jobs import decoded
+from kafkawire_cli.parallel.ordered_output import OrderedOutput
+from kafkawire_cli.parallel.row_batches import DecodeOptions
+from kafkawire_cli.render.messages import Shape, View
 from tests.cli.verbs.test_decode import run
 from tests.command_server import python
 from tests.conftest import FIXTURES, shared
@@ -68,6 +73,29 @@ def test_many_files_come_out_in_order() -> None:
     alone, many = run(*PCAPS, "--records"), with_jobs(*PCAPS, "--records", "--jobs", "5")
     assert many.stdout == alone.stdout
     assert many.submitted == len(PCAPS) > 5
+
+
+class Started(Exception):
+    """Workers would be started."""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "files", "workers"),
+    [(2, 1, 1), (3, 1, 2), (16, 1, 2), (16, 3, 2), (2, 9, 1), (4, 9, 4), (16, 5, 5)],
+)
+def test_as_many_workers_as_have_something_to_do(
+    jobs: int, files: int, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader keeps two others busy; or each has a file."""
+
+    def start(_: object, count: int, *__: object) -> None:
+        raise Started(count)
+
+    monkeypatch.setattr(OrderedOutput, "__init__", start)
+    options = DecodeOptions(Shape.JSONL, View(), None, Known([], []))
+    with pytest.raises(Started) as started:
+        list(decoded([Path("x")] * files, options, jobs))
+    assert started.value.args == (workers,)
 
 
 @pytest.mark.timeout(600)
