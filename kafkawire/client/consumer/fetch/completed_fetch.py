@@ -31,6 +31,8 @@ class CompletedFetch:
     """The fetched records of one partition.
 
     position: of the next record to return. consumed: whether all records were returned.
+
+    The batch after the decoded one is found, not decoded, ahead: without one the end is known.
     """
 
     def __init__(
@@ -54,6 +56,14 @@ class CompletedFetch:
         self._next_position = position  # the position after all of `_ready`
         self._error: FetchFailed | None = None
         self.consumed = False
+        self._following: Batch | None = None
+        self._find_following()
+
+    @property
+    def end(self) -> Position | None:
+        """The position after all records; None while batches are not decoded, or are corrupt."""
+        undecoded = self._following is not None or self._error is not None
+        return None if undecoded else self._next_position
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
         """Return up to max_records; fewer only at the end of a batch, none at the end.
@@ -89,18 +99,32 @@ class CompletedFetch:
                 self.position = self._next_position
 
     def _next_batch(self) -> None:
+        batch, self._ready, self._index = self._following, [], 0
+        if batch is None:
+            self.consumed = True
+            return
         try:
-            batch = next(self._batches, None)
-            self._ready, self._index = [], 0
-            if batch is None:
-                self.consumed = True
-            elif batch.last_offset >= self._next_position.offset:
+            if batch.last_offset >= self._next_position.offset:
                 self._decode_batch(batch)
             else:
                 self._skips(batch)  # an abort marker counts at every position
         except WireError as error:
-            reason = f"corrupt records from offset {self._next_position.offset} on: {error}"
-            self._error = FetchFailed(reason, partitions=[self.partition])
+            self._fail(error)
+        else:
+            self._find_following()
+
+    def _find_following(self) -> None:
+        try:
+            self._following = next(self._batches, None)
+        except WireError as error:
+            self._fail(error)
+        if self._following is None:
+            self._batches = iter(())  # the data may be freed while the last records are returned
+
+    def _fail(self, error: WireError) -> None:
+        """Raise the error once the records before it are returned."""
+        reason = f"corrupt records from offset {self._next_position.offset} on: {error}"
+        self._error = FetchFailed(reason, partitions=[self.partition])
 
     def _decode_batch(self, batch: Batch) -> None:
         """Decode a batch; the next position is after it, even if all its records are skipped."""
