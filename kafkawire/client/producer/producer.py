@@ -59,6 +59,10 @@ from .record_failures import failed
 from .sender import ProduceBatches, Sender
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
+LONG_BACKLOG_BYTES: Final = 1 << 22
+"""More than brokers take while the sender is busy. Records that wait for longer leave the caches of
+the processor, and the cyclic GC visits their futures.
+"""
 
 
 class Producer:
@@ -104,10 +108,17 @@ class Producer:
     @property
     def has_backlog(self) -> bool:
         """Whether full batches wait for responses, on average of the partitions that have any."""
-        accumulator, settings = self._accumulator, self._settings
-        in_flight = MOST_IN_FLIGHT if settings.idempotent else 1
-        most = (in_flight + 1) * settings.batch_size * len(accumulator.busy)
-        return accumulator.used > most
+        return self._accumulator.used > self._backlog_bytes()
+
+    @property
+    def has_long_backlog(self) -> bool:
+        """Whether so much waits for responses that further records only take memory."""
+        return self._accumulator.used > max(LONG_BACKLOG_BYTES, 2 * self._backlog_bytes())
+
+    def _backlog_bytes(self) -> int:
+        """Return how many bytes may be in flight or in open batches."""
+        in_flight = MOST_IN_FLIGHT if self._settings.idempotent else 1
+        return (in_flight + 1) * self._settings.batch_size * len(self._accumulator.busy)
 
     @property
     def last_batch_number(self) -> int:
