@@ -74,7 +74,7 @@ class FetchBuffer:
             while self._fetches and len(records) < max_records:
                 partition, fetch = next(iter(self._fetches.items()))
                 if self._is_readable(fetch):
-                    records += self._take_from(fetch, max_records - len(records))
+                    self._take_from(fetch, records, max_records)
                     if fetch.consumed:
                         self._end(partition)
                 elif self._is_current(fetch):
@@ -102,10 +102,13 @@ class FetchBuffer:
         self._fetches[fetch.partition] = fetch
         self._fetches.move_to_end(fetch.partition, last=False)
 
-    def _take_from(self, fetch: CompletedFetch, max_records: int) -> list[ConsumerRecord]:
-        records = fetch.take(max_records)
-        self._positions.set_consumed(fetch.partition, fetch.position)
-        return records
+    def _take_from(
+        self, fetch: CompletedFetch, records: list[ConsumerRecord], max_records: int
+    ) -> None:
+        """Append records of a fetch, up to max_records in all, and move the position past them."""
+        while len(records) < max_records and not fetch.consumed:
+            records += fetch.take(max_records - len(records))
+            self._positions.set_consumed(fetch.partition, fetch.position)
 
     def _is_readable(self, fetch: CompletedFetch) -> bool:
         if not self._is_current(fetch):
