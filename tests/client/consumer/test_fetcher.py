@@ -351,15 +351,15 @@ def reader_of_two_batches() -> Reader:
     return reader
 
 
-def test_the_next_fetch_is_sent_while_records_of_the_last_batch_are_read() -> None:
+def test_the_next_fetch_is_sent_while_records_of_the_last_one_are_read() -> None:
     reader = reader_of_two_batches()
+    assert not reader.requests, "the user reads nothing yet"
     assert reader.poll(1) == [(0, 0)]
-    assert not reader.requests, "a batch is not decoded yet"
-    assert reader.poll(2) == [(0, 1), (0, 2)]
     assert reader.requested(1) == {0: 5}
     reader.respond(1, PartitionData(partition_index=0, records=batch(5, 2), high_watermark=10))
     assert not reader.requests, "one fetch ahead, not more"
-    assert reader.poll(1) == [(0, 3)]
+    assert reader.poll(3) == [(0, 1), (0, 2), (0, 3)]
+    assert not reader.requests
     assert reader.poll(2) == [(0, 4), (0, 5)]
     assert reader.requested(1) == {0: 7}
     assert reader.poll() == [(0, 6)]

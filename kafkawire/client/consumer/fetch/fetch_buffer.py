@@ -31,8 +31,8 @@ class FetchBuffer:
     def next_position(self, partition: TopicPartition) -> Position | None:
         """Return where the next fetch of a partition begins; None if it must not be fetched yet.
 
-        At the position of a partition without a completed fetch, else at the end of that, once its
-        last batch is decoded.
+        At the position of a partition without a completed fetch, else at the end of that, once the
+        user reads its records.
         """
         fetch = self._fetches.get(partition)
         if fetch is None:
