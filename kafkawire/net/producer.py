@@ -111,10 +111,10 @@ class Producer(Scoped):
 
         Waits while metadata of the topic is missing or buffer.memory is full, at most
         max.block.ms; and yields to the loop every millisecond or sooner, so that responses are
-        handled however fast records come. While more than 4 MB wait for responses, it waits
-        for one of them after each new batch, at most a millisecond. timestamp: milliseconds since
-        1970; None is now. bytearray and memoryview are accepted as bytes, a list as a tuple;
-        they are copied before this returns or waits.
+        handled however fast records come. While more than 1 MB waits for responses, 5 MB with
+        idempotence, it waits for one of them after each new batch, at most a millisecond.
+        timestamp: milliseconds since 1970; None is now. bytearray and memoryview are accepted as
+        bytes, a list as a tuple; they are copied before this returns or waits.
 
         The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed, and
         InvalidValue or OutOfRange for an argument of a wrong type or out of range: then nothing

@@ -59,9 +59,9 @@ from .record_failures import failed
 from .sender import ProduceBatches, Sender
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
-LONG_BACKLOG_BYTES: Final = 1 << 22
-"""More than brokers take while the sender is busy. Records that wait for longer leave the caches of
-the processor, and the cyclic GC visits their futures.
+LONG_BACKLOG_BYTES: Final = 1 << 20
+"""More than brokers take while the sender is busy, for each batch of a partition in flight. Records
+that wait for longer leave the caches of the processor, and the cyclic GC visits their futures.
 """
 
 
@@ -113,12 +113,18 @@ class Producer:
     @property
     def has_long_backlog(self) -> bool:
         """Whether so much waits for responses that further records only take memory."""
-        return self._accumulator.used > max(LONG_BACKLOG_BYTES, 2 * self._backlog_bytes())
+        most = max(LONG_BACKLOG_BYTES * self._most_in_flight, 2 * self._backlog_bytes())
+        return self._accumulator.used > most
 
     def _backlog_bytes(self) -> int:
         """Return how many bytes may be in flight or in open batches."""
-        in_flight = MOST_IN_FLIGHT if self._settings.idempotent else 1
-        return (in_flight + 1) * self._settings.batch_size * len(self._accumulator.busy)
+        batches = (self._most_in_flight + 1) * len(self._accumulator.busy)
+        return batches * self._settings.batch_size
+
+    @property
+    def _most_in_flight(self) -> int:
+        """How many batches of a partition may be in flight."""
+        return MOST_IN_FLIGHT if self._settings.idempotent else 1
 
     @property
     def last_batch_number(self) -> int:
