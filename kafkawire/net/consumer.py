@@ -134,7 +134,7 @@ class Consumer(ConsumerSession):
         timeout_s: None waits for ever. max_records: overrides max.poll.records.
         Raises ConsumerError or a subclass; the next poll tries again.
         """
-        driver, _ = self._running()
+        driver, machine = self._running()
         if timeout_s is not None:
             seconds(timeout_s)
         if self._polling:
@@ -151,7 +151,8 @@ class Consumer(ConsumerSession):
                 return []
         finally:
             self._polling = False
-            driver.handle(events.StopPolling())
+            if machine.polling:  # no records, and no error
+                driver.handle(events.StopPolling())
         if self._error is not None:
             error, self._error = self._error, None
             raise error

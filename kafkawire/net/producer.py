@@ -111,9 +111,10 @@ class Producer(Scoped):
 
         Waits while metadata of the topic is missing or buffer.memory is full, at most
         max.block.ms; and yields to the loop every millisecond or sooner, so that responses are
-        handled however fast records come. timestamp: milliseconds since 1970; None is now.
-        bytearray and memoryview are accepted as bytes, a list as a tuple; they are copied before
-        this returns or waits.
+        handled however fast records come. While more than 1 MB waits for responses, 5 MB with
+        idempotence, it waits for one of them after each new batch, at most a millisecond.
+        timestamp: milliseconds since 1970; None is now. bytearray and memoryview are accepted as
+        bytes, a list as a tuple; they are copied before this returns or waits.
 
         The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed, and
         InvalidValue or OutOfRange for an argument of a wrong type or out of range: then nothing
@@ -145,6 +146,8 @@ class Producer(Scoped):
         if machine.last_batch_number != self._last_batch_number:
             self._last_batch_number = machine.last_batch_number
             driver.wake_by(machine.next_deadline())
+            if machine.has_long_backlog:
+                iteration.pace()
         if effects:  # none if the record joined an open batch
             driver.perform(driver.client.dispatch(effects, now))
             waiting = self._blocked.get(future)
@@ -219,9 +222,11 @@ class Producer(Scoped):
         match effect:
             case Delivered():
                 self._delivered(effect)
+                self._iteration.on_result()
             case Failed(tokens=tokens, failure=failure):
                 for future in self._pending(tokens):
                     future.set_exception(raised(failure))
+                self._iteration.on_result()
             case Blocked(token=token):
                 self._blocked[token] = asyncio.get_running_loop().create_future()
             case Appended(token=token):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import pytest
 
 from kafkawire.client.config import Setting
-from kafkawire.client.consumer import TopicPartition
+from kafkawire.client.consumer import TopicPartition, events
 from kafkawire.client.failures import ClientClosed
 from kafkawire.errors import LocalProtocolError
 from kafkawire.net.consumer import Consumer
@@ -125,6 +125,36 @@ def test_a_poll_continues_while_another_task_commits(kafka_broker: ServerThread)
             assert not polling.done()
             await write(kafka_broker, 1)
             assert [each.offset for each in await polling] == [2]
+
+    asyncio.run(scenario())
+
+
+def test_only_a_poll_without_a_result_is_ended_by_an_event(kafka_broker: ServerThread) -> None:
+    """The machine ends the others, and every event costs as much as decoding many records."""
+    seen: list[type] = []
+
+    async def scenario() -> None:
+        await write(kafka_broker, 6)
+        async with consumer(kafka_broker) as reader:
+            reader.assign([WHERE])
+            assert len(await reader.poll(max_records=2)) == 2
+            machine = reader._machine
+            assert machine is not None
+            handle = machine.handle
+
+            def counted(event: events.ConsumerEvent, now: float) -> object:
+                seen.append(type(event))
+                return handle(event, now)
+
+            machine.handle = counted  # type: ignore[method-assign,assignment]
+            assert len(await reader.poll(max_records=2)) == 2
+            assert len(await reader.poll(max_records=2)) == 2
+            assert not machine.polling
+            polls = [each for each in seen if each in (events.Poll, events.StopPolling)]
+            assert polls == [events.Poll] * 2
+            assert await reader.poll(0.01) == []
+            assert seen[-1] is events.StopPolling
+            assert not machine.polling
 
     asyncio.run(scenario())
 

@@ -71,3 +71,37 @@ def test_without_a_backlog_sends_look_at_nothing() -> None:
         assert iteration.look_at == iteration.yield_at == 100.0 + YIELD_SECONDS
 
     asyncio.run(scenario())
+
+
+def test_a_paced_send_waits_for_a_result_or_a_millisecond() -> None:
+    async def scenario() -> None:
+        iteration = LoopIteration()
+        iteration.begin(100.0, asyncio.get_running_loop(), has_backlog=True)
+        iteration.pace()
+        assert iteration.is_over(0.0)
+        waiting = [asyncio.ensure_future(iteration.run_loop()) for _ in range(3)]
+        for _ in range(4):
+            await asyncio.sleep(0)
+        assert not any(each.done() for each in waiting), "they keep their order"
+        iteration.on_result()
+        for _ in range(4):
+            await asyncio.sleep(0)
+        assert all(each.done() for each in waiting)
+        iteration.pace()
+        await iteration.run_loop()  # a broker that does not respond
+        assert not iteration.is_over(0.0)
+
+    asyncio.run(scenario())
+
+
+def test_a_result_before_the_next_send_is_not_waited_for() -> None:
+    async def scenario() -> None:
+        iteration = LoopIteration()
+        iteration.pace()
+        iteration.on_result()
+        assert not iteration.is_over(0.0)
+        waiting = asyncio.ensure_future(iteration.run_loop())
+        await asyncio.sleep(0)
+        assert waiting.done()
+
+    asyncio.run(scenario())

@@ -10,6 +10,8 @@ import pytest
 
 from kafkawire.client.config import Setting
 from kafkawire.client.producer import Delivered
+from kafkawire.client.producer import producer as producer_machine
+from kafkawire.net import loop_iteration
 from kafkawire.net.producer import Producer, RecordMetadata
 from kafkawire.net.server_thread import ServerThread
 
@@ -102,6 +104,65 @@ def test_sends_let_the_loop_handle_what_its_sockets_received(kafka_broker: Serve
         return seen
 
     assert asyncio.run(scenario()) == ["received", "sent"]
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_records_are_not_accepted_far_ahead_of_a_broker_that_responds(
+    kafka_broker: ServerThread, monkeypatch: pytest.MonkeyPatch, idempotent: bool
+) -> None:
+    """Although buffer.memory has room for all."""
+    most_accepted, batch, value = 300_000, 20_000, bytes(1000)
+    monkeypatch.setattr(loop_iteration, "PACE_SECONDS", 300.0)
+    monkeypatch.setattr(producer_machine, "LONG_BACKLOG_BYTES", most_accepted)
+    config: dict[str, Setting] = {"batch.size": batch, "enable.idempotence": idempotent}
+
+    async def scenario() -> int:
+        most = 0
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **config}) as producer:
+            await producer.deliver("t", b"the topic is known")
+            machine = producer._machine
+            assert machine is not None
+            for _ in range(4000):
+                await producer.send("t", value)
+                most = max(most, machine._accumulator.used)
+        return most
+
+    in_flight = 5 if idempotent else 1
+    assert asyncio.run(scenario()) < most_accepted * in_flight + 3 * batch
+
+
+def test_a_send_that_is_cancelled_while_it_is_paced_is_never_sent(
+    kafka_broker: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_iteration, "PACE_SECONDS", 300.0)
+
+    async def scenario() -> list[int]:
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
+            await producer.deliver("t", b"the topic is known")
+            producer._iteration.pace()
+            paced = asyncio.ensure_future(producer.send("t", b"never sent"))
+            behind = asyncio.ensure_future(producer.send("t", b"after it"))
+            await asyncio.sleep(0.01)
+            assert not paced.done()
+            paced.cancel()
+            return [(await (await behind)).offset, (await producer.deliver("t", b"last")).offset]
+
+    assert asyncio.run(scenario()) == [1, 2]
+
+
+def test_records_are_accepted_far_ahead_of_a_broker_that_does_not_respond(
+    kafka_broker: ServerThread,
+) -> None:
+    async def scenario() -> None:
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
+            await producer.deliver("t", b"the topic is known")
+            kafka_broker.fault("Produce", action="delay", nth=1, delay=0.5)
+            sent = [await producer.send("t", bytes(10_000)) for _ in range(500)]
+            assert not sent[-1].done()
+            await producer.flush()
+            assert [each.result().offset for each in sent] == list(range(1, 501))
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

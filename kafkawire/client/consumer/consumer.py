@@ -44,7 +44,8 @@ from .subscription_state import CLOSING, SUBSCRIPTION_HANDLERS, SubscriptionStat
 class Consumer:
     """The consumer machine. owner: its name in the client.
 
-    rng: returns random numbers in [0, 1). clock_ms: returns milliseconds since the epoch.
+    rng: returns random numbers in [0, 1). clock_ms: returns milliseconds since the epoch. polling:
+    whether a poll waits for records or an error.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Consumer:
         )
         self._view = view
         self._owner = owner
-        self._polling = False
+        self.polling = False
         self._max_records = config.max_poll_records
         self._errors: deque[Exception] = deque()
         self._queries = OffsetQueries(components)
@@ -102,7 +103,7 @@ class Consumer:
         if self.closed:
             return None
         times = [machine.next_deadline() for machine in self._machines.values()]
-        if self._polling and self._commits.auto_commit:
+        if self.polling and self._commits.auto_commit:
             times.append(self._commits.due_at)
         return min(
             (at for at in [*times, self._assignment.close_deadline] if at is not None), default=None
@@ -116,7 +117,7 @@ class Consumer:
             due = machine.next_deadline()
             if due is not None and due <= now:
                 effects += machine.advance(now)
-        if self._polling:
+        if self.polling:
             effects += self._commits.auto_commit_if_due(now)
         if self._assignment.close_deadline is not None and self._assignment.close_deadline <= now:
             effects += self._finish_close()
@@ -139,16 +140,16 @@ class Consumer:
     def _poll(self, event: events.Poll, now: float) -> Effects:
         if self.subscription.mode is Mode.NONE:
             raise LocalProtocolError("subscribe to topics or assign partitions before polling")
-        self._polling = True
+        self.polling = True
         self._max_records = event.max_records or self.config.max_poll_records
         self.positions.retry_failed()
         effects = self._commits.auto_commit_if_due(now)
         return [*effects, *self.membership.handle(member_states.Polled(), now)]
 
     def _stop_polling(self, _event: events.StopPolling | None, now: float) -> Effects:
-        if not self._polling:
+        if not self.polling:
             return []
-        self._polling = False
+        self.polling = False
         return self.membership.handle(member_states.Busy(), now)
 
     def _return_records(self, event: events.ReturnRecords, _now: float) -> Effects:
@@ -157,7 +158,7 @@ class Consumer:
 
     def _deliver(self, now: float) -> Effects:
         """Complete the poll with an error or with records, if possible."""
-        if not self._polling or self._assignment.steps:
+        if not self.polling or self._assignment.steps:
             return []
         result: ConsumerEffect
         if self._errors:
@@ -246,7 +247,7 @@ class Consumer:
         if self._assignment.close_deadline is not None:
             return []
         self._assignment.close_deadline = now + event.timeout_s
-        self._polling = False
+        self.polling = False
         if self.membership.state is not MemberState.UNJOINED:
             self._assignment.leave(CLOSING)
         else:

@@ -59,6 +59,10 @@ from .record_failures import failed
 from .sender import ProduceBatches, Sender
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
+LONG_BACKLOG_BYTES: Final = 1 << 20
+"""More than brokers take while the sender is busy, for each batch of a partition in flight. Records
+that wait for longer leave the caches of the processor, and the cyclic GC visits their futures.
+"""
 
 
 class Producer:
@@ -104,10 +108,23 @@ class Producer:
     @property
     def has_backlog(self) -> bool:
         """Whether full batches wait for responses, on average of the partitions that have any."""
-        accumulator, settings = self._accumulator, self._settings
-        in_flight = MOST_IN_FLIGHT if settings.idempotent else 1
-        most = (in_flight + 1) * settings.batch_size * len(accumulator.busy)
-        return accumulator.used > most
+        return self._accumulator.used > self._backlog_bytes()
+
+    @property
+    def has_long_backlog(self) -> bool:
+        """Whether so much waits for responses that further records only take memory."""
+        most = max(LONG_BACKLOG_BYTES * self._most_in_flight, 2 * self._backlog_bytes())
+        return self._accumulator.used > most
+
+    def _backlog_bytes(self) -> int:
+        """Return how many bytes may be in flight or in open batches."""
+        batches = (self._most_in_flight + 1) * len(self._accumulator.busy)
+        return batches * self._settings.batch_size
+
+    @property
+    def _most_in_flight(self) -> int:
+        """How many batches of a partition may be in flight."""
+        return MOST_IN_FLIGHT if self._settings.idempotent else 1
 
     @property
     def last_batch_number(self) -> int:

@@ -17,7 +17,7 @@ from kafkawire.client.consumer import (
     events,
 )
 from kafkawire.client.consumer.fetch.errors import FetchError, fetch_error
-from kafkawire.client.consumer.offsets.partition_state import FetchState
+from kafkawire.client.consumer.offsets.partition_state import FetchState, Position
 from kafkawire.client.requests import (
     MetadataChanged,
     NoResponse,
@@ -113,10 +113,10 @@ class Reader:
         response = FetchResponse(session_id=7, responses=[topic], node_endpoints=known)
         self.send(ResponseReceived(self.requests.pop(node), 17, response, node))
 
-    def poll(self) -> list[tuple[int, int]]:
+    def poll(self, max_records: int | None = None) -> list[tuple[int, int]]:
         """Poll and stop polling; returns partitions and offsets of the records."""
         self.effects.clear()
-        self.send(events.Poll())
+        self.send(events.Poll(max_records))
         self.send(events.StopPolling())
         found = [each for each in self.effects if isinstance(each, events.Deliver)]
         return [(r.partition, r.offset) for each in found for r in each.records]
@@ -340,3 +340,116 @@ def test_a_lookup_without_response_is_retried() -> None:
     )
     reader.pass_time(1.0)
     assert [each.to for each in reader.effects if isinstance(each, SendRequest)] == [1]
+
+
+def reader_of_two_batches() -> Reader:
+    """Return a reader of a partition with records 0 to 9, of which it has 0 to 4."""
+    reader = Reader(A)
+    reader.respond(
+        1, PartitionData(partition_index=0, records=batch(0, 2) + batch(2, 3), high_watermark=10)
+    )
+    return reader
+
+
+def test_the_next_fetch_is_sent_while_records_of_the_last_one_are_read() -> None:
+    reader = reader_of_two_batches()
+    assert not reader.requests, "the user reads nothing yet"
+    assert reader.poll(1) == [(0, 0)]
+    assert reader.requested(1) == {0: 5}
+    reader.respond(1, PartitionData(partition_index=0, records=batch(5, 2), high_watermark=10))
+    assert not reader.requests, "one fetch ahead, not more"
+    assert reader.poll(3) == [(0, 1), (0, 2), (0, 3)]
+    assert not reader.requests
+    assert reader.poll(2) == [(0, 4), (0, 5)]
+    assert reader.requested(1) == {0: 7}
+    assert reader.poll() == [(0, 6)]
+    assert reader.consumer.positions[A].position == Position(7)
+
+
+def test_nothing_is_fetched_ahead_at_the_end_of_a_partition() -> None:
+    reader = Reader(A)
+    reader.respond(1, PartitionData(partition_index=0, records=batch(0, 3), high_watermark=3))
+    assert reader.poll(1) == [(0, 0)]
+    assert not reader.requests
+    assert reader.poll(2) == [(0, 1), (0, 2)]
+    assert reader.requested(1) == {0: 3}
+
+
+def test_a_seek_drops_what_was_fetched_ahead() -> None:
+    reader = reader_of_two_batches()
+    assert len(reader.poll(4)) == 4
+    reader.respond(1, PartitionData(partition_index=0, records=batch(5, 2), high_watermark=10))
+    reader.send(events.Seek(A, 1))
+    assert reader.poll() == []
+    assert reader.requested(1) == {0: 1}
+    reader.respond(1, PartitionData(partition_index=0, records=batch(0, 5), high_watermark=10))
+    assert reader.poll(4) == [(0, 1), (0, 2), (0, 3), (0, 4)]
+    assert reader.requested(1) == {0: 5}
+
+
+def test_a_response_ahead_of_a_position_that_was_moved_is_dropped() -> None:
+    reader = reader_of_two_batches()
+    assert len(reader.poll(4)) == 4
+    reader.send(events.Seek(A, 1))
+    reader.respond(1, PartitionData(partition_index=0, records=batch(5, 2), high_watermark=10))
+    assert reader.poll() == []
+    assert reader.requested(1) == {0: 1}
+
+
+def test_what_was_fetched_ahead_is_kept_while_its_partition_is_paused() -> None:
+    reader = reader_of_two_batches()
+    assert len(reader.poll(4)) == 4
+    reader.respond(1, PartitionData(partition_index=0, records=batch(5, 2), high_watermark=7))
+    reader.send(events.Pause((A,)))
+    assert reader.poll() == []
+    reader.send(events.Resume((A,)))
+    assert not reader.requests
+    assert reader.poll() == [(0, 4), (0, 5), (0, 6)]
+
+
+@pytest.mark.parametrize("back", [1, 2])
+def test_records_that_are_returned_come_before_those_fetched_ahead(back: int) -> None:
+    reader = reader_of_two_batches()
+    assert len(reader.poll(4)) == 4
+    reader.respond(1, PartitionData(partition_index=0, records=batch(5, 3), high_watermark=10))
+    reader.effects.clear()
+    reader.send(events.Poll(3))
+    [found] = [each.records for each in reader.effects if isinstance(each, events.Deliver)]
+    assert [each.offset for each in found] == [4, 5, 6]
+    reader.send(events.ReturnRecords(found[-back:]))
+    assert reader.poll() == [(0, offset) for offset in range(7 - back, 8)]
+
+
+def test_records_that_are_returned_do_not_drop_the_fetch_in_flight() -> None:
+    reader = reader_of_two_batches()
+    reader.send(events.Poll(5))
+    [found] = [each.records for each in reader.effects if isinstance(each, events.Deliver)]
+    assert reader.requested(1) == {0: 5}
+    reader.send(events.ReturnRecords(found[3:]))
+    reader.respond(1, PartitionData(partition_index=0, records=batch(5, 2), high_watermark=7))
+    assert reader.poll() == [(0, 3), (0, 4), (0, 5), (0, 6)]
+
+
+def test_an_error_ahead_of_the_position_waits_for_the_records_before_it() -> None:
+    reader = reader_of_two_batches()
+    assert len(reader.poll(4)) == 4
+    code = E.TOPIC_AUTHORIZATION_FAILED
+    reader.respond(1, PartitionData(partition_index=0, error_code=code))
+    assert not any(isinstance(each, events.Raise) for each in reader.effects)
+    assert not reader.requests, "not at once"
+    assert reader.poll() == [(0, 4)]
+    reader.pass_time(1.0)
+    assert reader.requested(1) == {0: 5}
+    reader.respond(1, PartitionData(partition_index=0, error_code=code))
+    reader.poll()
+    assert any(isinstance(each, events.Raise) for each in reader.effects)
+
+
+def test_partitions_take_turns_though_they_are_fetched_ahead() -> None:
+    reader = Reader(A, B)
+    reader.respond(1, PartitionData(partition_index=0, records=batch(0, 2), high_watermark=9))
+    reader.respond(1, PartitionData(partition_index=1, records=batch(0, 1), high_watermark=1))
+    assert reader.poll(1) == [(0, 0)]
+    assert reader.requested(1) == {0: 2}
+    reader.respond(1, PartitionData(partition_index=0, records=batch(2, 1), high_watermark=9))
+    assert reader.poll() == [(0, 1), (1, 0), (0, 2)]

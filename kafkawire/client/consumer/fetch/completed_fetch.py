@@ -11,7 +11,7 @@ aborted transactions are skipped; the position moves past them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
 from heapq import heapify, heappop
 from itertools import islice
 from typing import Final
@@ -44,7 +44,9 @@ class CompletedFetch:
     ) -> None:
         self.partition = partition
         self.position = position
-        self._batches: Iterator[Batch] = iter(RecordBatches(data, check_crcs=check_crcs))
+        self._data: RecordBatches | None = RecordBatches(data, check_crcs=check_crcs)
+        self._batches: deque[Batch] = deque()  # of `_data`, once the user reads them
+        self._fault: WireError | None = None  # behind `_batches`
         self._skips_aborted = aborted is not None
         self._aborted_ahead = [(each.first_offset, each.producer_id) for each in aborted or ()]
         heapify(self._aborted_ahead)
@@ -54,6 +56,12 @@ class CompletedFetch:
         self._next_position = position  # the position after all of `_ready`
         self._error: FetchFailed | None = None
         self.consumed = False
+        self._end: Position | None = None
+
+    @property
+    def end(self) -> Position | None:
+        """The position after all records, once the user reads them; None if any is corrupt."""
+        return self._end if self._error is None else None
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
         """Return up to max_records; fewer only at the end of a batch, none at the end.
@@ -76,6 +84,7 @@ class CompletedFetch:
 
     def return_records(self, records: list[ConsumerRecord]) -> None:
         """Put the records that were returned last back, in their order."""
+        self._find_batches()
         self._ready = [*records, *islice(self._ready, self._index, None)]
         self._index = 0
         self.position = Position(records[0].offset, records[0].leader_epoch)
@@ -89,18 +98,42 @@ class CompletedFetch:
                 self.position = self._next_position
 
     def _next_batch(self) -> None:
+        self._find_batches()
+        self._ready, self._index = [], 0
+        if not self._batches:
+            self.consumed = self._fault is None
+            if self._fault is not None:
+                self._fail(self._fault)
+            return
+        batch = self._batches.popleft()
         try:
-            batch = next(self._batches, None)
-            self._ready, self._index = [], 0
-            if batch is None:
-                self.consumed = True
-            elif batch.last_offset >= self._next_position.offset:
+            if batch.last_offset >= self._next_position.offset:
                 self._decode_batch(batch)
             else:
                 self._skips(batch)  # an abort marker counts at every position
         except WireError as error:
-            reason = f"corrupt records from offset {self._next_position.offset} on: {error}"
-            self._error = FetchFailed(reason, partitions=[self.partition])
+            self._fail(error)
+
+    def _find_batches(self) -> None:
+        """Find all batches once, without decoding them: the next fetch begins where they end."""
+        data, self._data = self._data, None
+        if data is None:
+            return
+        try:
+            for batch in data:
+                self._batches.append(batch)
+        except WireError as error:
+            self._fault = error
+            return
+        self._end = self._next_position
+        if self._batches and self._batches[-1].last_offset >= self._end.offset:
+            last = self._batches[-1]
+            self._end = Position(last.last_offset + 1, last.partition_leader_epoch)
+
+    def _fail(self, error: WireError) -> None:
+        """Raise the error once the records before it are returned."""
+        reason = f"corrupt records from offset {self._next_position.offset} on: {error}"
+        self._error = FetchFailed(reason, partitions=[self.partition])
 
     def _decode_batch(self, batch: Batch) -> None:
         """Decode a batch; the next position is after it, even if all its records are skipped."""

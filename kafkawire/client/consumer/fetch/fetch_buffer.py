@@ -1,18 +1,20 @@
 """Buffers completed fetches until the user polls.
 
-Law: a partition has at most one completed fetch. A fetch at an outdated position is dropped when it
-would be read; a partition that is paused or has no valid position keeps its turn.
+Law: a partition has at most one completed fetch, and one that follows it, which begins at its end.
+A fetch at an outdated position is dropped when it would be read, with the one that follows; a
+partition that is paused or has no valid position keeps its turn.
 
     put ─▶ completed fetches, in order ─▶ take ─▶ user ─▶ return_records (those not processed)
+    follow ─▶ following ──▲ (its partition's is consumed)
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from ..failures import FetchFailed
-from ..offsets.partition_state import FetchState
+from ..offsets.partition_state import FetchState, Position
 from ..offsets.positions import Positions
 from ..partitions import ConsumerRecord, TopicPartition
 from .completed_fetch import CompletedFetch
@@ -23,25 +25,43 @@ class FetchBuffer:
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
-        self._fetches: deque[CompletedFetch] = deque()
+        self._fetches: OrderedDict[TopicPartition, CompletedFetch] = OrderedDict()
+        self._following: dict[TopicPartition, CompletedFetch] = {}
 
-    @property
-    def partitions(self) -> set[TopicPartition]:
-        """The partitions with a completed fetch."""
-        return {fetch.partition for fetch in self._fetches}
+    def next_position(self, partition: TopicPartition) -> Position | None:
+        """Return where the next fetch of a partition begins; None if it must not be fetched yet.
+
+        At the position of a partition without a completed fetch, else at the end of that, once the
+        user reads its records.
+        """
+        fetch = self._fetches.get(partition)
+        if fetch is None:
+            return self._positions[partition].position
+        if partition in self._following or not self._is_current(fetch):
+            return None
+        return fetch.end
 
     def readable(self) -> Iterator[TopicPartition]:
         """Iterate over the partitions with records that the user can read now."""
-        return (fetch.partition for fetch in self._fetches if self._is_readable(fetch))
+        return (each for each, fetch in self._fetches.items() if self._is_readable(fetch))
 
     def put(self, fetch: CompletedFetch) -> None:
-        """Add a completed fetch, replacing that of the same partition."""
-        self.drop([fetch.partition])
-        self._fetches.append(fetch)
+        """Add a completed fetch; it follows that of the same partition if it begins at its end.
+
+        Otherwise it replaces that one.
+        """
+        partition = fetch.partition
+        before = self._fetches.get(partition)
+        if before is not None and not before.consumed and self._ends_at(before, fetch.position):
+            self._following[partition] = fetch
+        else:
+            self.drop([partition])
+            self._fetches[partition] = fetch
 
     def clear(self) -> None:
         """Drop everything."""
         self._fetches.clear()
+        self._following.clear()
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
         """Return up to max_records records and move the positions past them.
@@ -49,29 +69,46 @@ class FetchBuffer:
         Raises FetchFailed if the next record is corrupt.
         """
         records: list[ConsumerRecord] = []
-        skipped: deque[CompletedFetch] = deque()
+        skipped: list[CompletedFetch] = []
         try:
             while self._fetches and len(records) < max_records:
-                fetch = self._fetches[0]
+                partition, fetch = next(iter(self._fetches.items()))
                 if self._is_readable(fetch):
-                    records += self._take_from(fetch, max_records - len(records))
-                    if not fetch.consumed:
-                        continue
+                    self._take_from(fetch, records, max_records)
+                    if fetch.consumed:
+                        self._end(partition)
                 elif self._is_current(fetch):
-                    skipped.append(fetch)
-                self._fetches.popleft()
+                    skipped.append(self._fetches.pop(partition))
+                else:
+                    self.drop([partition])
         except FetchFailed:
             if not records:
-                self._positions[self._fetches.popleft().partition].failed = True
+                self._positions[partition].failed = True
+                self.drop([partition])
                 raise
         finally:
-            self._fetches.extendleft(reversed(skipped))
+            for each in reversed(skipped):
+                self._put_first(each)
         return records
 
-    def _take_from(self, fetch: CompletedFetch, max_records: int) -> list[ConsumerRecord]:
-        records = fetch.take(max_records)
-        self._positions.set_consumed(fetch.partition, fetch.position)
-        return records
+    def _end(self, partition: TopicPartition) -> None:
+        """Continue with the fetch that follows a consumed one, after those of other partitions."""
+        del self._fetches[partition]
+        following = self._following.pop(partition, None)
+        if following is not None:
+            self._fetches[partition] = following
+
+    def _put_first(self, fetch: CompletedFetch) -> None:
+        self._fetches[fetch.partition] = fetch
+        self._fetches.move_to_end(fetch.partition, last=False)
+
+    def _take_from(
+        self, fetch: CompletedFetch, records: list[ConsumerRecord], max_records: int
+    ) -> None:
+        """Append records of a fetch, up to max_records in all, and move the position past them."""
+        while len(records) < max_records and not fetch.consumed:
+            records += fetch.take(max_records - len(records))
+            self._positions.set_consumed(fetch.partition, fetch.position)
 
     def _is_readable(self, fetch: CompletedFetch) -> bool:
         if not self._is_current(fetch):
@@ -85,6 +122,10 @@ class FetchBuffer:
         at = self._positions[fetch.partition].position
         return at is not None and at.offset == fetch.position.offset
 
+    def _ends_at(self, fetch: CompletedFetch, position: Position) -> bool:
+        end = fetch.end
+        return end is not None and end.offset == position.offset and self._is_current(fetch)
+
     def return_records(self, records: list[ConsumerRecord]) -> None:
         """Put back records that the user has not processed; they are returned next."""
         by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
@@ -96,14 +137,15 @@ class FetchBuffer:
             position = self._positions[partition].position
             if position is None or position.offset <= returned[-1].offset:
                 continue  # the user has moved the position since
-            fetch = next((each for each in self._fetches if each.partition == partition), None)
+            fetch = self._fetches.get(partition)
             if fetch is None:
                 fetch = CompletedFetch(partition, position, b"")
-                self._fetches.appendleft(fetch)
             fetch.return_records(returned)
+            self._put_first(fetch)
             self._positions.set_consumed(partition, fetch.position)
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop the completed fetches of these partitions."""
-        dropped = set(partitions)
-        self._fetches = deque(each for each in self._fetches if each.partition not in dropped)
+        for each in partitions:
+            self._fetches.pop(each, None)
+            self._following.pop(each, None)

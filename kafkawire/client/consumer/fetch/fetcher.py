@@ -1,9 +1,10 @@
 """Fetches records of the assigned partitions, ahead of the user's polls.
 
 Law: a partition is fetched only while it is assigned, has a valid position, is not paused and has
-no buffered records. Each broker has one fetch in flight, of all its fetchable partitions. A fetch
-that would only wait for new data is not sent to a broker while records of that broker are buffered:
-they would be consumed before the response. Records for an outdated position are dropped.
+no buffered records, or those of one fetch that the user reads: so user and broker work at the same
+time. Each broker has one fetch in flight, of all its fetchable partitions. A fetch that would only
+wait for new data is not sent to a broker while records of that broker are buffered: they would be
+consumed before the response. Records for an outdated position are dropped.
 
     positions ─▶ fetchable partitions, by leader ─▶ Fetch ─▶ fetch buffer ─▶ user
                                                       └▶ errors: FETCH_ERRORS
@@ -31,7 +32,7 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig, IsolationLevel
 from ..failures import ConsumerError, FetchFailed
-from ..offsets.partition_state import FetchState, PositionFailed
+from ..offsets.partition_state import FetchState, Position, PositionFailed
 from ..offsets.positions import Positions
 from ..partitions import TopicPartition
 from .completed_fetch import CompletedFetch
@@ -85,19 +86,19 @@ class Fetcher:
         wanted: dict[int, dict[TopicPartition, PartitionFetch]] = {}
         leaderless: set[str] = set()
         self._next_hold = None
-        for each in self._fetchable(now):
+        for each, position in self._fetchable(now):
             node = self._node(each, now)
             if node == NO_NODE:
                 leaderless.add(each.topic)
                 self._leaderless.add(each)
                 self._hold(each, now)
             elif node not in self._in_flight and self._node_retry.get(node, now) <= now:
-                wanted.setdefault(node, {})[each] = self._partition_fetch(each)
+                wanted.setdefault(node, {})[each] = self._partition_fetch(each, position)
         full = self._nodes_with_records(now) if wanted else frozenset()
         effects: Effects = [
             self._send_fetch(node, partitions)
             for node, partitions in sorted(wanted.items())
-            if node not in full or any(self._has_lag(each) for each in partitions)
+            if node not in full or any(self._has_lag(*each) for each in partitions.items())
         ]
         return effects + ([RequestMetadataUpdate(frozenset(leaderless))] if leaderless else [])
 
@@ -112,12 +113,12 @@ class Fetcher:
         """Return the brokers with buffered records that the user can read."""
         return frozenset(self._node(each, now) for each in self.fetch_buffer.readable())
 
-    def _has_lag(self, partition: TopicPartition) -> bool:
-        """Whether the partition has, or may have, records after the position."""
+    def _has_lag(self, partition: TopicPartition, fetch: PartitionFetch) -> bool:
+        """Whether the partition has, or may have, records from the fetch offset on."""
         state = self._positions[partition]
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         end = state.last_stable_offset if committed else state.high_watermark
-        return end < 0 or state.position is None or state.position.offset < end
+        return end < 0 or fetch.fetch_offset < end
 
     def close(self) -> list[SendRequest]:
         """Close the fetch sessions, without waiting for responses."""
@@ -141,16 +142,17 @@ class Fetcher:
         self._node_retry = {node: at for node, at in self._node_retry.items() if at > now}
         return self.fetch(now)
 
-    def _fetchable(self, now: float) -> Iterable[TopicPartition]:
-        waiting = self.fetch_buffer.partitions
+    def _fetchable(self, now: float) -> Iterable[tuple[TopicPartition, Position]]:
         for each in self._positions:
             state = self._positions[each]
             if state.fetch_state is not FetchState.FETCHING or state.paused or state.failed:
                 continue
             if state.hold_until > now:
                 self._next_hold = min(self._next_hold or state.hold_until, state.hold_until)
-            elif each not in waiting:
-                yield each
+            else:
+                position = self.fetch_buffer.next_position(each)
+                if position is not None:
+                    yield each, position
 
     def _node(self, partition: TopicPartition, now: float) -> int:
         """Return the preferred read replica, else the leader (KIP-392)."""
@@ -160,13 +162,11 @@ class Fetcher:
         known = self._view.partition(*partition)
         return NO_NODE if known is None else known.leader
 
-    def _partition_fetch(self, partition: TopicPartition) -> PartitionFetch:
+    def _partition_fetch(self, partition: TopicPartition, position: Position) -> PartitionFetch:
         known = self._view.partition(*partition)
         topic = self._view.topics.get(partition.topic)
-        position = self._positions[partition].position
         assert known is not None
         assert topic is not None
-        assert position is not None
         return PartitionFetch(topic.topic_id, position.offset, known.leader_epoch)
 
     def _send_fetch(
@@ -261,22 +261,28 @@ class Fetcher:
         state.log_start_offset = data.log_start_offset
         if data.preferred_read_replica >= 0:
             self._replicas[partition] = data.preferred_read_replica, now + PREFERRED_REPLICA_TTL_S
-        at = state.position
-        if not data.records or at is None or at.offset != requested.fetch_offset:
+        at = self._start_of(partition, requested)
+        if not data.records or at is None:
             return []
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or []) if committed else None
         check = self._config.check_crcs
-        self.fetch_buffer.put(
-            CompletedFetch(partition, at, data.records, aborted, check_crcs=check)
-        )
         if version < WHOLE_BATCH_VERSION and RecordBatches(data.records).cut_tail == len(
             data.records
         ):
-            self.fetch_buffer.drop([partition])
             reason = f"record at offset {at.offset} is larger than max.partition.fetch.bytes"
-            return self._fail([partition], FetchFailed(reason, partitions=[partition]))
+            return self._fail_at(at.offset, FetchFailed(reason, partitions=[partition]), now)
+        self.fetch_buffer.put(
+            CompletedFetch(partition, at, data.records, aborted, check_crcs=check)
+        )
         return []
+
+    def _start_of(self, partition: TopicPartition, requested: PartitionFetch) -> Position | None:
+        """Return where the records of a response begin; None if that is outdated."""
+        at = self._positions[partition].position
+        if at is None or at.offset != requested.fetch_offset:
+            at = self.fetch_buffer.next_position(partition)
+        return at if at is not None and at.offset == requested.fetch_offset else None
 
     def _on_partition_error(
         self,
@@ -297,7 +303,7 @@ class Fetcher:
             return [*self._positions.out_of_range(partition, requested.fetch_offset)]
         if action is FetchError.FAIL:
             error = FetchFailed("cannot fetch partition", code, [partition])
-            return self._fail([partition], error)
+            return self._fail_at(requested.fetch_offset, error, now)
         if action is FetchError.RETRY:
             return []
         effects: Effects = [RequestMetadataUpdate(frozenset({partition.topic}))]
@@ -312,6 +318,15 @@ class Fetcher:
             if each in self._positions:
                 self._positions[each].failed = True
         return [PositionFailed(error)]
+
+    def _fail_at(self, offset: int, error: FetchFailed, now: float) -> Effects:
+        """Fail a partition at its position; ahead of it, fetch again later: records come first."""
+        partition = error.partitions[0]
+        at = self._positions[partition].position
+        if at is not None and at.offset == offset:
+            return self._fail([partition], error)
+        self._hold(partition, now)
+        return []
 
     def _hold(self, partition: TopicPartition, now: float) -> None:
         state = self._positions[partition]
