@@ -13,7 +13,7 @@ so memory does not grow with the captures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..input.inputs import InputError
 from ..render.messages import Printed
 from .row_batches import (
+    BATCH_ROWS,
     Batch,
     DecodeOptions,
     decode_file,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
 BATCHES_AHEAD: Final = 16
 """Batches queued per worker; while all queues are full, this process prints batches itself."""
+
+TASK_BYTES: Final = 1 << 19
+"""Bytes of messages that are worth a task."""
 
 FILES_AHEAD: Final = 2
 """Files queued per worker."""
@@ -187,7 +191,7 @@ def _batch_per_task(
         for file in files:
             name = str(file)
             try:
-                for batch in read_batches(file, options, noted, show_progress()):
+                for batch in combined(read_batches(file, options, noted, show_progress())):
                     yield from output.ready()
                     if not output.submit(partial(_serialise, name, batch)):
                         yield from output.write(render(name, batch, options))
@@ -196,6 +200,30 @@ def _batch_per_task(
         yield from output.drain()
     finally:
         output.close()
+
+
+def combined(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Combine small batches: to pass one on takes as long as to decode a few of its messages."""
+    from kafkawire.capture.exchanges.endings import count_frames
+
+    held: Batch | None = None
+    size = 0
+    try:
+        for batch in batches:
+            if held is not None and held.first_ns != batch.first_ns:
+                yield held
+                held, size = None, 0
+            size += count_frames(batch.items)[1]
+            held = batch if held is None else held._replace(items=held.items + batch.items)
+            if size >= TASK_BYTES or len(held.items) >= BATCH_ROWS:
+                yield held
+                held, size = None, 0
+    except InputError:
+        if held is not None:
+            yield held
+        raise
+    if held is not None:
+        yield held
 
 
 def _serialise(name: str, batch: Batch) -> _WorkItem:

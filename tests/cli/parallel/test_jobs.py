@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
 
+from kafkawire.capture.multifile import Traffic
+from kafkawire_cli.input.inputs import InputError
 from kafkawire_cli.input.sources import Known
-from kafkawire_cli.parallel.jobs import decoded
+from kafkawire_cli.parallel.jobs import combined, decoded
 from kafkawire_cli.parallel.ordered_output import OrderedOutput
-from kafkawire_cli.parallel.row_batches import DecodeOptions
+from kafkawire_cli.parallel.row_batches import Batch, DecodeOptions
 from kafkawire_cli.render.messages import Shape, View
 from tests.cli.verbs.test_decode import run
 from tests.command_server import python
@@ -26,7 +29,7 @@ COMMAND: Final = """
 import sys
 from kafkawire_cli.parallel import jobs, ordered_output, row_batches
 from kafkawire_cli import main
-row_batches.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
+row_batches.BATCH_ROWS, jobs.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 7, 2
 submit = ordered_output.OrderedOutput.submit
 submitted = []
 ordered_output.OrderedOutput.submit = (
@@ -96,6 +99,31 @@ def test_as_many_workers_as_have_something_to_do(
     with pytest.raises(Started) as started:
         list(decoded([Path("x")] * files, options, jobs))
     assert started.value.args == (workers,)
+
+
+def test_small_batches_are_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task has TASK_BYTES of messages, or BATCH_ROWS, or what was read before a fault."""
+    path = CAPTURES / "kcat-kf.pcap"
+    items = [item for batch in Traffic([path]).item_batches() for item in batch][:90]
+    given = [Batch(items[at : at + 4], 7, at) for at in range(0, len(items), 4)]
+
+    def faulty() -> Iterator[Batch]:
+        yield from given
+        raise InputError("fault")
+
+    whole: list[Batch] = []
+    with pytest.raises(InputError, match="fault"):
+        whole.extend(combined(faulty()))
+    assert whole == [Batch(items, 7, 0)]
+    monkeypatch.setattr("kafkawire_cli.parallel.jobs.BATCH_ROWS", 8)
+    assert [len(batch.items) for batch in combined(given)] == [8] * 11 + [2]
+    assert [batch.previous_ns for batch in combined(given)] == list(range(0, 90, 8))
+    monkeypatch.setattr("kafkawire_cli.parallel.jobs.TASK_BYTES", 1)
+    assert list(combined(given)) == given
+    assert list(combined([given[0], given[1]._replace(first_ns=8)])) == [
+        given[0],
+        given[1]._replace(first_ns=8),
+    ]
 
 
 @pytest.mark.timeout(600)
