@@ -24,7 +24,7 @@ from kafkawire.spark.decode.scratch import Scratch
 from kafkawire.spark.decode.work import PACKETS, Step
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
-from kafkawire.spark.plan import connection_index
+from kafkawire.spark.plan import connection_index, split_index
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.opening import as_one
 from kafkawire.spark.plan.parts import Part, Visit
@@ -246,6 +246,15 @@ def test_a_connection_that_is_opened_again(tmp_path: Path) -> None:
         first = first_packets([Part(0, 0, proven)], [index_split((proven, 0))])
         assert (first is not None) == known
         assert first is None or first.tolist() == [1]
+
+
+@pytest.mark.parametrize("limit", ["MAX_CONNECTIONS", "MAX_ENTRIES"])
+def test_first_packets_of_few_connections_only(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (split,) = (as_one(each) for each in inputs([str(FIXTURES / "captures" / "kcat-kf.pcap")]))
+    parts, indexes = [Part(0, 0, replace(split, first=1))], [index_split((split, 0))]
+    for most, known in ((len(indexes[0].hashes), True), (len(indexes[0].hashes) - 1, False)):
+        monkeypatch.setattr(split_index, limit, most)
+        assert (first_packets(parts, indexes) is not None) == known
 
 
 def test_a_connection_that_is_opened_again_in_a_later_split() -> None:

@@ -8,8 +8,8 @@ Law: the connections are those of the parsed segments; most packets are not pars
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,19 @@ from ..shuffle.packets import Hashes, finish_hashes, hashes
 from ..splitting import Proof, Split, read
 from .parts import Links, Part, file_problems, note_links, select, split_fragments
 
+MAX_CONNECTIONS: Final = 1 << 17
+"""Connections of which the plan keeps the first packets: every task gets them."""
+
+MAX_ENTRIES: Final = 1 << 22
+"""Connections of all splits together, of which first packets are looked for."""
+
 
 class SplitIndex(NamedTuple):
     """The connections of a split.
 
     ids: their hashes, sorted; sizes: the approximate bytes of each; begins: the first packet of
-    each, counted from that of the split; begin_with_syn: whether that is a SYN. reopened: whether
-    one has a SYN behind its first packet. fragments: whether there are IP fragments; links:
+    each (int32), counted from that of the split; begin_with_syn: whether that is a SYN. reopened:
+    whether one has a SYN behind its first packet. fragments: whether there are IP fragments; links:
     problems with link types; has_problems: whether there are problems to report for the file.
     """
 
@@ -116,7 +122,7 @@ def _index_of(proof: Proof, packets: Packets, links: Links, *, fragments: bool) 
         proof,
         ids[starts].tobytes(),
         np.add.reduceat(packets.sizes[order], starts).tobytes(),
-        (first // 2).tobytes(),
+        (first // 2).astype(np.int32).tobytes(),
         with_syn.tobytes(),
         int(syn.sum()) > int(with_syn.sum()),
         fragments,
@@ -125,17 +131,20 @@ def _index_of(proof: Proof, packets: Packets, links: Links, *, fragments: bool) 
     )
 
 
-def first_packets(parts: Sequence[Part], indexes: Iterable[SplitIndex]) -> Ints | None:
+def first_packets(parts: Sequence[Part], indexes: Sequence[SplitIndex]) -> Ints | None:
     """Return the first packets of all connections, in order.
 
     Returns None if a connection may have been opened again, between the same ports: then this is
-    known only once the connections are reassembled. indexes: those of the parts.
+    known only once the connections are reassembled; or if there are more than MAX_CONNECTIONS.
+    indexes: those of the parts.
     """
+    if sum(len(index.begin_with_syn) for index in indexes) > MAX_ENTRIES:
+        return None
     ids, first, syn = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], [np.empty(0, bool)]
     for part, index in zip(parts, indexes, strict=True):
         if index.reopened or part.split.first is None:
             return None
-        begins = np.frombuffer(index.begins, np.int64)
+        begins = np.frombuffer(index.begins, np.int32).astype(np.int64)
         ids.append(index.hashes)
         first.append(packet_id(part.file, part.split.first) + begins)
         syn.append(np.frombuffer(index.begin_with_syn, bool))
@@ -144,4 +153,5 @@ def first_packets(parts: Sequence[Part], indexes: Iterable[SplitIndex]) -> Ints 
     is_first = np.diff(every[order], prepend=~every[order[:1]]) != 0
     if np.concatenate(syn)[order][~is_first].any():
         return None
-    return np.sort(packets[order][is_first])
+    found = np.sort(packets[order][is_first])
+    return found if len(found) <= MAX_CONNECTIONS else None
