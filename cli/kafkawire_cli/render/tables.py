@@ -139,7 +139,7 @@ def write(
     """Write tables of captures, read as one capture in one pass.
 
     Without `to` as JSON lines to standard output. message: as in Rendering. An interrupt ends the
-    captures: the tables have the rows until then. InputError if there are no captures; usage errors
+    captures: the tables have the rows until then. InputError without a capture; usage errors
     for unknown tables and file extensions, and for a filter by what a table lacks.
     """
     from kafkawire.capture.tables.arrow.arrays import import_arrow

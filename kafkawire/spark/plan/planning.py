@@ -76,7 +76,7 @@ class Plan:
     large: hashes of shuffled connections with many bytes; shuffled_bytes: bytes of all shuffled
     connections. fragments: whether there are IP fragments. has_problems: whether there are problems
     of files to report. verdicts: of each file; skipped: inputs that are not read. first_packets: of
-    all connections, in order, as far as headers tell; for visits only, which write rows with the
+    all connections, in order, as far as headers show; for visits only, which write rows with the
     numbers of connections at once. What decoding finds is compared with them.
     """
 
