@@ -7,22 +7,25 @@ the items that the other one would have made.
                                    `-- TlsLayer: plaintext --^
 """
 
+# over 300 lines: two native classes on the way of every frame
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Final, final
 
+from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation
 from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import Item, LocatedItem
+from .frames.in_order import AVAILABLE, FULL, UNTRACKED, InOrderFrames
 from .packets.segment_rows import SegmentRows
 from .rows import Row
 from .snapshot import dump, load
-from .tcp.connection import Connection, Endpoint, Run
+from .tcp.connection import Connection, Run, endpoint
 from .tcp.events import Closed, Event, Gap
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
@@ -30,24 +33,17 @@ from .tls.keylog import KeyLog
 from .tls.layer import TlsLayer
 from .tls.outputs import Negotiated, Unsynchronised
 from .tls.record_types import CONTENT_TYPES
+from .tracking import track, untrack
 
 if TYPE_CHECKING:
     from .packets.segments import Segments
 
+FRAME_BYTES: Final = 32
+"""Bytes of the numbers of a frame in order: slot, side, packet, time."""
+
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
 """Rows, or bytes of payload, in a batch at most."""
-
-
-def endpoint(text: str) -> Endpoint:
-    """Parse `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
-    address, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
-        raise ValueError(f"invalid address {text!r}: expected address:port")
-    if address[:1] + address[-1:] == "[]":
-        return Endpoint(int(IPv6Address(address[1:-1])), int(port))
-    number = ip_address(address)
-    return Endpoint(int(number) | (0xFFFF << 32 if number.version == 4 else 0), int(port))
 
 
 @final
@@ -82,6 +78,17 @@ class Engine:
         self.key_log = KeyLog() if key_log is None else key_log
         self._reassembler = Reassembler(reassembly)
         self._conversations: dict[Connection, LocatedConversation] = {}
+        self._rows: SegmentRows | None = None
+        self._next: i64 = 0
+        self._events: list[Event] = []
+        self._handled: i64 = 0
+        self._in_order: InOrderFrames | None = None
+        if AVAILABLE:
+            self._in_order = InOrderFrames(
+                limits.max_frame_bytes, reassembly.remembered_bytes, reassembly.max_window_bytes
+            )
+        self._tracked: list[LocatedConversation | None] = []
+        self._candidates: list[LocatedConversation] = []
 
     @property
     def connections(self) -> list[Connection]:
@@ -89,6 +96,7 @@ class Engine:
 
         A closed connection is dropped when another one begins between the same endpoints.
         """
+        self._untrack_all()
         return self._reassembler.connections
 
     def handle(self, segments: Segments | SegmentRows | None) -> Iterator[list[LocatedItem]]:
@@ -97,17 +105,23 @@ class Engine:
         Segments are in packet order. At the end, buffered data is flushed as rows. The bodies of
         messages stay undecoded: `frames.decoding.located` decodes them.
         """
-        events = self._reassembler.handle(segments)
-        at = 0
-        while at < len(events):
+        if segments is None:
+            self._untrack_all()
+            self._rows, self._next = None, 0
+            self._events, self._handled = self._reassembler.handle(None), 0
+        else:
+            rows = segments if isinstance(segments, SegmentRows) else segments.rows()
+            self._rows, self._next = rows, 0
+        while True:
             batch: list[LocatedItem] = []
-            at = self._handle(events, at, batch)
+            ended = self._fill(batch)
             if batch:
                 yield batch
-            ended = events[at - 1]
-            if self.on_end is not None and isinstance(ended, Closed):
-                conversation = self._conversations.pop(ended.connection).conversation
-                self.on_end(ended.connection, conversation.client or 0)
+            if ended is not None and self.on_end is not None:
+                conversation = self._conversations.pop(ended).conversation
+                self.on_end(ended, conversation.client or 0)
+            elif self._rows is None and self._handled == len(self._events):
+                return
 
     def snapshot(self) -> bytes:
         """Return the state of all connections, for `restore` in this or another process.
@@ -116,6 +130,7 @@ class Engine:
         and brokers, nor the key log or keys. Take it when the items of the last segments have been
         read.
         """
+        self._untrack_all()
         states = [
             (each.connection, each.conversation, each.tls) for each in self._conversations.values()
         ]
@@ -123,23 +138,55 @@ class Engine:
 
     def restore(self, state: bytes) -> None:
         """Continue from the state of another engine. Raises StateVersionError, a ValueError."""
+        self._untrack_all()
         reassembler, states = load(state, key_log=self.key_log)
         self._reassembler = reassembler
         self._conversations.clear()
         for connection, conversation, tls in states:
             self._add(connection, conversation).tls = tls
 
-    def _handle(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
-        """Handle events from an index on until the batch is full; return the index of the next one.
+    def _fill(self, batch: list[LocatedItem]) -> Connection | None:
+        """Handle events and segments until the batch is full or all are handled.
 
-        If there is an `on_end`, a batch also ends where a connection closes.
+        If there is an `on_end`, a batch also ends where a connection closes, which is returned.
         """
-        has_callback = self.on_end is not None
         held: i64 = 0
-        at = start
+        while held < BATCH_BYTES and len(batch) < BATCH_ROWS:
+            if self._handled < len(self._events):
+                held += self._handle(batch, BATCH_BYTES - held)
+                ended = self._events[self._handled - 1]
+                if self.on_end is not None and isinstance(ended, Closed):
+                    return ended.connection
+                if self._in_order is not None and self._handled == len(self._events):
+                    self._track(self._in_order)
+                continue
+            rows = self._rows
+            if rows is None:
+                break
+            end: i64 = len(rows)
+            if self._next == end:  # the limits of all connections
+                if self._reassembler.table.exceeds_limits():
+                    self._untrack_all()
+                self._rows = None
+                self._events, self._handled = self._reassembler.handle(rows, end, end), 0
+            elif self._in_order is None:
+                self._rows, self._next = None, end
+                self._events, self._handled = self._reassembler.handle(rows), 0
+            else:
+                held += self._cut(self._in_order, rows, held, batch)
+        return None
+
+    def _handle(self, batch: list[LocatedItem], room: i64) -> i64:
+        """Handle events until the batch is full; return the bytes of their runs.
+
+        If there is an `on_end`, it ends also where a connection closes.
+        """
+        has_callback, tracks = self.on_end is not None, self._in_order is not None
+        events, at = self._events, self._handled
+        held: i64 = 0
         end: i64 = len(events)
         state: LocatedConversation | None = None
-        while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
+        while at < end and held < room and len(batch) < BATCH_ROWS:
             event = events[at]
             at += 1
             if state is None or state.connection is not event.connection:
@@ -147,6 +194,9 @@ class Engine:
             if isinstance(event, Run):
                 held += len(event.data)
                 state.handle_run(event, batch)
+                if tracks and not state.is_candidate:
+                    state.is_candidate = True
+                    self._candidates.append(state)
                 continue
             state.handle_other(event, batch)
             if isinstance(event, Closed):
@@ -154,7 +204,77 @@ class Engine:
                     break
                 del self._conversations[event.connection]
                 state = None
-        return at
+        self._handled = at
+        return held
+
+    # -- connections in order: their segments become frames without events
+
+    def _cut(
+        self, in_order: InOrderFrames, rows: SegmentRows, held: i64, batch: list[LocatedItem]
+    ) -> i64:
+        """Handle segments in order, and those that are not until the next one that may be.
+
+        Returns the bytes of frames.
+        """
+        table, tracked = self._reassembler.table, self._tracked
+        left = table.bytes_left()
+        at, behind, slot, frames, numbers, rest = in_order.cut(
+            rows.data,
+            rows.keys,
+            rows.numbers,
+            self._next,
+            BATCH_ROWS - len(batch),
+            BATCH_BYTES - held,
+            left,
+        )
+        table.add_delivered(left - rest)
+        cut: i64 = 0
+        row: i64 = 0
+        for frame in frames:
+            state = tracked[read_i64_le(numbers, row)]
+            assert state is not None
+            packet, time_ns = read_i64_le(numbers, row + 16), read_i64_le(numbers, row + 24)
+            state.handle_frame(read_i64_le(numbers, row + 8), frame, packet, time_ns, batch)
+            cut += len(frame)
+            row += FRAME_BYTES
+        self._next = at
+        if slot != FULL:
+            if slot != UNTRACKED:
+                self._untrack(in_order, slot)
+            if rows.payload_bytes(at, behind) > rest:
+                self._untrack_all()
+            self._next = behind
+            self._events, self._handled = self._reassembler.handle(rows, at, behind), 0
+        return cut
+
+    def _track(self, in_order: InOrderFrames) -> None:
+        """Track the connections whose events were handled, if they are in order."""
+        table = self._reassembler.table
+        for state in self._candidates:
+            state.is_candidate = False
+            if state.slot == UNTRACKED and state.tls is None:
+                slot = track(in_order, table, state.connection, state.conversation)
+                if slot != UNTRACKED:
+                    state.slot = slot
+                    while len(self._tracked) <= slot:
+                        self._tracked.append(None)
+                    self._tracked[slot] = state
+        self._candidates.clear()
+
+    def _untrack(self, in_order: InOrderFrames, slot: i64) -> None:
+        state, table = self._tracked[slot], self._reassembler.table
+        assert state is not None
+        untrack(in_order, slot, table, state.connection, state.conversation)
+        self._tracked[slot] = None
+        state.slot = UNTRACKED
+
+    def _untrack_all(self) -> None:
+        if self._in_order is not None:
+            for slot, state in enumerate(self._tracked):
+                if state is not None:
+                    self._untrack(self._in_order, slot)
+
+    # -- conversations
 
     def _state_of(self, connection: Connection) -> LocatedConversation:
         state = self._conversations.get(connection)
@@ -202,6 +322,8 @@ class LocatedConversation:
         self._number: int | None = number
         self.conversation: Conversation = conversation
         self.tls: TlsLayer | None = None
+        self.slot: int = UNTRACKED
+        self.is_candidate: bool = False
         self._key_log: KeyLog = key_log
         self._side: i64 = -1
         self._client: str = ""
@@ -219,6 +341,17 @@ class LocatedConversation:
             return
         for item in conversation.handle(run):
             batch.append(self.locate(item, run.known))
+
+    def handle_frame(
+        self, side: i64, frame: bytes, packet: i64, time_ns: i64, batch: list[LocatedItem]
+    ) -> None:
+        """Handle a frame that was taken from its bytes; append the items to the batch."""
+        raw_frame = self.conversation.ordinary_frame(side, frame, packet, time_ns)
+        if raw_frame is not None:
+            batch.append(self.locate(raw_frame, packet))
+            return
+        for item in self.conversation.handle_frame(side, frame, packet, time_ns):
+            batch.append(self.locate(item, packet))
 
     def handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
         """Handle an event that is not bytes of a side; append the items to the batch."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, final
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
@@ -22,13 +22,18 @@ from .engine import Engine
 from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
 from .files.blocks import NO_TIME, Block
+from .files.packet_headers import PcapBlock
 from .files.source import Watch, read_capture
 from .frames.decoding import LocatedItem, located
-from .packets.ordinary import PacketReader
+from .packets.ordinary import ordinary_segments
+from .packets.segment_rows import SegmentRows
 from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tls.keylog import KeySource, as_key_log
+
+if TYPE_CHECKING:
+    from .packets.parser import PacketParser
 
 Source = str | Path | BinaryIO
 
@@ -88,6 +93,35 @@ class Reader(PacketPositions, Protocol):
 
     def again(self) -> Reader:
         """Return another reader of the same, if it is repeatable."""
+
+
+@final
+class PacketReader:
+    """Parses the packets of a capture for reassembly: without numpy, if they are ordinary."""
+
+    def __init__(self) -> None:
+        self._parser: PacketParser | None = None
+
+    @property
+    def problems(self) -> list[CaptureError]:
+        """The problems so far: unsupported link types."""
+        return [] if self._parser is None else self._parser.problems
+
+    def read(self, block: Block) -> SegmentRows:
+        """Parse the segments of a block."""
+        if isinstance(block, PcapBlock):
+            data, shape = block.data, block.shape
+            size, unit, is_big = shape.size, shape.nanoseconds, shape.order == ">"
+            found = ordinary_segments(
+                data, block.offsets, size, unit, is_big, block.link, block.first
+            )
+            if found is not None:
+                return SegmentRows(data, *found)
+        if self._parser is None:
+            from .packets.parser import PacketParser  # imports numpy
+
+            self._parser = PacketParser()
+        return self._parser.parse(block).rows()
 
 
 class Traffic:

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 
 from .files.source import read_capture
 from .frames.decoding import LocatedItem, RawFrame
-from .multifile import Traffic
-from .packets.ordinary import PacketReader
+from .multifile import PacketReader, Traffic
 from .rows import Row
 from .tcp.connection import Run
 from .tcp.events import Event, Gap

@@ -14,9 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ..capture.engine import endpoint
 from ..capture.filters import parse as parse_filter
 from ..capture.tables import TABLES
+from ..capture.tcp.connection import endpoint
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..capture.tls.keylog import KeyLogError, parse_key_log
 from ..errors import FilterError

@@ -161,7 +161,7 @@ def known(
         _check_key_log(keylog)
     if not brokers:
         return Known(ports or [], [], keylog, package)
-    from kafkawire.capture.engine import endpoint
+    from kafkawire.capture.tcp.connection import endpoint
 
     found: list[str] = []
     for text in brokers:

@@ -12,9 +12,7 @@ See `response_layouts`.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
-
-from mypy_extensions import mypyc_attr
+from typing import Any, Final, NamedTuple, final
 
 from ...errors import WireError
 from ...primitives import Limits, Message, Reader, Structure
@@ -59,7 +57,7 @@ class Fit(NamedTuple):
     evidence: int
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Inference:
     """Infers the responses of one connection, and remembers the layouts seen on it."""
 
@@ -67,6 +65,7 @@ class Inference:
         self._limits = limits
         self._apis = apis
         self._seen: set[tuple[int, int]] = set()
+        self._last_key = self._last_version = -1  # of _seen, the pair that was looked up last
         self._layouts: dict[Layout, None] = {}
         self._searches = 0
         self._undecoded: list[RawFrame] = []
@@ -84,7 +83,11 @@ class Inference:
 
     def add_response(self, response: RawFrame, request: InFlightRequest) -> None:
         """Buffer a paired response; it is decoded only when an unpaired one must be inferred."""
-        if self._seen and (request.api_key, request.api_version) in self._seen:
+        key, version = request.api_key, request.api_version
+        if key == self._last_key and version == self._last_version:
+            return
+        if self._seen and (key, version) in self._seen:
+            self._last_key, self._last_version = key, version
             return
         self._undecoded.append(response)
         self._undecoded_bytes += len(response.frame)

@@ -8,10 +8,10 @@ later request has its response, that request can no longer follow.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import Final, final
 
 from librt.strings import read_i32_be
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64
 
 from ...primitives import Limits
 from ..frames.decoding import InFlightRequest, Item, RawFrame
@@ -21,11 +21,14 @@ from ..rows import Row, Status
 MAX_IN_FLIGHT: Final = 1 << 16
 """In-flight requests at most; the oldest are dropped."""
 
+MAX_COMPLETE: Final = 16
+"""Requests with responses that are kept at most, unless there are as many without."""
+
 MAX_WAITING_BYTES: Final = 1 << 23
 """Bytes of responses that wait for their request; the oldest are given up."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class WaitingResponse:
     """A response whose request was not captured so far."""
 
@@ -42,13 +45,15 @@ def correlation_id_of(frame: bytes) -> int:
     return int.from_bytes(frame, "big", signed=True)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Pairing:
     """The in-flight requests of a connection, and its responses without a request."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits: Limits = limits
-        self._in_flight: deque[InFlightRequest] = deque()
+        # a list whose first items may have their responses: quicker than a deque when compiled
+        self._in_flight: list[InFlightRequest] = []
+        self._oldest: i64 = 0
         self._waiting: deque[WaitingResponse] | None = None
         self._waiting_bytes: int = 0
 
@@ -59,33 +64,43 @@ class Pairing:
 
     def oldest(self, correlation_id: int) -> InFlightRequest | None:
         """Return the oldest in-flight request, if it has that correlation id."""
-        if self._in_flight:
-            request = self._in_flight[0]
+        if self._oldest < len(self._in_flight):
+            request = self._in_flight[self._oldest]
             if request.correlation_id == correlation_id:
                 return request
         return None
 
     def add(self, request: InFlightRequest) -> None:
         """Add an in-flight request for which no response waits."""
+        if self._oldest == len(self._in_flight):
+            self._in_flight.clear()
+            self._oldest = 0
         self._in_flight.append(request)
-        if len(self._in_flight) > MAX_IN_FLIGHT:
-            self._in_flight.popleft()
+        if len(self._in_flight) - self._oldest > MAX_IN_FLIGHT:
+            self._complete(1)
 
     def complete_oldest(self) -> None:
         """Remove the oldest in-flight request, which has its response."""
-        self._in_flight.popleft()
+        self._complete(1)
 
     @property
     def has_in_flight(self) -> bool:
         """Whether there is an in-flight request."""
-        return len(self._in_flight) > 0
+        return len(self._in_flight) > self._oldest
 
     def in_flight(self) -> dict[int, tuple[int, int]]:
         """Correlation id -> API key and version, of the in-flight requests."""
         return {
             each.correlation_id: (each.api_key, each.api_version)
-            for each in reversed(self._in_flight)
+            for each in reversed(self._in_flight[self._oldest :])
         }
+
+    def _complete(self, count: i64) -> None:
+        """Remove the oldest in-flight requests; each is moved a bounded number of times."""
+        self._oldest += count
+        if self._oldest > MAX_COMPLETE and 2 * self._oldest > len(self._in_flight):
+            del self._in_flight[: self._oldest]
+            self._oldest = 0
 
     def add_request(self, request: InFlightRequest | None) -> list[Item]:
         """Add an in-flight request; return the responses that waited for it."""
@@ -128,10 +143,12 @@ class Pairing:
 
     def _find_request(self, frame: bytes) -> InFlightRequest | None:
         correlation_id = correlation_id_of(frame)
-        for at, request in enumerate(self._in_flight):
+        at = self._oldest
+        while at < len(self._in_flight):
+            request = self._in_flight[at]
+            at += 1
             if request.correlation_id == correlation_id:
-                for _ in range(at + 1):
-                    self._in_flight.popleft()
+                self._complete(at - self._oldest)
                 return request
         return None
 

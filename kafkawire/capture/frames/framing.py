@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from librt.strings import read_i16_be, read_i32_be
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_le, write_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 from ...errors import DecodeError
@@ -26,6 +26,9 @@ from .decoding import InFlightRequest, RawFrame, with_header
 
 SIZE: Final = 4
 """Bytes of the size in front of a frame."""
+
+MARK_BYTES: Final = 24
+"""Bytes of a packet in the state of a stream."""
 
 MIN_HEADER: Final = 10
 """Bytes of a request header up to the length of its client id."""
@@ -83,6 +86,11 @@ class Stream:
     def at_frame_start(self) -> bool:
         """Whether a frame is known to begin at the next byte."""
         return self.in_sync and not self.held and not self.skip
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether a frame is known to begin at `position`, and nothing is skipped."""
+        return self.in_sync and not self.skip and not self.skipped
 
     @property
     def is_empty(self) -> bool:
@@ -147,6 +155,28 @@ class Stream:
             return None
         size = self.size()
         return size, SIZE + size - self.held
+
+    def save(self, out: BytesWriter) -> bytes:
+        """Write end, packet and time of the packets of the held bytes, as int64; return these."""
+        for mark in self._marks:
+            if self.held and mark.end > self.position:
+                write_i64_le(out, mark.end)
+                write_i64_le(out, mark.packet)
+                write_i64_le(out, mark.time_ns)
+        return self.peek() if self.held else b""
+
+    def restore(self, position: i64, data: bytes, marks: bytes) -> None:
+        """Continue behind frames that were taken elsewhere. data, marks: as `save` makes them."""
+        self.position = position
+        self.need = 1
+        self.held = len(data)
+        self._data = data
+        self._at = 0
+        self._more = []
+        self._marks = [
+            Mark(read_i64_le(marks, at), read_i64_le(marks, at + 8), read_i64_le(marks, at + 16))
+            for at in range(0, len(marks), MARK_BYTES)
+        ]
 
     def mark(self, size: i64) -> Mark:
         """Return the packet of the held byte at `size - 1`; drop the packets before it."""

@@ -1,4 +1,4 @@
-"""Parses ordinary packets of a pcap, without numpy: its import takes longer than a small capture.
+"""Parses ordinary packets of a pcap, without numpy: the interpreted version of `ordinary.c`.
 
 Law: the segments are those that `parser` finds. A block is left to it if a packet in it may carry
 TCP in another way: with VLAN tags, in a tunnel, as fragments, behind extension headers.
@@ -9,7 +9,7 @@ TCP in another way: with VLAN tags, in a tunnel, as fragments, behind extension 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import (
     BytesWriter,
@@ -23,13 +23,7 @@ from librt.strings import (
 )
 from mypy_extensions import i64
 
-from ...errors import CaptureError
-from ..files.blocks import Block
-from ..files.packet_headers import OFFSET, SECOND, PcapBlock
-from .segment_rows import SegmentRows
-
-if TYPE_CHECKING:
-    from .parser import PacketParser
+from ..files.packet_headers import OFFSET, SECOND
 
 LITTLE: Final = sys.byteorder == "little"
 """Whether numpy makes the same keys."""
@@ -57,53 +51,35 @@ MAPPED: Final = 0xFFFF_0000_0000
 """The low half of the address ::ffff:0.0.0.0."""
 
 
-@final
-class PacketReader:
-    """Parses the packets of a capture for reassembly."""
+def ordinary_segments(
+    data: bytes,
+    offsets: bytes,
+    header_bytes: int,
+    nanoseconds: int,
+    is_big: bool,
+    link: int,
+    first: int,
+) -> tuple[bytes, bytes] | None:
+    """Parse the packets of a block; return keys and numbers of `SegmentRows`.
 
-    def __init__(self) -> None:
-        self._parser: PacketParser | None = None
-
-    @property
-    def problems(self) -> list[CaptureError]:
-        """The problems so far: unsupported link types."""
-        return [] if self._parser is None else self._parser.problems
-
-    def read(self, block: Block) -> SegmentRows:
-        """Parse the segments of a block."""
-        if isinstance(block, PcapBlock) and block.link in LINKS and LITTLE:
-            rows = ordinary_rows(block)
-            if rows is not None:
-                return rows
-        if self._parser is None:
-            from .parser import PacketParser  # imports numpy
-
-            self._parser = PacketParser()
-        return self._parser.parse(block).rows()
-
-
-def ordinary_rows(block: PcapBlock) -> SegmentRows | None:
-    """Parse a block; None if a packet in it is not ordinary."""
-    data, offsets, shape = block.data, block.offsets, block.shape
-    header: i64 = shape.size
-    scale: i64 = shape.nanoseconds
-    big = shape.order == ">"
-    packets = _Packets(data, block.link)
-    packet: i64 = block.first
-    at: i64 = 0
-    end: i64 = len(offsets)
-    while at < end:
+    offsets: those of the packet headers in the data, as little-endian int64. nanoseconds: of a
+    fraction of a second. is_big: whether packet headers are big-endian. first: the number of the
+    first packet. None if a packet is not ordinary.
+    """
+    if link not in LINKS or not LITTLE:
+        return None
+    packets = _Packets(data, link)
+    for at in range(0, len(offsets), OFFSET):
         start = read_i64_le(offsets, at)
-        seconds, fraction = _uint32(data, start, big), _uint32(data, start + 4, big)
-        packets.start = start + header
-        packets.end = packets.start + _uint32(data, start + 8, big)
-        packets.stop = packets.start + _uint32(data, start + 12, big)
-        packets.packet, packets.time_ns = packet, seconds * SECOND + fraction * scale
+        seconds, fraction = _uint32(data, start, is_big), _uint32(data, start + 4, is_big)
+        packets.start = start + header_bytes
+        packets.end = packets.start + _uint32(data, start + 8, is_big)
+        packets.stop = packets.start + _uint32(data, start + 12, is_big)
+        packets.packet = first + at // OFFSET
+        packets.time_ns = seconds * SECOND + fraction * nanoseconds
         if not packets.add():
             return None
-        packet += 1
-        at += OFFSET
-    return packets.rows()
+    return packets.keys.getvalue(), packets.numbers.getvalue()
 
 
 def _uint32(data: bytes, at: i64, big: bool) -> i64:
@@ -116,7 +92,7 @@ def _uint16(data: bytes, at: i64) -> i64:
 
 @final
 class _Packets:
-    """The segments so far, and the next packet.
+    """Keys and numbers of the segments so far, and the next packet.
 
     start, end: its captured bytes in `data`. stop: the end of the packet on the wire. packet,
     time_ns: its number and time. at: the header to be read.
@@ -130,12 +106,8 @@ class _Packets:
         self.time_ns: i64 = 0
         self._data: bytes = data
         self._link: i64 = link
-        self._keys: BytesWriter = BytesWriter()
-        self._numbers: BytesWriter = BytesWriter()
-
-    def rows(self) -> SegmentRows:
-        """Return the segments."""
-        return SegmentRows(self._data, self._keys.getvalue(), self._numbers.getvalue())
+        self.keys: BytesWriter = BytesWriter()
+        self.numbers: BytesWriter = BytesWriter()
 
     def add(self) -> bool:
         """Add the segment of the packet, if it has one; False if it is not ordinary."""
@@ -174,7 +146,7 @@ class _Packets:
         if protocol != TCP:
             return self._is_other(protocol, behind)
         if self._add_tcp(behind, stop):
-            keys = self._keys
+            keys = self.keys
             write_i64_le(keys, 0)
             write_i64_le(keys, MAPPED | _uint32(data, at + 12, True))
             write_i16_le(keys, read_i16_be(data, behind))
@@ -194,7 +166,7 @@ class _Packets:
         if protocol != TCP:
             return self._is_other(protocol, behind)
         if self._add_tcp(behind, behind + length if length else self.stop):
-            keys = self._keys
+            keys = self.keys
             write_i64_le(keys, read_i64_be(data, at + 8))
             write_i64_le(keys, read_i64_be(data, at + 16))
             write_i16_le(keys, read_i16_be(data, behind))
@@ -220,7 +192,7 @@ class _Packets:
             return False
         size = stop - payload
         captured = end - payload
-        numbers = self._numbers
+        numbers = self.numbers
         write_i64_le(numbers, self.packet)
         write_i64_le(numbers, self.time_ns)
         write_i64_le(numbers, _uint32(data, at + 4, True))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import mypyc_attr
+from librt.strings import read_i64_le
+from mypy_extensions import i64, mypyc_attr
 
 FIN: Final = 0x01
 SYN: Final = 0x02
@@ -44,3 +45,12 @@ class SegmentRows:
 
     def __len__(self) -> int:
         return len(self.keys) // KEY_BYTES
+
+    def payload_bytes(self, start: i64, end: i64) -> i64:
+        """Add up the payload bytes of segments."""
+        total: i64 = 0
+        at = start * NUMBERS_BYTES + SIZE_AT
+        while at < end * NUMBERS_BYTES:
+            total += read_i64_le(self.numbers, at)
+            at += NUMBERS_BYTES
+        return total

@@ -8,7 +8,7 @@ one `Run` of bytes, so that is cheap to create.
 from __future__ import annotations
 
 import sys
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -44,6 +44,17 @@ class Endpoint(NamedTuple):
 
     def __str__(self) -> str:
         return _host_port(self.address, self.port)
+
+
+def endpoint(text: str) -> Endpoint:
+    """Parse `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
+    address, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise ValueError(f"invalid address {text!r}: expected address:port")
+    if address[:1] + address[-1:] == "[]":
+        return Endpoint(int(IPv6Address(address[1:-1])), int(port))
+    number = ip_address(address)
+    return Endpoint(int(number) | (0xFFFF << 32 if number.version == 4 else 0), int(port))
 
 
 @final
@@ -116,6 +127,11 @@ class Connection:
             self.last_ns = time_ns
             if self.first_ns == NO_TIME:
                 self.first_ns = time_ns
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was neither closed nor reset, and its packets have times."""
+        return not self.closed and not self.reset and self.first_ns != NO_TIME
 
     @property
     def endpoints(self) -> tuple[Endpoint, Endpoint]:

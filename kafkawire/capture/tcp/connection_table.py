@@ -100,6 +100,18 @@ class ConnectionTable:
             reason = CloseReason.RESET
         out.append(Closed(connection, reason, packet, time_ns))
 
+    def bytes_left(self) -> i64:
+        """Return how many bytes more may be stored before a limit is enforced."""
+        return self._max_bytes - self.budget.held - self.budget.remembered
+
+    def add_delivered(self, size: i64) -> None:
+        """Count bytes more that are kept for comparison, of segments handled elsewhere."""
+        self.budget.remembered += size
+
+    def exceeds_limits(self) -> bool:
+        """Whether `enforce_limits` has something to do."""
+        return self.bytes_left() < 0 or len(self.flows) > 2 * self.limits.max_connections
+
     def enforce_limits(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Enforce the limits of all connections together."""
         self.enforce_byte_limit(packet, time_ns, out)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 from .connection import Connection, Run, Totals
@@ -145,6 +146,40 @@ class Flow:
     def position_of(self, seq: i64) -> i64:
         """Convert a sequence number to the stream position nearest to the next expected byte."""
         return self.position + ((seq - self.next_seq + (1 << 31)) & MASK) - (1 << 31)
+
+    # -- segments that are handled elsewhere
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether nothing is missing, and the stream goes on."""
+        policy = self._gap_policy
+        return (
+            self.origin != UNKNOWN
+            and self.fin_at == UNKNOWN
+            and not self.waiting
+            and (policy is None or policy.is_idle)
+        )
+
+    def save(self, out: BytesWriter) -> list[bytes]:
+        """Write what segments in order change, as int64; return the delivered bytes, in chunks."""
+        write_i64_le(out, self.next_seq)
+        write_i64_le(out, self.position)
+        write_i64_le(out, self.acked)
+        write_i64_le(out, self._peer_ack)
+        write_i64_le(out, 0)  # bytes delivered since
+        return self._delivered.chunks
+
+    def restore(self, state: bytes, at: i64, chunks: list[bytes]) -> None:
+        """Continue behind segments that were handled elsewhere. state: as `save` writes it."""
+        self.next_seq = read_i64_le(state, at)
+        self.position = read_i64_le(state, at + 8)
+        self.acked = read_i64_le(state, at + 16)
+        self._peer_ack = read_i64_le(state, at + 24)
+        size = read_i64_le(state, at + 32)
+        if size:
+            self.totals.delivered += size
+            self.connection.out_of_window = 0
+            self._delivered.restore(self.position, chunks)
 
     # -- segments
 

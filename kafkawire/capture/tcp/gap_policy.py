@@ -35,6 +35,11 @@ class GapPolicy:
         self._acks: list[tuple[int, int]] = []
         self._since: int | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for no bytes."""
+        return self._since is None and not self._acks
+
     def acknowledged(self, position: int, time_ns: int) -> None:
         """Record when the peer acknowledged all bytes before a position not yet delivered."""
         if len(self._acks) >= MAX_ACKS:

@@ -9,7 +9,7 @@ stream; they take a fast path, whose events are those of the slow path.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_le
 from mypy_extensions import i64
@@ -39,6 +39,10 @@ from .limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 
 if TYPE_CHECKING:
     from ..packets.segments import Segments
+
+
+ALL: Final = -1
+"""Up to the last segment of a block."""
 
 
 def _segment(rows: SegmentRows, index: i64) -> Segment:
@@ -73,38 +77,47 @@ class Reassembler:
         """The connections that are still tracked; closed ones until a new one replaces them."""
         return [flow.connection for flow in self._table.flows.values() if flow.side == 0]
 
-    def handle(self, segments: Segments | SegmentRows | None) -> list[Event]:
+    @property
+    def table(self) -> ConnectionTable:
+        """The tracked connections."""
+        return self._table
+
+    def handle(
+        self, segments: Segments | SegmentRows | None, start: i64 = 0, end: i64 = ALL
+    ) -> list[Event]:
         """Handle the segments of a block, or with None the end of the capture.
 
-        Returns the events in order; at the end of the capture, all connections are closed.
+        start, end: the segments of the block that are handled, others are handled elsewhere; from
+        the end on, only the limits of all connections are enforced. Returns the events in order; at
+        the end of the capture, all connections are closed.
         """
         out: list[Event] = []
         table = self._table
         if segments is None:
             table.finish(out)
-        else:
-            self._take(segments, out)
-        table.release()
+            table.release()
+            return out
+        rows = segments if isinstance(segments, SegmentRows) else segments.rows()
+        last: i64 = len(rows)
+        self._take(rows, start, last if end == ALL else end, out)
+        if end == ALL or start == last:
+            if last:
+                numbers, at = rows.numbers, (last - 1) * NUMBERS_BYTES
+                packet = read_i64_le(numbers, at + PACKET_AT)
+                time_ns = read_i64_le(numbers, at + TIME_AT)
+                table.enforce_limits(packet, time_ns, out)
+            table.release()
         return out
 
-    def _take(self, segments: Segments | SegmentRows, out: list[Event]) -> None:
-        table = self._table
-        flows = table.flows
-        rows = segments if isinstance(segments, SegmentRows) else segments.rows()
+    def _take(self, rows: SegmentRows, at: i64, end: i64, out: list[Event]) -> None:
+        flows = self._table.flows
         keys = rows.keys
-        at: i64 = 0
-        end: i64 = len(rows)
         while at < end:
             key = keys[at * KEY_BYTES : (at + 1) * KEY_BYTES]
             flow = flows.get(key)
             if flow is None or not self._continue(flow, rows, at, out):
                 self._handle(key, _segment(rows, at), out)
             at += 1
-        if end:
-            numbers, last = rows.numbers, (end - 1) * NUMBERS_BYTES
-            table.enforce_limits(
-                read_i64_le(numbers, last + PACKET_AT), read_i64_le(numbers, last + TIME_AT), out
-            )
 
     def _continue(self, flow: Flow, rows: SegmentRows, index: i64, out: list[Event]) -> bool:
         """Handle a segment that just continues its stream; False: it needs the slow path."""

@@ -50,6 +50,17 @@ class DeliveredBytes:
         self._chunks: list[bytes] | None = None
         self._gaps: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def chunks(self) -> list[bytes]:
+        """The stored bytes."""
+        return [] if self._chunks is None else self._chunks
+
+    def restore(self, position: i64, chunks: list[bytes]) -> None:
+        """Continue behind bytes that were delivered elsewhere, and stored in the same way."""
+        self.position = position
+        self._chunks = chunks or None
+        self.stored = sum([len(chunk) for chunk in chunks])
+
     def deliver(self, data: bytes) -> None:
         """Store delivered bytes."""
         size: i64 = len(data)

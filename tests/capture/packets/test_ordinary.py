@@ -1,4 +1,7 @@
-"""Ordinary packets are parsed as by `parser`: the same segments, or the block is left to it."""
+"""Ordinary packets are parsed as by `parser`: the same segments, or the block is left to it.
+
+C and its Python twin do the same.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,17 @@ import pytest
 
 from kafkawire.capture.files.packet_headers import PcapBlock
 from kafkawire.capture.files.pcap import PcapDecoder
-from kafkawire.capture.packets.ordinary import LINKS, PacketReader, ordinary_rows
+from kafkawire.capture.multifile import PacketReader
+from kafkawire.capture.packets import ordinary
 from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.packets.segment_rows import KEY_BYTES
 from tests.capture.wire import Packet, ethernet, ipv4, ipv6, pcap, tcp, udp
 from tests.conftest import FIXTURES
+from tests.twins import twin
 
 from .test_layers import FOUR, IN_ETHERNET, LINKED, SEGMENT, SIX, geneve, outer4, vxlan
+
+TWIN = twin(ordinary)
 
 ORDINARY = {
     "ipv4",
@@ -30,6 +38,14 @@ ORDINARY = {
     "sll2",
 }
 """Those of LINKED that need no other parser."""
+
+
+def linked(name: str) -> tuple[int, bytes]:
+    """Return one of ORDINARY with its link type; in Ethernet, if that is not ordinary."""
+    link, data = LINKED[name]
+    ip = 0x86DD if name == "ipv6" else 0x0800
+    return (link, data) if link in TWIN.LINKS else (1, ethernet(data, ip))
+
 
 OTHERS = {
     "arp": ethernet(bytes(28), 0x0806),
@@ -50,20 +66,31 @@ def blocks(
     return list(PcapDecoder().feed(pcap(packets, link=link, magic=magic, order=order)))
 
 
+def segments(block: PcapBlock) -> tuple[bytes, bytes] | None:
+    """Return what C and the twin find in a block."""
+    shape = block.shape
+    arguments = shape.size, shape.nanoseconds, shape.order == ">", block.link, block.first
+    found = ordinary.ordinary_segments(block.data, block.offsets, *arguments)
+    assert found == TWIN.ordinary_segments(block.data, block.offsets, *arguments)
+    return found
+
+
 def same(block: PcapBlock) -> bool:
     """Whether a block is ordinary; its segments are those of the parser then."""
-    found = ordinary_rows(block)
+    found = segments(block)
     if found is not None:
         expected = PacketParser().parse(block).rows()
-        assert (found.keys, found.numbers) == (expected.keys, expected.numbers)
-        assert found.data == expected.data
+        assert found == (expected.keys, expected.numbers)
     return found is not None
 
 
 @pytest.mark.parametrize("name", LINKED)
 def test_each_encapsulation(name: str) -> None:
     link, data = LINKED[name]
-    if link in LINKS:
+    if link not in TWIN.LINKS:
+        (block,) = blocks([Packet(data)], link)
+        assert segments(block) is None
+    if link in TWIN.LINKS:
         (block,) = blocks([Packet(data), Packet(data, original=len(data) + 9)], link)
         assert same(block) == (name in ORDINARY)
 
@@ -72,9 +99,9 @@ def test_each_encapsulation(name: str) -> None:
 def test_packets_without_tcp_are_passed_over(name: str) -> None:
     (block,) = blocks([Packet(ethernet(FOUR)), Packet(OTHERS[name]), Packet(ethernet(FOUR))])
     assert same(block)
-    found = ordinary_rows(block)
+    found = segments(block)
     assert found is not None
-    assert len(found) == 2
+    assert len(found[0]) == 2 * KEY_BYTES
 
 
 @pytest.mark.parametrize("port", [4789, 8472, 6081])
@@ -87,7 +114,7 @@ def test_tunnels_over_udp_are_not_ordinary(port: int) -> None:
 
 @pytest.mark.parametrize("name", sorted(ORDINARY))
 def test_truncated_at_each_byte(name: str) -> None:
-    link, data = LINKED[name]
+    link, data = linked(name)
     cut = [Packet(data[:size], original=len(data)) for size in range(len(data))]
     (block,) = blocks(cut, link)
     assert same(block)
@@ -107,7 +134,7 @@ def test_malformed_headers() -> None:
     draw = random.Random(3)
     ordinary = 0
     sources = [
-        *(LINKED[name] for name in sorted(ORDINARY)),
+        *(linked(name) for name in sorted(ORDINARY)),
         *((1, each) for each in OTHERS.values()),
     ]
     for _ in range(3000):
@@ -115,7 +142,7 @@ def test_malformed_headers() -> None:
         changed = bytearray(data)
         for _ in range(draw.randint(0, 3) if changed else 0):
             changed[draw.randrange(min(len(changed), 70))] = draw.randrange(256)
-        rest = [Packet(LINKED[name][1]) for name in ("ipv4", "ipv6")] if link == 1 else []
+        rest = [Packet(linked(name)[1]) for name in ("ipv4", "ipv6")] if link == 1 else []
         found = blocks(
             [Packet(bytes(changed), original=len(data) + draw.choice([0, 5])), *rest], link
         )
@@ -137,7 +164,7 @@ def test_a_block_with_another_packet_is_left_to_the_parser() -> None:
     packets = [Packet(ethernet(FOUR)), Packet(IN_ETHERNET["qinq"]), Packet(ethernet(FOUR))]
     reader = PacketReader()
     (block,) = blocks(packets)
-    assert ordinary_rows(block) is None
+    assert segments(block) is None
     assert len(reader.read(block)) == 3
     (plain,) = blocks(packets[:1])
     assert len(reader.read(plain)) == 1
@@ -149,6 +176,14 @@ def test_an_unsupported_link_type_is_a_problem() -> None:
     for block in blocks([Packet(ethernet(FOUR))], link=147):
         assert len(reader.read(block)) == 0
     assert len(reader.problems) == 1
+
+
+def test_packets_outside_of_the_data_are_refused() -> None:
+    (block,) = blocks([Packet(ethernet(FOUR))])
+    for data, offset in [(block.data[:-1], 0), (block.data, 1), (block.data, -8), (b"", 0)]:
+        offsets = (24 + offset if data else 0).to_bytes(8, "little", signed=True)
+        with pytest.raises(IndexError):
+            ordinary.ordinary_segments(data, offsets, 16, 1000, False, 1, 1)
 
 
 def test_ordinary_captures_need_no_numpy() -> None:
