@@ -106,8 +106,8 @@ class MetadataUpdater:
         return max(self._due_at, self._not_before)
 
     def advance(self, now: float) -> list[SendRequest]:
-        due = self.next_deadline()
-        if due is None or now < due:
+        due = self._due_at
+        if self._in_flight is not None or due is None or now < due or now < self._not_before:
             return []
         topics = self.topics
         if topics is not None:
