@@ -121,11 +121,16 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._performing = True
         try:
             self._do(effects)
+            deadline = self.client.next_deadline()
+            if deadline is not None and deadline <= self.now():
+                self._do(self.client.advance(self.now()))
+                deadline = self.client.next_deadline()
             while self._events:
                 self._do(self.client.handle(self._events.popleft(), self.now()))
+                deadline = self.client.next_deadline()
         finally:
             self._performing = False
-        self._set_timer(self.client.next_deadline())
+        self._set_timer(deadline)
 
     def _do(self, effects: Iterable[UserEffect | ShellEffect]) -> None:
         """Perform the effects on sockets, then those for the owner: the brokers need not wait."""
