@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -42,6 +43,12 @@ class DriverFailed:
     error: ClientFailed
 
 
+def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
+    """Return the clock of a loop; that of asyncio's own without a function of Python."""
+    own = getattr(type(loop), "time", None) is asyncio.BaseEventLoop.time
+    return time.monotonic if own else loop.time
+
+
 class Driver(Generic[UserEvent, UserEffect]):
     """A machine, its sockets and its timer.
 
@@ -63,7 +70,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._on_effect = on_effect
         self._tls = tls
         self.loop = asyncio.get_running_loop()
-        self.now = self.loop.time
+        self.now = clock_of(self.loop)
         """The clock of the machines."""
         self.readiness = Readiness()
         self._sockets: dict[int, Socket] = {}

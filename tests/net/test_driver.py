@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -81,6 +82,25 @@ def test_what_is_due_at_once_is_done_after_requests_are_written() -> None:
         return seen
 
     assert asyncio.run(scenario()) == [[b"next"], "due"]
+
+
+class Shifted(asyncio.SelectorEventLoop):
+    """A loop with a clock of its own."""
+
+    def time(self) -> float:
+        return super().time() + 1000
+
+
+def test_the_clock_is_that_of_the_loop_without_its_function() -> None:
+    async def scenario(ahead: float) -> bool:
+        loop = asyncio.get_running_loop()
+        driver = driver_of(Machine([]), [])
+        assert time.monotonic() + ahead <= driver.now() <= loop.time()
+        return driver.now is time.monotonic
+
+    assert asyncio.run(scenario(0.0))
+    with asyncio.Runner(loop_factory=Shifted) as runner:
+        assert not runner.run(scenario(1000))
 
 
 def test_a_later_deadline_does_not_set_the_timer_again() -> None:
