@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
 from kafkawire.broker import Action, Fault
+from kafkawire.client.client import Client
 from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.config import Setting, read_config
 from kafkawire.client.network.backoff import Backoff
+from kafkawire.client.network.transport import BytesReceived
 from kafkawire.client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -434,6 +437,31 @@ def test_a_batch_that_leaves_its_partition_nothing_to_send_ends_the_search(
     assert rounds == [1.0]
 
 
+def test_a_response_looks_for_no_deadline_and_hashes_no_enum_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage({"enable.idempotence": False, "batch.size": 200})
+    stage.warm()
+    calls: list[str] = []
+    handle = Client.handle
+
+    def profiled(client: Client[Any, Any], event: Any, now: float) -> list[Any]:
+        if isinstance(event, BytesReceived):
+            sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
+        try:
+            return handle(client, event, now)
+        finally:
+            sys.setprofile(None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Client, "handle", profiled)
+        for _ in range(4):
+            stage.send(bytes(100))
+        stage.settled()
+    assert {"_on_response", "_to_node"} <= set(calls), "a request was sent, a response came"
+    assert {"next_deadline", "__hash__"}.isdisjoint(calls)
+
+
 @pytest.mark.parametrize(
     ("partitions", "config", "requests"),
     [
@@ -447,7 +475,8 @@ def test_all_batches_that_may_be_sent_are_sent_at_once(
     partitions: int, config: dict[str, Setting], requests: int
 ) -> None:
     config = {"bootstrap.servers": "broker1:9092", "linger.ms": 0, **config}
-    topic = Topic("t", partitions={index: Partition("t", index, -1) for index in range(partitions)})
+    rows = {index: Partition("t", index, -1) for index in range(partitions)}
+    topic = Topic("t", partitions=rows)
     view = View({"t": topic}, {1: Broker(1, "broker1", 9092)})
     machine = Producer(
         producer_settings(read_config(PRODUCER_KEYS, config)), view, rng=Random(1).random
@@ -455,7 +484,7 @@ def test_all_batches_that_may_be_sent_are_sent_at_once(
     for n in range(3):
         record = Send(n, "t", n % partitions, None, bytes(1000), n)
         assert not [each for each in machine.handle(record, 0.0) if isinstance(each, SendRequest)]
-    topic.partitions.update({each: Partition("t", each, 1) for each in topic.partitions})
+    rows.update({index: Partition("t", index, 1) for index in rows})
     said = machine.handle(MetadataChanged(frozenset({"t"})), 1.0)
     assert len([each for each in said if isinstance(each, SendRequest)]) == requests
 
