@@ -53,6 +53,7 @@ FOR_NETWORK: Final = frozenset(
     }
 )
 FOR_ALL: Final = frozenset({MetadataChanged, ClusterFailed})
+FOR_OWNER: Final = frozenset({ResponseReceived, NoResponse, Sent})
 
 
 UserEvent = TypeVar("UserEvent")
@@ -107,7 +108,7 @@ class Client(Generic[UserEvent, UserEffect]):
             elif kind in FOR_ALL:
                 for owner in self._owners.values():
                     pending.extend(owner.handle(effect, now))
-            elif isinstance(effect, ResponseReceived | NoResponse | Sent):
+            elif kind in FOR_OWNER:
                 pending.extend(self._owners[effect.request.owner].handle(effect, now))
             else:
                 out.append(effect)

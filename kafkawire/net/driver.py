@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -42,6 +43,12 @@ class DriverFailed:
     error: ClientFailed
 
 
+def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
+    """Return the clock of a loop; that of asyncio's own without a function of Python."""
+    own = getattr(type(loop), "time", None) is asyncio.BaseEventLoop.time
+    return time.monotonic if own else loop.time
+
+
 class Driver(Generic[UserEvent, UserEffect]):
     """A machine, its sockets and its timer.
 
@@ -63,7 +70,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._on_effect = on_effect
         self._tls = tls
         self.loop = asyncio.get_running_loop()
-        self.now = self.loop.time
+        self.now = clock_of(self.loop)
         """The clock of the machines."""
         self.readiness = Readiness()
         self._sockets: dict[int, Socket] = {}
@@ -121,11 +128,16 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._performing = True
         try:
             self._do(effects)
+            deadline = self.client.next_deadline()
+            if deadline is not None and deadline <= self.now():
+                self._do(self.client.advance(self.now()))
+                deadline = self.client.next_deadline()
             while self._events:
                 self._do(self.client.handle(self._events.popleft(), self.now()))
+                deadline = self.client.next_deadline()
         finally:
             self._performing = False
-        self._set_timer(self.client.next_deadline())
+        self._set_timer(deadline)
 
     def _do(self, effects: Iterable[UserEffect | ShellEffect]) -> None:
         """Perform the effects on sockets, then those for the owner: the brokers need not wait."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from mypy_extensions import i64
@@ -29,7 +29,7 @@ from .column_decoding import add_records
 from .columns import Columns
 from .compression.codecs import COMPRESSION_BITS, Compression, codec_of
 from .compression.decompression import opened
-from .decoding import SMALLEST_RECORD, decode_records
+from .decoding import SMALLEST_RECORD, Source, decode_records
 from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .record import NO_TIMESTAMP, Record
 
@@ -260,14 +260,37 @@ class Batch:
             faults.append(fault)
         return records
 
+    def rows(
+        self, topic: str, partition: int, first: int, faults: list[WireError]
+    ) -> list[tuple[Any, ...]]:
+        """Decode the records from offset `first` on as tuples, without a Record for each.
+
+        They have topic, partition, offset, timestamp, key, value, headers, timestamp type and
+        leader epoch. faults: as in `records`.
+        """
+        rows: list[tuple[Any, ...]] = []
+        source = topic, partition, first, self.timestamp_type, self.partition_leader_epoch
+        try:
+            fault = self._decode(rows, Budget(self.limits), False, True, source)
+        except WireError as error:
+            fault = error
+        if fault is not None:
+            faults.append(fault)
+        return rows
+
     def _decode(
-        self, records: list[Record], budget: Budget, as_created: bool, partial: bool
+        self,
+        records: list[Any],
+        budget: Budget,
+        as_created: bool,
+        partial: bool,
+        source: Source | None = None,
     ) -> WireError | None:
-        """Append the records up to a fault, which is returned or raised."""
+        """Append the records up to a fault, which is returned or raised. source: see `rows`."""
         if self.magic != 2:
             messages = self._messages(budget, partial)
-            data = messages.data
-            records += [span.record(data) for span in messages.spans]
+            decoded = [span.record(messages.data) for span in messages.spans]
+            records += decoded if source is None else rows_of(decoded, source)
             return messages.fault
         data, start, end, count, fault = self._body(budget, partial)
         met = decode_records(
@@ -281,6 +304,7 @@ class Batch:
             self.max_timestamp,
             self.log_append and not as_created,
             self.index,
+            source,
         )
         return met if fault is None else fault
 
@@ -398,3 +422,13 @@ class Batch:
         """Add this batch to the path of an error."""
         offset = self.start if error.offset is None else error.offset
         return type(error)(error.reason, error.path or self.path, offset)
+
+
+def rows_of(records: list[Record], source: Source) -> list[tuple[Any, ...]]:
+    """Return records as `Batch.rows` does."""
+    topic, partition, first, kind, epoch = source
+    return [
+        (topic, partition, r.offset, r.timestamp, r.key, r.value, r.headers, kind, epoch)
+        for r in records
+        if r.offset >= first
+    ]

@@ -9,7 +9,7 @@ Records before a corrupt one are returned.
     null
 """
 
-from typing import Final
+from typing import Any, Final
 
 from mypy_extensions import i64
 
@@ -20,12 +20,15 @@ from .record import NO_HEADERS, Headers, Record
 SMALLEST_RECORD: Final = 7
 """Bytes of a record with null key, null value and no headers."""
 
+Source = tuple[str, int, int, object, int]
+"""Topic, partition, the first offset that is wanted, timestamp type and leader epoch of records."""
+
 CALM: Final = 0x2000000000000000
 """Two numbers between this and its negative can be added without overflow."""
 
 
 def decode_records(  # noqa: PLR0913 - native integers, without an object per batch
-    records: list[Record],
+    records: list[Any],
     data: bytes,
     start: i64,
     end: i64,
@@ -35,13 +38,16 @@ def decode_records(  # noqa: PLR0913 - native integers, without an object per ba
     append_timestamp: i64,
     log_append: bool,
     batch_index: int,
+    source: Source | None = None,
 ) -> WireError | None:
     """Decode `count` records in `data[start:end]`, up to a fault, which is returned.
 
-    records: what was decoded is appended here.
+    records: what was decoded is appended here: Record, or tuples as of `Batch.rows` from `source`.
     append_timestamp: every record's timestamp if `log_append`.
     batch_index: for errors.
     """
+    topic, partition, first_offset, kind, epoch = source or ("", 0, 0, None, 0)
+    first: i64 = first_offset
     cursor = Cursor(data, start, end)
     calm = -CALM < base_timestamp < CALM
     left = count
@@ -65,11 +71,15 @@ def decode_records(  # noqa: PLR0913 - native integers, without an object per ba
                 headers = take_headers(cursor, data, stop, header_count)
             if cursor.pos != stop:
                 raise misfit(cursor.pos, stop)
-            records.append(Record(int(offset), int(timestamp), key, value, headers))
+            at, time = int(offset), int(timestamp)
+            if source is None:
+                records.append(Record(at, time, key, value, headers))
+            elif offset >= first:
+                records.append((topic, partition, at, time, key, value, headers, kind, epoch))
             left -= 1
         check_consumed(cursor)
     except WireError as error:
-        return located(error, batch_index, len(records))
+        return located(error, batch_index, int(count - left))
     return None
 
 

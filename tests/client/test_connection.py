@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from random import Random
 from typing import get_args
 
@@ -159,6 +160,20 @@ def test_responses_come_in_order_with_the_negotiated_version() -> None:
         assert [each.request.key for each in responses] == ["a", "b"]
         assert [each.version for each in responses] == [4, 4]
         assert [each.node for each in responses] == [7, 7]
+
+
+def test_a_response_that_comes_alone_is_not_buffered() -> None:
+    """Nor is anything made for the text of an error."""
+    connection = ready()
+    data = respond(submit(connection, "a"), HeartbeatResponse())
+    calls: list[str] = []
+    sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
+    try:
+        (response,) = connection.handle(BytesReceived(1, data), 0.0)
+    finally:
+        sys.setprofile(None)
+    assert isinstance(response, ResponseReceived)
+    assert {"feed", "_cut", "name", "_response_to"}.isdisjoint(calls)
 
 
 def test_the_request_bounds_the_version_too() -> None:

@@ -14,15 +14,18 @@ FRAMES = [b"one", b"", b"three" * 10, b"4"]
 STREAM = b"".join(len(each).to_bytes(4, "big") + each for each in FRAMES)
 
 
-def taken(chunks: list[bytes], *, extends: bool = False) -> list[bytes]:
+def taken(chunks: list[bytes], *, extends: bool = False, whole: bool = False) -> list[bytes]:
     """Feed chunks; take frames whenever there are some.
 
-    extends: add those that complete no frame by `extend`.
+    extends: add those that complete no frame by `extend`. whole: take those that are one at once.
     """
     buffer = FrameBuffer(Limits())
     found = []
     for at, chunk in enumerate(chunks):
-        if not (extends and buffer.extend(chunk)):
+        frame = buffer.whole(chunk) if whole else None
+        if frame is not None:
+            found.append(frame)
+        elif not (extends and buffer.extend(chunk)):
             buffer.feed(chunk)
             while (frame := buffer.take()) is not None:
                 found.append(frame)
@@ -36,11 +39,25 @@ def test_frames_may_be_split_anywhere(size: int) -> None:
     chunks = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
     assert taken(chunks) == FRAMES
     assert taken(chunks, extends=True) == FRAMES
+    assert taken(chunks, whole=True) == FRAMES
 
 
 @pytest.mark.parametrize("at", range(len(STREAM) + 1))
 def test_frames_may_be_split_once(at: int) -> None:
     assert taken([STREAM[:at], STREAM[at:]]) == FRAMES
+    assert taken([STREAM[:at], STREAM[at:]], whole=True) == FRAMES
+
+
+def test_bytes_that_are_one_frame_are_taken_at_once() -> None:
+    frames = [len(each).to_bytes(4, "big") + each for each in FRAMES]
+    assert taken(frames, whole=True) == FRAMES
+    buffer = FrameBuffer(Limits(max_frame_bytes=3))
+    assert buffer.whole(frames[0]) == b"one"
+    for other in (b"", b"\0\0\0", frames[0][:-1], frames[0] + b"x", b"\0\0\0\x04four"):
+        assert buffer.whole(other) is None
+    buffer.feed(b"\0")
+    assert buffer.whole(frames[0]) is None, "it is part of a frame that has begun"
+    assert len(buffer) == 1
 
 
 def test_an_invalid_size_is_an_error_before_its_bytes_are_there() -> None:

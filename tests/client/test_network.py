@@ -353,6 +353,23 @@ def test_new_topics_are_requested_at_once_and_errors_after_a_backoff() -> None:
     assert MetadataChanged(frozenset({"t"})) in owner.received
 
 
+@pytest.mark.parametrize("topics", [frozenset({"t", "u"}), None])
+def test_topics_that_are_wanted_while_connecting_are_in_the_first_request(
+    topics: frozenset[str] | None,
+) -> None:
+    simulation, owner = lived_in(6)
+    simulation.cluster.controller.create_topic("t", [[1]], {}, 0.0)
+    requests = Fault("Metadata", nth=0)
+    simulation.cluster.faults.append(requests)
+    simulation.send_event("c", TrackTopics("o", frozenset({"t"})))
+    simulation.send_event("c", TrackTopics("o", topics))
+    simulation.run(lambda: any(isinstance(each, MetadataChanged) for each in owner.received))
+    simulation.pass_time(1.0)
+    first = next(each for each in owner.received if isinstance(each, MetadataChanged))
+    assert first.topics == frozenset(topics or {"t"})
+    assert requests.seen == 1
+
+
 def test_metadata_is_refreshed_by_age() -> None:
     simulation, owner = lived_in(7)
     simulation.pass_time(1.0)

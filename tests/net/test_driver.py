@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -34,6 +35,18 @@ class Machine:
         return self.deadline
 
 
+class DueOnce(Machine):
+    """One that is due at once after an event, and has an effect then."""
+
+    def handle(self, _event: object, now: float) -> Sequence[object]:
+        self.deadline = now
+        return self.effects
+
+    def advance(self, _now: float) -> Sequence[object]:
+        self.deadline = None
+        return ["due"]
+
+
 class Sink:
     """In the place of a socket."""
 
@@ -58,6 +71,36 @@ def test_requests_are_written_before_the_user_learns_of_results() -> None:
         return seen
 
     assert asyncio.run(scenario()) == [[b"next"], "delivered", "flushed"]
+
+
+def test_what_is_due_at_once_is_done_after_requests_are_written() -> None:
+    async def scenario() -> list[object]:
+        seen: list[object] = []
+        driver = driver_of(DueOnce([Write(1, [b"next"])]), seen)
+        driver.handle("a response")
+        assert driver._timer is None
+        return seen
+
+    assert asyncio.run(scenario()) == [[b"next"], "due"]
+
+
+class Shifted(asyncio.SelectorEventLoop):
+    """A loop with a clock of its own."""
+
+    def time(self) -> float:
+        return super().time() + 1000
+
+
+def test_the_clock_is_that_of_the_loop_without_its_function() -> None:
+    async def scenario(ahead: float) -> bool:
+        loop = asyncio.get_running_loop()
+        driver = driver_of(Machine([]), [])
+        assert time.monotonic() + ahead <= driver.now() <= loop.time()
+        return driver.now is time.monotonic
+
+    assert asyncio.run(scenario(0.0))
+    with asyncio.Runner(loop_factory=Shifted) as runner:
+        assert not runner.run(scenario(1000))
 
 
 def test_a_later_deadline_does_not_set_the_timer_again() -> None:
@@ -88,7 +131,7 @@ def test_a_timer_that_wakes_too_early_is_set_again() -> None:
     async def scenario() -> None:
         machine = Machine([])
         driver = driver_of(machine, [])
-        machine.deadline = driver.now()
+        machine.deadline = driver.now() + 0.005
         driver.handle("a request")
         machine.deadline += 1000
         driver.handle("another one")

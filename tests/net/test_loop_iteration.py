@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import weakref
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from kafkawire.net import loop_iteration
 from kafkawire.net.loop_iteration import LOOK_SECONDS, YIELD_SECONDS, LoopIteration
 from kafkawire.net.sockets.readiness import Readiness
 
@@ -103,5 +108,42 @@ def test_a_result_before_the_next_send_is_not_waited_for() -> None:
         waiting = asyncio.ensure_future(iteration.run_loop())
         await asyncio.sleep(0)
         assert waiting.done()
+
+    asyncio.run(scenario())
+
+
+def test_a_result_ends_the_wait_without_a_timer_or_a_future_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop_iteration, "PACE_SECONDS", 300.0)
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        timers: list[asyncio.TimerHandle] = []
+        futures: list[weakref.ref[asyncio.Future[Any]]] = []
+        call_later, create_future = loop.call_later, loop.create_future
+
+        def timed(delay: float, callback: Callable[..., object], *of: Any) -> asyncio.TimerHandle:
+            timers.append(call_later(delay, callback, *of))
+            return timers[-1]
+
+        def created() -> asyncio.Future[Any]:
+            future = create_future()
+            futures.append(weakref.ref(future))
+            return future
+
+        iteration = LoopIteration()
+        with monkeypatch.context() as patch:
+            patch.setattr(loop, "call_later", timed)
+            patch.setattr(loop, "create_future", created)
+            iteration.pace()
+            waiting = asyncio.ensure_future(iteration.run_loop())
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            iteration.on_result()
+            await waiting
+        assert [each.cancelled() for each in timers] == [True]
+        timers.clear()
+        assert [each() for each in futures] == [None]
 
     asyncio.run(scenario())

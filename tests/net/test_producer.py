@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Hashable
+from typing import Any
 
 import pytest
 
 from kafkawire.client.config import Setting
+from kafkawire.client.consumer import TopicPartition
 from kafkawire.client.producer import Delivered
 from kafkawire.client.producer import producer as producer_machine
+from kafkawire.errors import InvalidValue
 from kafkawire.net import loop_iteration
+from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer, RecordMetadata
 from kafkawire.net.server_thread import ServerThread
 
@@ -148,6 +152,36 @@ def test_a_send_that_is_cancelled_while_it_is_paced_is_never_sent(
             return [(await (await behind)).offset, (await producer.deliver("t", b"last")).offset]
 
     assert asyncio.run(scenario()) == [1, 2]
+
+
+def test_a_paced_send_takes_the_record_before_it_waits(
+    kafka_broker: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An invalid one is rejected at once, and what its caller changes meanwhile is not sent."""
+    monkeypatch.setattr(loop_iteration, "PACE_SECONDS", 300.0)
+
+    async def scenario() -> bytes | None:
+        servers: dict[str, Setting] = {"bootstrap.servers": kafka_broker.bootstrap}
+        async with Producer(servers) as producer:
+            await producer.deliver("t", b"the topic is known")
+            producer._iteration.pace()
+            value: Any = bytearray(b"before")
+            paced = asyncio.ensure_future(producer.send("t", value))
+            invalid: Any = "text"
+            rejected = asyncio.ensure_future(producer.send("t", invalid))
+            await asyncio.sleep(0)
+            assert (paced.done(), rejected.done()) == (False, True)
+            with pytest.raises(InvalidValue):
+                rejected.result()
+            value[:] = b"changed"
+            producer._iteration.on_result()
+            assert (await (await paced)).offset == 1
+        async with Consumer(servers) as consumer:
+            consumer.assign([TopicPartition("t", 0)])
+            consumer.seek(TopicPartition("t", 0), 1)
+            return (await anext(consumer)).value
+
+    assert asyncio.run(scenario()) == b"before"
 
 
 def test_records_are_accepted_far_ahead_of_a_broker_that_does_not_respond(

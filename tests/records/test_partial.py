@@ -298,3 +298,26 @@ def test_budget_of_a_field_is_that_of_all_its_batches() -> None:
     assert batch_body(batch.data, 0, batch.end, 0, limits.max_records) is None
     packed = one_batch(8, Compression.LZ4)
     assert batch_body(packed, 0, len(packed), limits.max_bytes, 0) is None
+
+
+@pytest.mark.parametrize("first", [-1, 2, 9])
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+def test_rows_end_with_the_fault_of_the_records(first: int, codec: Compression) -> None:
+    """Which is named the same, however many records before it are left out."""
+    builder = BatchBuilder(compression=codec)
+    builder.extend([Record(at, at, None, bytes(60)) for at in range(5)])
+    data = bytearray(builder.build())
+    pack_into(">i", data, HEADER_BYTES - 4, 7)  # more records than there are
+    (batch,) = RecordBatches(bytes(data), check_crcs=False)
+    faults: list[WireError] = []
+    found: list[WireError] = []
+    records = batch.records(faults=faults)
+    rows = batch.rows("t", 0, first, found)
+    assert [row[2:7] for row in rows] == [
+        (each.offset, each.timestamp, each.key, each.value, each.headers)
+        for each in records
+        if each.offset >= first
+    ]
+    assert len(records) == 5
+    assert [str(each) for each in found] == [str(each) for each in faults]
+    assert "record[5]" in str(found[0])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkawire.errors import WireError
 from kafkawire.records import BatchBuilder, Record, RecordBatches, reencode
 from tests.fuzzing import examples
 
@@ -35,6 +36,21 @@ def test_records_of_a_field(drawn: list[Batch]) -> None:
         for row in rows
     ] == expected
     assert field.cut_tail == 0
+
+
+@pytest.mark.fuzz
+@EXAMPLES
+@given(batches(), st.integers(0, 8))
+def test_rows_of_a_batch_are_its_records_from_an_offset_on(drawn: Batch, skipped: int) -> None:
+    first = [*(record.offset for record in drawn.records), 2**62][: skipped + 1][-1]
+    found = []
+    faults: list[WireError] = []
+    for batch in RecordBatches(drawn.encode()):
+        after = batch.timestamp_type, batch.partition_leader_epoch
+        rows = batch.rows("t", 3, first, faults)
+        assert all(type(row) is tuple and row[:2] == ("t", 3) and row[7:] == after for row in rows)
+        found += [Record(*row[2:7]) for row in rows]
+    assert (found, faults) == ([each for each in drawn.records if each.offset >= first], [])
 
 
 @pytest.mark.fuzz

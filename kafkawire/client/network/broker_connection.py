@@ -45,6 +45,8 @@ class Purpose(Enum):
     DATA = "data"
     COORDINATION = "coordination"
 
+    __hash__ = object.__hash__  # Enum's is a function of Python: twice a request
+
 
 class BrokerConnectionKey(NamedTuple):
     """Identifies a broker connection; bootstrap servers have negative node ids."""

@@ -64,6 +64,7 @@ class Connection:
     """The machine of one connection.
 
     node: the broker's id, for the responses. nonce, rng: randomness for SCRAM and jitter.
+    frames: the received bytes.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Connection:
         self.versions = NONE
         self._pipeline = InFlightRequests(settings)
         self.in_flight = self._pipeline.in_flight
+        self.frames = self._pipeline.frames
         self._settings = settings
         self._opening = opening
         self._nonce = nonce
@@ -108,13 +110,6 @@ class Connection:
                 f"unexpected {type(event).__name__} in state {self.state.value}"
             )
         return handler(self, event, now)
-
-    def extend(self, data: bytes) -> bool:
-        """Handle BytesReceived if the bytes only continue a frame: as `handle`, but faster.
-
-        Does nothing and returns False for all others.
-        """
-        return self._pipeline.extend(data)
 
     def next_deadline(self) -> float | None:
         deadlines = [waiting.deadline for waiting in self.in_flight]
@@ -186,11 +181,16 @@ class Connection:
         return [write]
 
     def _on_bytes(self, event: BytesReceived, now: float) -> list[ConnectionEffect]:
-        self._pipeline.feed(event.data)
+        frames = self.frames
         effects: list[ConnectionEffect] = []
         try:
-            while self.state is not S.CLOSED and (frame := self._pipeline.take()) is not None:
+            frame = frames.whole(event.data)
+            if frame is None:
+                frames.feed(event.data)
+                frame = frames.take()
+            while frame is not None:
                 effects += self._frame(frame, now)
+                frame = None if self.state is S.CLOSED else frames.take()
         except RemoteProtocolError as error:
             effects += self._end(Reason.INVALID_RESPONSE, str(error), now)
         return effects

@@ -45,6 +45,16 @@ class FrameBuffer:
         self._length = length
         return True
 
+    def whole(self, data: bytes) -> bytes | None:
+        """Return the frame that received bytes are, without its size: as `feed` and `take`.
+
+        Does nothing and returns None for bytes that are less than a frame, or more.
+        """
+        size = len(data) - SIZE
+        if self._length or size < 0 or size > self._limits.max_frame_bytes:
+            return None
+        return data[SIZE:] if int.from_bytes(data[:SIZE], "big") == size else None
+
     def take(self) -> bytes | None:
         """Return the next complete frame without its size, or None.
 

@@ -4,7 +4,7 @@ Law: correlation ids count up from 0 and wrap after the last; a response belongs
 in-flight request, or the peer broke the protocol.
 
     write ─▶ expect ─▶ in flight ─┐
-    feed ─▶ take ─▶ frame ────────┴▶ decode
+    frames ─▶ frame ──────────────┴▶ decode
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ MAX_CORRELATION_ID: Final = 0x7FFF_FFFF
 
 
 class InFlightRequests:
-    """The frames of one connection. version: of the last request that expects a response."""
+    """The frames of one connection.
+
+    version: of the last request that expects a response. frames: the received bytes.
+    """
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self.in_flight: deque[InFlight] = deque()
         self.version = 0
         self._settings = settings
-        self._frames = FrameBuffer(settings.limits)
+        self.frames = FrameBuffer(settings.limits)
         self._correlation_id = 0
 
     def write(self, number: int, message: Message, version: int) -> Write:
@@ -51,29 +54,17 @@ class InFlightRequests:
         self.version = version
         self.in_flight.append(InFlight(request, api, version, last, deadline))
 
-    def feed(self, data: bytes) -> None:
-        """Append received bytes."""
-        self._frames.feed(data)
-
-    def extend(self, data: bytes) -> bool:
-        """Append bytes that do not complete a frame; see `FrameBuffer.extend`."""
-        return self._frames.extend(data)
-
-    def take(self) -> bytes | None:
-        """Return the next complete frame, or None."""
-        return self._frames.take()
-
     def decode(self, frame: bytes, expected: InFlight) -> tuple[Message, int]:
         """Decode the response to a request; return the message and its version.
 
         Raises RemoteProtocolError for another correlation id, or a malformed response.
         """
-        response = f"response to {expected.api.name} {expected.version}"
         try:
             head = decode_response_header(frame, expected.api, expected.version)
             received, due = head.header.correlation_id, expected.correlation_id
             if received != due:
-                raise RemoteProtocolError(f"{response}: correlation id {received}, expected {due}")
+                detail = f"correlation id {received}, expected {due}"
+                raise RemoteProtocolError(f"{_response_to(expected)}: {detail}")
             # lenient: one text that is not UTF-8 must not close the connection
             return decode_response_body(
                 expected.api,
@@ -84,4 +75,8 @@ class InFlightRequests:
                 limits=self._settings.limits,
             )
         except DecodeError as error:
-            raise RemoteProtocolError(f"{response}: {error}") from None
+            raise RemoteProtocolError(f"{_response_to(expected)}: {error}") from None
+
+
+def _response_to(request: InFlight) -> str:
+    return f"response to {request.api.name} {request.version}"

@@ -25,12 +25,23 @@ NAMELESS_FROM: Final = 1
 AUTO_CREATION_FROM: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestMetadata:
-    """The Metadata request, for any version; topics None: all."""
+    """The Metadata request, for any version.
+
+    topics: None for all; more may be added until it is built, so while a connection is made.
+    """
 
     topics: frozenset[str] | None
     auto_create: bool
+    built: bool = False
+
+    def add(self, topics: frozenset[str] | None) -> None:
+        """Request these topics, too."""
+        if topics is None or self.topics is None:
+            self.topics = None
+        else:
+            self.topics |= topics
 
     @property
     def lowest(self) -> int:
@@ -43,6 +54,7 @@ class RequestMetadata:
         return ours(ApiKey.METADATA).highest
 
     def build(self, version: int) -> Message:
+        self.built = True
         create = self.auto_create or version < AUTO_CREATION_FROM
         if self.topics is None:
             every: list[MetadataRequestTopic] | None = [] if version < NAMELESS_FROM else None
@@ -92,6 +104,9 @@ class MetadataUpdater:
             return
         self._tracked[owner] = topics
         if topics is None or not topics <= known:
+            if self._in_flight is not None and not self._in_flight.built:
+                self._in_flight.add(topics)
+                return
             self._due_at = self._not_before = 0.0
             self._urgent = True
 
@@ -106,8 +121,8 @@ class MetadataUpdater:
         return max(self._due_at, self._not_before)
 
     def advance(self, now: float) -> list[SendRequest]:
-        due = self.next_deadline()
-        if due is None or now < due:
+        due = self._due_at
+        if self._in_flight is not None or due is None or now < due or now < self._not_before:
             return []
         topics = self.topics
         if topics is not None:

@@ -130,7 +130,9 @@ class Network:
         Does nothing and returns False for all others.
         """
         found = self._connections.by_id(connection)
-        return found is not None and found.connection is not None and found.connection.extend(data)
+        if found is None or found.connection is None:
+            return False
+        return found.connection.frames.extend(data)
 
     def next_deadline(self) -> float | None:
         if self._closed:
@@ -307,7 +309,9 @@ class Network:
         """Send what can be sent now."""
         if self._closed:
             return
-        self._dispatch(iter(self._metadata_updater.advance(now)), now, out)
+        updates = self._metadata_updater.advance(now)
+        if updates:
+            self._dispatch(iter(updates), now, out)
         while self._unassigned:
             candidates = self._candidates()
             broker_connection = least_loaded(candidates, now, self._randomness.rng)

@@ -55,12 +55,13 @@ class DeliveryReports:
         if batch.done:  # it expired before the response
             queue.in_flight.remove(batch)
             return
+        if not row.error_code:
+            self._deliver(queue, batch, row.base_offset, row.log_append_time_ms)
+            return
         code = error_of(row.error_code)
         outcome = outcome_of(code, len(batch.tokens), self._settings.idempotent)
         if outcome is BatchOutcome.DELIVERED:
-            queue.in_flight.remove(batch)
-            queue.acknowledged = True
-            batch.deliver(-1 if code else row.base_offset, row.log_append_time_ms)
+            self._deliver(queue, batch, -1, row.log_append_time_ms)
             return
         failure = Failure(
             code, None, f"{queue.topic}-{queue.partition}: {error_text(row)}".rstrip(": ")
@@ -76,6 +77,13 @@ class DeliveryReports:
                 yield from self._update_leader(queue, row, endpoints, code)
             case BatchOutcome.SEQUENCE_ERROR:
                 self._on_sequence_error(queue, batch, code, failure, now)
+
+    def _deliver(
+        self, queue: PartitionQueue, batch: Batch, base_offset: int, log_append_time: int
+    ) -> None:
+        queue.in_flight.remove(batch)
+        queue.acknowledged = True
+        batch.deliver(base_offset, log_append_time)
 
     def _update_leader(
         self,

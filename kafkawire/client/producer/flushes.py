@@ -26,6 +26,9 @@ class Flushes:
         self._accumulator = accumulator
         self._marks: dict[Hashable, FlushMark] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._marks)
+
     def add(self, token: Hashable) -> None:
         """Flush all records so far."""
         accumulator = self._accumulator
@@ -33,13 +36,15 @@ class Flushes:
 
     def flush_to(self) -> int:
         """Return the last batch that must not linger; records blocked before a flush count."""
+        if not self._marks:
+            return -1
         accumulator = self._accumulator
         for token, mark in self._marks.items():
             if accumulator.parked_since(mark.arrival):
                 self._marks[token] = FlushMark(accumulator.last_number, mark.arrival)
             elif mark.arrival >= 0:
                 self._marks[token] = FlushMark(accumulator.last_number, -1)
-        return max((mark.number for mark in self._marks.values()), default=-1)
+        return max(mark.number for mark in self._marks.values())
 
     def completed(self, oldest: int | None) -> list[Flushed]:
         """Remove and return the flushes whose batches have their result.

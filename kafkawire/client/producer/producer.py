@@ -89,6 +89,7 @@ class Producer:
         self._tracked: frozenset[str] = frozenset()
         self._closed = False
         self._due: float | None = None
+        self._due_since: tuple[float, int] | None = None  # now and flush_to of a later `_next_due`
         self._reported_tokens: list[list[Hashable]] = []  # by events since the last Send
 
     def handle(self, event: ProducerEvent, now: float) -> list[ProducerEffect]:
@@ -102,7 +103,11 @@ class Producer:
         if handler is None:
             raise LocalProtocolError(f"unknown event {type(event).__name__}")
         out = list(handler(self, event, now))
-        self._send_ready(now, out)
+        if type(event) is ResponseReceived and not self._in_flight:  # the broker waits
+            self._send_batches(now, out)
+            self._due, self._due_since = now, None  # `advance` reports the results
+        else:
+            self._send_ready(now, out)
         return out
 
     @property
@@ -144,10 +149,15 @@ class Producer:
             yield from tokens
 
     def next_deadline(self) -> float | None:
+        """Return when `advance` is due: found here, after requests that `handle` made are sent."""
+        since, self._due_since = self._due_since, None
+        if since is not None:
+            self._due = self._next_due(*since)
         return self._due
 
     def advance(self, now: float) -> list[ProducerEffect]:
-        if self._due is None or now < self._due:
+        due = self.next_deadline()
+        if due is None or now < due:
             return []
         out: list[ProducerEffect] = list(self._accumulator.advance(now))
         for queue in list(self._accumulator.busy.values()):
@@ -173,8 +183,8 @@ class Producer:
         if out or self._sender.may_have_ready(now):
             self._send_ready(now, out)
         else:
-            linger = now + self._settings.linger_s
-            self._due = linger if self._due is None else min(self._due, linger)
+            linger, due = now + self._settings.linger_s, self.next_deadline()
+            self._due = linger if due is None else min(due, linger)
         return out
 
     def _cancel(self, event: Cancel, _: float) -> Iterator[ProducerEffect]:
@@ -205,8 +215,10 @@ class Producer:
         assert isinstance(event.message, ProduceResponse)
         found = results(event.message, produce.rows)
         endpoints = tuple(
-            Broker(each.node_id, each.host, each.port, each.rack)
-            for each in event.message.node_endpoints
+            [
+                Broker(each.node_id, each.host, each.port, each.rack)
+                for each in event.message.node_endpoints
+            ]
         )
         for queue, batch in produce.batches:
             row = found.get((queue.topic, queue.partition))
@@ -273,12 +285,24 @@ class Producer:
         if self._accumulator.waiting:
             out += self._accumulator.retry(now)
         self._reported_tokens += [each.tokens for each in out if isinstance(each, Failed)]
-        topics = frozenset(self._accumulator.topics)
-        if topics != self._tracked:
-            self._tracked = topics
-            out.append(TrackTopics(self._owner, topics))
+        if len(self._accumulator.topics) > len(self._tracked):  # none is ever removed
+            self._tracked = frozenset(self._accumulator.topics)
+            out.append(TrackTopics(self._owner, self._tracked))
         if self._settings.idempotent and self._accumulator.busy:
             out += self._producer_ids.request(now)
+        flush_to = self._send_batches(now, out)
+        failed_builds = self._sender.failed_builds > 0
+        if failed_builds:
+            self._results(out)
+        if self._sender.leaderless:
+            out.append(RequestMetadataUpdate())
+        if self._flushes or self._accumulator.closed:
+            self._finished(out)
+        # failed batches freed memory for blocked records
+        self._due, self._due_since = (now, None) if failed_builds else (None, (now, flush_to))
+
+    def _send_batches(self, now: float, out: list[ProducerEffect]) -> int:
+        """Send ready batches; return the last batch that does not linger."""
         flush_to = self._flushes.flush_to()
         if self._accumulator.closed:
             flush_to = self._accumulator.last_number
@@ -286,14 +310,7 @@ class Producer:
             serial = next(self._serials)
             self._in_flight[serial] = produce
             out.append(self._request(serial, produce))
-        failed_builds = self._sender.failed_builds > 0
-        if failed_builds:
-            self._results(out)
-        if self._sender.leaderless:
-            out.append(RequestMetadataUpdate())
-        self._finished(out)
-        # failed batches freed memory for blocked records
-        self._due = now if failed_builds else self._next_due(now, flush_to)
+        return flush_to
 
     def _request(self, serial: int, produce: ProduceBatches) -> SendRequest:
         return SendRequest(

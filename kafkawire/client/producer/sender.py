@@ -52,6 +52,7 @@ class Sender:
         self._accumulator = accumulator
         self._producer_ids = producer_ids
         self._in_flight_per_node: Counter[int] = Counter()
+        self._left = False  # whether the last round may have left a batch that can be sent
 
     def may_have_ready(self, now: float) -> bool:
         """Return whether the newest batch may be sent now, or another one because of it.
@@ -67,12 +68,10 @@ class Sender:
         """Take the batches that can be sent now, one request at a time."""
         self.leaderless = False
         self.failed_builds = 0
-        while True:
-            failed_builds = self.failed_builds
-            drained = list(self._round(now, flush_to))
-            yield from drained
-            if not drained and self.failed_builds == failed_builds:
-                return
+        self._left = True
+        while self._left:
+            self._left = False
+            yield from self._round(now, flush_to)
 
     def completed(self, produce: ProduceBatches) -> None:
         """Count a request as no longer in flight."""
@@ -111,6 +110,7 @@ class Sender:
         for key in keys:
             queue = self._accumulator.busy[key]
             if batches and size + queue.queued[0].size > self._settings.max_request_size:
+                self._left = True
                 continue
             if self._settings.idempotent and not self._assign_sequences(queue):
                 continue
@@ -121,7 +121,9 @@ class Sender:
                 queue.in_flight.remove(batch)
                 batch.fail(unexpected(error))
                 self.failed_builds += 1
+                self._left = True
                 continue
+            self._left = self._left or self._allowed(queue)
             batches.append((queue, batch))
             size += batch.size
             rows.append(Row(*self._row_key(key), records))

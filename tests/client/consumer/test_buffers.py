@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +14,7 @@ from kafkawire.client.consumer import ConsumerRecord, FetchFailed, TopicPartitio
 from kafkawire.client.consumer.fetch.completed_fetch import CompletedFetch
 from kafkawire.client.consumer.offsets.partition_state import Position
 from kafkawire.messages.fetch_response import AbortedTransaction
-from kafkawire.records import BatchBuilder, Compression, end_txn_batch
+from kafkawire.records import BatchBuilder, Compression, RecordBatches, end_txn_batch
 
 WHERE = TopicPartition("orders", 3)
 PLAIN = -1
@@ -137,6 +141,37 @@ def test_a_corrupt_batch_is_raised_after_the_records_before_it() -> None:
         assert found.value.partitions == (WHERE,)
     unchecked = CompletedFetch(WHERE, Position(2), bytes(data), check_crcs=False)
     assert [each.offset for each in unchecked.take(10)] == [2, 3]
+
+
+def test_consumer_records_cost_no_bytecode_each() -> None:
+    """What there is beyond the decoding of a batch does not grow with its records."""
+
+    def steps(call: Callable[[], object]) -> int:
+        made = 0
+
+        def count(*_: object) -> None:
+            nonlocal made
+            made += 1
+
+        gc.disable()  # its callbacks are steps, too
+        sys.setprofile(count)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+            gc.enable()
+        return made
+
+    def beyond_decoding(records: int) -> int:
+        builder = BatchBuilder()
+        for at in range(records):
+            builder.append(None, b"value", at)
+        data = builder.build()
+        fetch = CompletedFetch(WHERE, Position(0), data)
+        (batch,) = RecordBatches(data)
+        return steps(lambda: fetch.take(1)) - steps(lambda: batch.rows("t", 0, 0, []))
+
+    assert beyond_decoding(1000) == beyond_decoding(10)
 
 
 def test_a_truncated_batch_at_the_end_is_ignored() -> None:

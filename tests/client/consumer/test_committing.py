@@ -13,10 +13,16 @@ from kafkawire.client.consumer import (
     CommitFailed,
     CommitKind,
     ConsumerConfig,
+    LookupFailed,
     OffsetAndMetadata,
     TopicPartition,
 )
 from kafkawire.client.consumer.group.requests import Identity
+from kafkawire.client.consumer.offsets.committed import (
+    CommittedFetched,
+    CommittedOffsets,
+    FetchCommitted,
+)
 from kafkawire.client.consumer.offsets.committing import (
     CommitOffsets,
     CommitRefused,
@@ -36,6 +42,7 @@ from kafkawire.messages.offset_commit_response import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.protocol.error_code import ErrorCode
 
 E = ErrorCode
@@ -204,3 +211,15 @@ def test_no_older_commit_after_a_newer_one(steps: list[str]) -> None:
                     committer.disconnect(stores=True)
     assert committer.stored == sorted(committer.stored)
     assert [key for key, _ in committer.results] == list(range(1, count + 1))
+
+
+def test_a_response_without_the_group_is_an_error_not_a_group_without_offsets() -> None:
+    lookups = CommittedOffsets(ConsumerConfig(group_id="g"), owner="consumer", rng=Random(0).random)
+    (request,) = lookups.handle(FetchCommitted("k", (WHERE,)), 0.0)
+    assert isinstance(request, SendRequest)
+    response = ResponseReceived(request, 9, OffsetFetchResponse(groups=[]))
+    (fetched,) = lookups.handle(response, 0.0)
+    assert isinstance(fetched, CommittedFetched)
+    assert fetched.found == {}
+    assert isinstance(fetched.error, LookupFailed)
+    assert fetched.error.code == E.UNKNOWN_SERVER_ERROR

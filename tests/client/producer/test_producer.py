@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
 from kafkawire.broker import Action, Fault
+from kafkawire.client.client import Client
 from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.config import Setting, read_config
 from kafkawire.client.network.backoff import Backoff
+from kafkawire.client.network.transport import BytesReceived
 from kafkawire.client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -31,8 +35,19 @@ from kafkawire.client.producer.partition_queue import ProducerIdAndEpoch
 from kafkawire.client.producer.produce_requests import OUTCOMES, BatchOutcome, outcome_of
 from kafkawire.client.producer.producer_id import LEGAL, ProducerIdManager, ProducerIdState
 from kafkawire.client.producer.sender import ProduceBatches, Sender
-from kafkawire.client.requests import Reason, SendRequest, Sent
+from kafkawire.client.requests import (
+    MetadataChanged,
+    Reason,
+    ResponseReceived,
+    SendRequest,
+    Sent,
+)
 from kafkawire.errors import LocalProtocolError
+from kafkawire.messages.produce_response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.consumer.test_subscription import View
 from tests.client.made import producer_client
@@ -364,6 +379,144 @@ def test_epochs_that_are_used_up_need_a_new_id() -> None:
         assert producer_ids.current == left
     producer_ids.invalidate(ProducerIdAndEpoch(8, 1), fenced=True)
     assert producer_ids.state is ProducerIdState.NONE
+
+
+def machine_with_three_batches() -> tuple[Producer, list[SendRequest]]:
+    """A producer without idempotence, whose first batch is in flight."""
+    config: dict[str, Setting] = {
+        "bootstrap.servers": "broker1:9092",
+        "enable.idempotence": False,
+        "batch.size": 1,
+    }
+    topic = Topic("t", partitions={0: Partition("t", 0, 1)})
+    view = View({"t": topic}, {1: Broker(1, "broker1", 9092)})
+    machine = Producer(
+        producer_settings(read_config(PRODUCER_KEYS, config)), view, rng=Random(1).random
+    )
+    said = [each for n in range(3) for each in machine.handle(Send(n, "t", 0, None, b"v", n), 0.0)]
+    return machine, [each for each in said if isinstance(each, SendRequest)]
+
+
+def produced(request: SendRequest, base_offset: int) -> ResponseReceived:
+    row = PartitionProduceResponse(index=0, base_offset=base_offset)
+    topic = TopicProduceResponse(name="t", partition_responses=[row])
+    return ResponseReceived(request, 9, ProduceResponse(responses=[topic]), 1)
+
+
+def test_the_next_batch_is_sent_before_results_are_reported() -> None:
+    machine, [first] = machine_with_three_batches()
+    calls: list[str] = []
+    sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
+    try:
+        said = machine.handle(produced(first, 7), 1.0)
+    finally:
+        sys.setprofile(None)
+    assert [type(each) for each in said] == [SendRequest], "the broker waits for it"
+    later = {"_results", "_next_due", "_finished", "outcome_of"}
+    assert later.isdisjoint(calls)
+    assert machine.next_deadline() == 1.0
+    [delivered] = machine.advance(1.0)
+    assert isinstance(delivered, Delivered)
+    assert (delivered.tokens, delivered.base_offset) == ([0], 7)
+    assert machine.advance(1.0) == []
+
+
+def test_a_batch_that_leaves_its_partition_nothing_to_send_ends_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine, [first] = machine_with_three_batches()
+    rounds: list[float] = []
+    search = Sender._round
+
+    def counted(sender: Sender, now: float, flush_to: int) -> Iterator[ProduceBatches]:
+        rounds.append(now)
+        return search(sender, now, flush_to)
+
+    monkeypatch.setattr(Sender, "_round", counted)
+    machine.handle(produced(first, 7), 1.0)
+    assert rounds == [1.0]
+
+
+def test_a_response_looks_for_no_deadline_and_hashes_no_enum_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage({"enable.idempotence": False, "batch.size": 200})
+    stage.warm()
+    calls: list[str] = []
+    handle = Client.handle
+
+    def profiled(client: Client[Any, Any], event: Any, now: float) -> list[Any]:
+        if isinstance(event, BytesReceived):
+            sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
+        try:
+            return handle(client, event, now)
+        finally:
+            sys.setprofile(None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Client, "handle", profiled)
+        for _ in range(4):
+            stage.send(bytes(100))
+        stage.settled()
+    assert {"_on_response", "_to_node"} <= set(calls), "a request was sent, a response came"
+    assert {"next_deadline", "__hash__"}.isdisjoint(calls)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "config", "requests"),
+    [
+        (1, {"acks": 0, "batch.size": 1}, 3),
+        (3, {"acks": 1, "max.request.size": 1500}, 3),
+        (3, {"acks": 1}, 1),
+    ],
+    ids=["several batches of a partition", "more than a request may have", "one request"],
+)
+def test_all_batches_that_may_be_sent_are_sent_at_once(
+    partitions: int, config: dict[str, Setting], requests: int
+) -> None:
+    config = {"bootstrap.servers": "broker1:9092", "linger.ms": 0, **config}
+    rows = {index: Partition("t", index, -1) for index in range(partitions)}
+    topic = Topic("t", partitions=rows)
+    view = View({"t": topic}, {1: Broker(1, "broker1", 9092)})
+    machine = Producer(
+        producer_settings(read_config(PRODUCER_KEYS, config)), view, rng=Random(1).random
+    )
+    for n in range(3):
+        record = Send(n, "t", n % partitions, None, bytes(1000), n)
+        assert not [each for each in machine.handle(record, 0.0) if isinstance(each, SendRequest)]
+    rows.update({index: Partition("t", index, 1) for index in rows})
+    said = machine.handle(MetadataChanged(frozenset({"t"})), 1.0)
+    assert len([each for each in said if isinstance(each, SendRequest)]) == requests
+
+
+def test_the_next_deadline_is_looked_for_once_after_an_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine, [first] = machine_with_three_batches()
+    looks: list[float] = []
+    look = Producer._next_due
+
+    def counted(producer: Producer, now: float, flush_to: int) -> float | None:
+        looks.append(now)
+        return look(producer, now, flush_to)
+
+    monkeypatch.setattr(Producer, "_next_due", counted)
+    machine.handle(produced(first, 7), 1.0)
+    machine.advance(1.0)
+    assert looks == []
+    due = machine.next_deadline()
+    assert (machine.next_deadline(), looks) == (due, [1.0])
+
+
+def test_results_are_reported_with_the_next_event_at_the_latest() -> None:
+    machine, [first] = machine_with_three_batches()
+    [second] = machine.handle(produced(first, 7), 1.0)
+    assert isinstance(second, SendRequest)
+    said = machine.handle(Flush("f"), 1.0)
+    assert [each.tokens for each in said if isinstance(each, Delivered)] == [[0]]
+    machine.handle(produced(second, 8), 2.0)
+    said = machine.handle(Abandon(), 2.0)
+    assert [type(each) for each in said] == [Delivered, Failed, Flushed, ProducerClosed]
 
 
 def test_full_batches_that_wait_for_a_response_cost_no_search(

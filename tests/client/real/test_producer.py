@@ -62,7 +62,7 @@ def read_back(kafka: Broker, topic: str, count: int) -> list[confluent_kafka.Mes
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_each_codec_with_each_acks(kafka: Broker, topic: Topic, codec: str, acks: str) -> None:
-    name = topic(partitions=2)
+    name = topic(partitions=2, retention_ms="-1")  # its records are of 1970
     draws = Random(f"{codec}{acks}")
     sent = [
         (draws.choice((None, b"", draws.randbytes(9))), draws.randbytes(draws.randrange(2000)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heapify, heappop
-from itertools import islice
+from itertools import islice, repeat
 from typing import Final
 
 from ....errors import WireError
@@ -140,16 +140,9 @@ class CompletedFetch:
         next_position = Position(batch.last_offset + 1, batch.partition_leader_epoch)
         if not self._skips(batch):
             errors: list[WireError] = []
-            first, topic, number = self._next_position.offset, *self.partition
-            kind, epoch = batch.timestamp_type, batch.partition_leader_epoch
-            self._ready = [
-                NEW(
-                    ConsumerRecord,
-                    (topic, number, r.offset, r.timestamp, r.key, r.value, r.headers, kind, epoch),
-                )
-                for r in batch.records(faults=errors)
-                if r.offset >= first
-            ]
+            rows = batch.rows(*self.partition, self._next_position.offset, errors)
+            # without bytecode for each record
+            self._ready = list(map(NEW, repeat(ConsumerRecord), rows))
             if errors:  # the records before it are returned first, as by Kafka's consumer
                 if self._ready:
                     self._next_position = next_position._replace(offset=self._ready[-1].offset + 1)

@@ -200,6 +200,8 @@ def _read(
     """
     message = event.message
     assert isinstance(message, OffsetFetchResponse)
+    if event.version >= GROUPS_VERSION and not message.groups:  # an invalid response
+        return ErrorCode.UNKNOWN_SERVER_ERROR, {}, {}
     result = message.groups[0] if event.version >= GROUPS_VERSION else message
     found: dict[TopicPartition, OffsetAndMetadata | None] = {}
     errors: dict[TopicPartition, int] = {}
