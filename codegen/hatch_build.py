@@ -197,6 +197,7 @@ C_SOURCES: Final = (
     "kafkawire/primitives/shared.c",
     "kafkawire/records/castagnoli.c",
     "kafkawire/records/rows.c",
+    "kafkawire/spark/shuffle/plain_packets.c",
 )
 """Modules in C; each has a Python version for interpreted builds."""
 
