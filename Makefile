@@ -12,6 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # inputs of an editable install: schemas, the generator, compiled modules
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/client/producer kafkawire/primitives kafkawire/protocol kafkawire/records \
+	kafkawire/spark/shuffle \
 	-name '*.py' -o -name '*.c' -o -name '*.h' -o -name '*.j2' -o -name '*.json')
 
 .PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick simulation soak test types wheel wheels

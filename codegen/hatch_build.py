@@ -134,6 +134,10 @@ RARE: Final = (
         for name in (
             "tcp/out_of_order",
             "tcp/limits",
+            "tcp/connection",
+            "tcp/flow",
+            "tcp/reassembly",
+            "packets/segment_rows",
             "files/packet_offsets",
             "engine",
             "exchanges/client_detection",
@@ -199,6 +203,7 @@ C_SOURCES: Final = (
     "kafkawire/primitives/shared.c",
     "kafkawire/records/castagnoli.c",
     "kafkawire/records/rows.c",
+    "kafkawire/spark/shuffle/plain_packets.c",
 )
 """Modules in C; each has a Python version for interpreted builds."""
 

@@ -44,6 +44,7 @@ TESTS: Final = (
     "tests/capture/jsonl/test_quick_text.py",
     "tests/capture/tables/test_column_values.py",
     "tests/capture/tables/test_blocks.py",
+    "tests/spark/test_plain_packets.py",
 )
 """Those that give C modules what is malformed, or compare them with their twins in Python."""
 

@@ -18,7 +18,7 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
-from .exchanges.conversation import Conversation
+from .exchanges.conversation import Conversation, Frame
 from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import Item, LocatedItem
 from .frames.in_order import AVAILABLE, FULL, UNTRACKED, InOrderFrames
@@ -233,8 +233,10 @@ class Engine:
         for frame in frames:
             state = tracked[read_i64_le(numbers, row)]
             assert state is not None
-            packet, time_ns = read_i64_le(numbers, row + 16), read_i64_le(numbers, row + 24)
-            state.handle_frame(read_i64_le(numbers, row + 8), frame, packet, time_ns, batch)
+            side, packet = read_i64_le(numbers, row + 8), read_i64_le(numbers, row + 16)
+            event = Frame(side, frame, packet, read_i64_le(numbers, row + 24))
+            for item in state.conversation.handle(event):
+                batch.append(state.locate(item, packet))
             cut += len(frame)
             row += FRAME_BYTES
         self._next = at
@@ -341,17 +343,6 @@ class LocatedConversation:
             return
         for item in conversation.handle(run):
             batch.append(self.locate(item, run.known))
-
-    def handle_frame(
-        self, side: i64, frame: bytes, packet: i64, time_ns: i64, batch: list[LocatedItem]
-    ) -> None:
-        """Handle a frame that was taken from its bytes; append the items to the batch."""
-        raw_frame = self.conversation.ordinary_frame(side, frame, packet, time_ns)
-        if raw_frame is not None:
-            batch.append(self.locate(raw_frame, packet))
-            return
-        for item in self.conversation.handle_frame(side, frame, packet, time_ns):
-            batch.append(self.locate(item, packet))
 
     def handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
         """Handle an event that is not bytes of a side; append the items to the batch."""

@@ -25,8 +25,7 @@ from .files.blocks import NO_TIME, Block
 from .files.packet_headers import PcapBlock
 from .files.source import Watch, read_capture
 from .frames.decoding import LocatedItem, located
-from .packets.ordinary import ordinary_segments
-from .packets.segment_rows import SegmentRows
+from .packets.segment_rows import SegmentRows, ordinary_rows
 from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
@@ -110,13 +109,9 @@ class PacketReader:
     def read(self, block: Block) -> SegmentRows:
         """Parse the segments of a block."""
         if isinstance(block, PcapBlock):
-            data, shape = block.data, block.shape
-            size, unit, is_big = shape.size, shape.nanoseconds, shape.order == ">"
-            found = ordinary_segments(
-                data, block.offsets, size, unit, is_big, block.link, block.first
-            )
-            if found is not None:
-                return SegmentRows(data, *found)
+            rows = ordinary_rows(block)
+            if rows is not None:
+                return rows
         if self._parser is None:
             from .packets.parser import PacketParser  # imports numpy
 

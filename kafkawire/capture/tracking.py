@@ -42,7 +42,7 @@ def track(
         or not conversation.is_in_order
     ):
         return UNTRACKED
-    first, second = conversation.stream(0), conversation.stream(1)
+    first, second = conversation.streams
     numbers, marks, other_marks = BytesWriter(), BytesWriter(), BytesWriter()
     write_i64_le(numbers, connection.last_packet)
     write_i64_le(numbers, connection.last_ns)
@@ -80,6 +80,6 @@ def untrack(
     connection.last_ns = read_i64_le(numbers, 8)
     flow.restore(numbers, SIDE_AT, chunks)
     peer.restore(numbers, OTHER_SIDE_AT, other_chunks)
-    first, second = conversation.stream(0), conversation.stream(1)
+    first, second = conversation.streams
     first.restore(read_i64_le(numbers, SIDE_AT + STREAM_AT), held, marks)
     second.restore(read_i64_le(numbers, OTHER_SIDE_AT + STREAM_AT), other_held, other_marks)

@@ -9,13 +9,15 @@ the cyclic GC, which Spark runs after each task, skips it.
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from ..capture.tables.arrow.arrays import import_arrow
+ARROW: Final = "kafkawire.capture.tables.arrow.arrays"
+"""Imports pyarrow."""
 
 LOADED: Final = ("pyspark.worker", "kafkawire.spark.job")
 """What workers need."""
@@ -23,9 +25,17 @@ LOADED: Final = ("pyspark.worker", "kafkawire.spark.job")
 ARCHIVES: Final = ("pyspark", "python", "lib")
 """Where an installed pyspark has archives of itself and of py4j, below site-packages."""
 
+SPARK_CORE: Final = re.compile(r"spark-core_[^/]*\.jar$")
+"""The archive of Java classes that Spark adds to the module search path."""
 
-def is_copy(archive: str, path: Iterable[str]) -> bool:
-    """Return whether an archive of a path is that of a pyspark installed in a directory of it."""
+
+def is_redundant(archive: str, path: Iterable[str]) -> bool:
+    """Return whether an archive of a path has no modules of its own.
+
+    It has classes of Java, or is that of a pyspark installed in a directory of the path.
+    """
+    if SPARK_CORE.search(archive):
+        return True
     file = Path(archive)
     if file.suffix != ".zip" or file.parts[-4:-1] != ARCHIVES:
         return False
@@ -37,23 +47,31 @@ def is_copy(archive: str, path: Iterable[str]) -> bool:
 def prefer_installed() -> None:
     """Remove copies of installed packages from the module search path, where Spark puts them first.
 
-    Modules of an archive are compiled each time, and each task reads the list of its files again.
+    Modules of an archive are compiled each time, and each worker reads the list of its files again:
+    that of Spark's classes has 6,000.
     """
-    for archive in [each for each in sys.path if is_copy(each, sys.path)]:
+    archives = [each for each in sys.path if is_redundant(each, sys.path)]
+    for archive in archives:
         sys.path.remove(archive)
-        sys.path_importer_cache.pop(archive, None)
+    for known in [*sys.path_importer_cache]:
+        if known.startswith((*archives,)):
+            del sys.path_importer_cache[known]
 
 
 def main() -> None:
-    """Load everything, and run Spark's daemon."""
+    """Load everything, and run Spark's daemon.
+
+    The cyclic GC would look at all modules again and again, and find next to nothing.
+    """
+    gc.disable()
     prefer_installed()
-    import_arrow()
+    import_module(ARROW).import_arrow()
     for name in LOADED:
         import_module(name)
     from pyspark.daemon import manager
 
-    gc.collect()
     gc.freeze()
+    gc.enable()
     manager()
 
 

@@ -77,9 +77,9 @@ def run(
     tables = tuple(dict.fromkeys(tables))
     for table in tables:  # an option that it does not have raises before anything is written
         needed(table, TABLES[table].schema.names, options)
-    spark = job_session(spark)
     store, root = _locate(output, options)
     plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
+    spark = job_session(spark)  # after workers were told to start
     for line in input_warnings(plan):
         log(line)
     require_files(plan)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +15,10 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafkawire.spark import daemon
+from kafkawire.spark import daemon, job
 from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, one_line_errors
+from kafkawire.spark.options import parse
+from kafkawire.spark.plan import planning
 from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
 from kafkawire.spark.shuffle.tasks import tune
 
@@ -31,19 +35,22 @@ def test_settings_of_the_session(spark: SparkSession) -> None:
 
 
 def test_workers_are_forked_with_modules_loaded(spark: SparkSession) -> None:
-    def worker(_: int) -> tuple[bool, list[str], int, str]:
+    def worker(_: int) -> tuple[bool, list[str], int, int, str]:
         import gc
         import os
         import sys
 
         loaded = "kafkawire.spark.write.shared_directory" in sys.modules
         files = [sys.modules[name].__file__ or "" for name in ("pyspark", "py4j", "pyspark.worker")]
+        archives = sum("zipimport" in str(each) for each in sys.path_importer_cache.values())
+        assert gc.isenabled()
         with open(f"/proc/{os.getppid()}/cmdline") as file:
-            return loaded, files, gc.get_freeze_count(), file.read()
+            return loaded, files, archives, gc.get_freeze_count(), file.read()
 
     numbers: Any = spark.sparkContext.parallelize(range(2), 2).map(worker)
-    for loaded, files, frozen, command in numbers.collect():
+    for loaded, files, archives, frozen, command in numbers.collect():
         assert loaded
+        assert not archives  # a worker would read the list of their files
         assert not any(".zip" in each for each in files)
         assert frozen > 10_000
         assert "kafkawire.spark.daemon" in command
@@ -69,7 +76,9 @@ def test_workers_import_pandas_only_for_functions_of_pandas(spark: SparkSession)
 def test_installed_packages_are_preferred_to_copies_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Archives of another Spark, and of packages that are not installed, stay."""
+    """Archives of another Spark, and of packages that are not installed, stay. That of Spark's
+    classes is removed.
+    """
     installed, other = tmp_path / "site-packages", tmp_path / "spark"
     for package in ("pyspark", "py4j"):
         (installed / package).mkdir(parents=True)
@@ -79,13 +88,51 @@ def test_installed_packages_are_preferred_to_copies_of_them(
     ]
     names = ("pyspark.zip", "py4j-0.1-src.zip", "more.zip")
     copies = [str(installed / "pyspark" / "python" / "lib" / name) for name in names]
-    path = [*copies, *of_spark, "/mine/x.zip"]
-    monkeypatch.setattr("sys.path", [*path])
+    path = [*copies, *of_spark, "/mine/x.zip", "/mine/x.jar"]
+    classes = str(other / "jars" / "spark-core_2.13-4.3.0.jar")
+    known = {classes: None, f"{classes}/org": None, copies[0]: None, copies[2]: None}
+    monkeypatch.setattr("sys.path", [*path, classes])
+    monkeypatch.setattr("sys.path_importer_cache", known)
     daemon.prefer_installed()
     assert sys.path == path
+    assert [*known] == [copies[0], copies[2]]
     monkeypatch.setattr("sys.path", [*path, str(installed)])
     daemon.prefer_installed()
-    assert sys.path == [copies[2], *of_spark, "/mine/x.zip", str(installed)]
+    assert sys.path == [copies[2], *of_spark, "/mine/x.zip", "/mine/x.jar", str(installed)]
+    assert [*known] == [copies[2]]
+
+
+def test_modules_are_loaded_without_the_cyclic_gc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers run it again."""
+    said: list[tuple[str, bool]] = []
+
+    def load(name: str) -> SimpleNamespace:
+        said.append((name, gc.isenabled()))
+        return SimpleNamespace(import_arrow=lambda: None)
+
+    monkeypatch.setattr(daemon, "import_module", load)
+    monkeypatch.setattr(daemon, "prefer_installed", lambda: None)
+    monkeypatch.setattr("gc.freeze", lambda: said.append(("freeze", gc.isenabled())))
+    monkeypatch.setattr("gc.collect", None)
+    monkeypatch.setattr("pyspark.daemon.manager", lambda: said.append(("", gc.isenabled())))
+    daemon.main()
+    loaded = [(name, False) for name in (daemon.ARROW, *daemon.LOADED)]
+    assert said == [*loaded, ("freeze", False), ("", True)]
+
+
+def test_workers_start_before_inputs_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    session: Any = object()
+
+    def listed(*_: object, **__: object) -> None:
+        raise FileNotFoundError(said)
+
+    monkeypatch.setattr(planning, "begin_workers", lambda _: said.append("workers"))
+    monkeypatch.setattr(planning, "inputs", listed)
+    monkeypatch.setattr(job, "job_session", lambda _: said.append("session"))
+    with pytest.raises(FileNotFoundError, match="workers"):
+        job.run(session, ["x.pcap"], "out", ["exchanges"], parse({}))
+    assert said == ["workers"]
 
 
 def test_what_is_frozen_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

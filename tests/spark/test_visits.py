@@ -30,6 +30,7 @@ from kafkawire.spark.plan.opening import as_one
 from kafkawire.spark.plan.parts import Part, Visit
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.plan.split_index import first_packets, index_split
+from kafkawire.spark.plan.visited import column
 from kafkawire.spark.reading import decode
 from kafkawire.spark.shuffle.packets import Kind, hashes, is_among, segments_in
 from kafkawire.spark.splitting import inputs
@@ -191,7 +192,7 @@ def test_visits_can_be_repeated(half_on_one: list[str], tmp_path: Path) -> None:
 def test_the_order_is_asserted(half_on_one: list[str]) -> None:
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     visit, *_ = make_plan(None, half_on_one, options).visits
-    packets = np.concatenate([found.packet for found in visit.segments()])
+    packets = np.concatenate([column(found, "packet") for found in visit.segments()])
     assert len(packets) > 1000
     with pytest.raises(OutOfOrder):
         list(Visit(visit.ids, visit.parts[::-1], cut=False).segments())

@@ -78,9 +78,10 @@ _LINK_FLAGS: Final = (
     else ()
 )
 
-# a module's own file holds one function, which finds the module in the library: it needs neither
-# constructors nor a page of its own for what is written once, and there is one for each module
-_SHIM_FLAGS: Final = ("-nostartfiles", "-Wl,-z,norelro") if sys.platform == "linux" else ()
+# small modules need no page of their own for what is written once; besides, a module's own file
+# holds one function, which finds the module in the library and needs no constructors
+_SMALL_LINK_FLAGS: Final = ("-Wl,-z,norelro",) if sys.platform == "linux" else ()
+_SHIM_FLAGS: Final = ("-nostartfiles", *_SMALL_LINK_FLAGS) if sys.platform == "linux" else ()
 _SHIM_C_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
 
 
@@ -234,7 +235,8 @@ def _extension(source: str) -> Any:
 
     name = source.removesuffix(".c").replace("/", ".")
     flags = () if sys.platform == "win32" else ("-O2", *_C_FLAGS)
-    return Extension(name, [source], extra_compile_args=[*flags], extra_link_args=[*_LINK_FLAGS])
+    link_flags = [*_LINK_FLAGS, *_SMALL_LINK_FLAGS]
+    return Extension(name, [source], extra_compile_args=[*flags], extra_link_args=link_flags)
 
 
 def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> list[str]:

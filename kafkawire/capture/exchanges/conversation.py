@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from librt.strings import read_i32_be
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..frames.apis import KAFKA_APIS, Apis
@@ -49,6 +49,18 @@ from .pairing import Pairing, is_handshake_0
 
 SIZE: Final = 4
 DIRECTIONS: Final = ("request", "response")
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Frame:
+    """A frame of a side, without its size, of a connection in order (`frames.in_order`)."""
+
+    def __init__(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> None:
+        self.side: i64 = side
+        self.data: bytes = data
+        self.packet: i64 = packet
+        self.time_ns: i64 = time_ns
 
 
 @final
@@ -94,18 +106,21 @@ class Conversation:
         first, second = self._streams
         return self.detected and not self._sasl_tokens and first.is_in_order and second.is_in_order
 
-    def stream(self, side: i64) -> Stream:
-        """Return the stream of a side."""
-        return self._streams[0] if side == 0 else self._streams[1]
+    @property
+    def streams(self) -> tuple[Stream, Stream]:
+        """The bytes of side 0 and side 1 that are not frames yet."""
+        return self._streams
 
     # -- events in, items out: bodies stay undecoded
 
-    def handle(self, event: Event | Negotiated | Unsynchronised) -> list[Item]:
+    def handle(self, event: Event | Frame | Negotiated | Unsynchronised) -> list[Item]:
         """Handle an event of the connection. Most runs are one frame: `_single_frame`."""
         if isinstance(event, Run):
             side, data, packet, time_ns = event.side, event.data, event.packet, event.time_ns
             frame = self._single_frame(side, data, packet, time_ns)
             return self._take(side, data, packet, time_ns) if frame is None else [frame]
+        if isinstance(event, Frame):
+            return self._frame_of(event.side, event.data, event.packet, event.time_ns)
         if isinstance(event, Gap):
             return self._take_gap(event)
         if isinstance(event, Closed):
@@ -123,17 +138,24 @@ class Conversation:
         direction = DIRECTIONS[0 if event.side == (self.client or 0) else 1]
         return [Row(event.packet, event.time_ns, direction, event.length, status, reason)]
 
-    def handle_frame(self, side: i64, frame: bytes, packet: i64, time_ns: i64) -> list[Item]:
-        """Handle a frame of a side (without its size) that was taken from its bytes elsewhere."""
+    def _frame_of(self, side: i64, frame: bytes, packet: i64, time_ns: i64) -> list[Item]:
+        """Handle a frame of a side (without its size), taken from its bytes elsewhere."""
+        raw_frame = self._ordinary_frame(side, frame, packet, time_ns)
+        if raw_frame is not None:
+            return [raw_frame]
         mark = Mark(0, packet, time_ns)
         return self._request(frame, mark) if side == self.client else self._response(frame, mark)
+
+    def _stream(self, side: i64) -> Stream:
+        """Return the stream of a side."""
+        return self._streams[0] if side == 0 else self._streams[1]
 
     def _single_frame(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
         """Handle the bytes of a run as `_take` would, but faster, if they are exactly one frame.
 
         Returns None, and does nothing, if they may be anything else.
         """
-        stream = self.stream(side)
+        stream = self._stream(side)
         size: i64 = len(data) - SIZE
         if (
             size < MIN_REQUEST
@@ -143,13 +165,15 @@ class Conversation:
             or size > self.limits.max_frame_bytes
         ):
             return None
-        raw_frame = self.ordinary_frame(side, data[SIZE:], packet, time_ns)
+        raw_frame = self._ordinary_frame(side, data[SIZE:], packet, time_ns)
         if raw_frame is not None:
             stream.position += size + SIZE
         return raw_frame
 
-    def ordinary_frame(self, side: i64, frame: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
-        """Handle a frame as `handle_frame` would, but faster.
+    def _ordinary_frame(
+        self, side: i64, frame: bytes, packet: i64, time_ns: i64
+    ) -> RawFrame | None:
+        """Handle a frame as `_request` and `_response` would, but faster.
 
         Returns None, and does nothing, if it may be anything but a request with an ordinary header,
         or the response to the oldest request.
@@ -177,13 +201,13 @@ class Conversation:
         return (
             side == self.client
             and self.other is None
-            and not self.stream(1 - side).held
+            and not self._stream(1 - side).held
             and looks_like_request(data, 0, self.limits.max_frame_bytes, self._apis)
         )
 
     def _take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
         """Handle the next bytes of a side, which became contiguous with one packet."""
-        stream = self.stream(side)
+        stream = self._stream(side)
         stream.add(data, packet, time_ns)
         if self.other is not None:
             return self._give_up(side, stream.held, Status.OTHER_PROTOCOL, self.other)
@@ -259,7 +283,7 @@ class Conversation:
     # -- bytes to frames
 
     def _advance(self, side: int) -> list[Item]:
-        stream = self.stream(side)
+        stream = self._stream(side)
         rows: list[Item] = []
         while stream.held:
             if stream.skip:
@@ -272,13 +296,13 @@ class Conversation:
         return rows
 
     def _skip(self, side: int) -> list[Item]:
-        stream = self.stream(side)
+        stream = self._stream(side)
         stream.skip_held()
         return [] if stream.skip else self._skipped(side)
 
     def _skipped(self, side: int) -> list[Item]:
         """Report the captured bytes of a frame behind its gap."""
-        stream = self.stream(side)
+        stream = self._stream(side)
         size, stream.skipped = stream.skipped, 0
         if not size:
             return []
@@ -291,7 +315,7 @@ class Conversation:
 
     def _frame(self, side: int, rows: list[Item]) -> bool:
         """Consume one frame of a side that is in sync; False if it is incomplete so far."""
-        stream = self.stream(side)
+        stream = self._stream(side)
         if stream.held < SIZE:
             stream.need = SIZE
             return False
@@ -307,7 +331,7 @@ class Conversation:
             return False
         mark = stream.mark(SIZE + size)
         frame = stream.take_frame(size)
-        raw_frame = self.ordinary_frame(side, frame, mark.packet, mark.time_ns)
+        raw_frame = self._ordinary_frame(side, frame, mark.packet, mark.time_ns)
         if raw_frame is not None:
             rows.append(raw_frame)
         elif side == self.client:
@@ -318,7 +342,7 @@ class Conversation:
 
     def _resynchronise(self, side: int, rows: list[Item]) -> bool:
         """Resynchronise a side at a frame that its content proves; False: more bytes are needed."""
-        stream = self.stream(side)
+        stream = self._stream(side)
         data = stream.peek()
         if side == self.client:
             found = find_request(data, self.limits.max_frame_bytes, self._apis)
@@ -381,7 +405,7 @@ class Conversation:
 
         Inside a frame of known size, its rest is skipped; elsewhere the side is out of sync.
         """
-        stream = self.stream(side)
+        stream = self._stream(side)
         if stream.skip >= size:
             stream.skip -= size
             stream.position += size
@@ -408,7 +432,7 @@ class Conversation:
         return rows
 
     def _flush(self, side: int) -> list[Item]:
-        stream = self.stream(side)
+        stream = self._stream(side)
         if not stream.held:
             return self._skipped(side)
         partial = stream.partial_frame() if self.detected else None
@@ -424,7 +448,7 @@ class Conversation:
         return [self._pairing.partial_response(frame, partial[0], mark)]
 
     def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Item]:
-        stream = self.stream(side)
+        stream = self._stream(side)
         mark = stream.mark(size)
         raw = stream.take(size)
         if status is Status.OTHER_PROTOCOL:

@@ -104,6 +104,9 @@ class Block(Protocol):
     def numbered(self, first: int) -> Block:
         """Return the packets with other numbers, from `first` on."""
 
+    def __getitem__(self, rows: slice) -> Block:
+        """Return a range of the packets; the slice has step 1."""
+
 
 class CaptureDecoder(Protocol):
     """Bytes of a capture file in, packet blocks out, as soon as their bytes are available.

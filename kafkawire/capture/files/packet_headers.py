@@ -60,6 +60,12 @@ class PcapBlock:
     def __len__(self) -> int:
         return len(self.offsets) // OFFSET
 
+    def __getitem__(self, rows: slice) -> PcapBlock:
+        """Return a range of the packets; the slice has step 1."""
+        start, end, _ = rows.indices(len(self))
+        offsets = self.offsets[start * OFFSET : end * OFFSET]
+        return replace(self, first=self.first + start, offsets=offsets)
+
     def header(self, row: int) -> PacketHeader:
         """Decode the header of a packet."""
         (at,) = struct.unpack_from("<q", self.offsets, row * OFFSET)

@@ -10,6 +10,8 @@ frame has the captured bytes and says how many there should be.
     truncated frame --header--> Row(status=truncated)
 """
 
+# over 300 lines: the bytes of a direction and the headers of its frames, hot
+
 from __future__ import annotations
 
 from typing import Final, final

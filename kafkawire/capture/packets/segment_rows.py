@@ -11,6 +11,9 @@ from typing import Final, final
 from librt.strings import read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
+from ..files.packet_headers import PcapBlock
+from .ordinary import ordinary_segments
+
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
@@ -54,3 +57,18 @@ class SegmentRows:
             total += read_i64_le(self.numbers, at)
             at += NUMBERS_BYTES
         return total
+
+
+def ordinary_rows(block: PcapBlock) -> SegmentRows | None:
+    """Parse the segments of a block; None if a packet in it is not ordinary."""
+    data, shape = block.data, block.shape
+    found = ordinary_segments(
+        data,
+        block.offsets,
+        shape.size,
+        shape.nanoseconds,
+        shape.order == ">",
+        block.link,
+        block.first,
+    )
+    return None if found is None else SegmentRows(data, *found)

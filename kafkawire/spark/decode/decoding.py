@@ -22,6 +22,7 @@ from ...capture.exchanges.exchanges import Ended
 from ...capture.files.columns import Ints
 from ...capture.frames.decoding import LocatedItem, located
 from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
+from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
 from ...capture.rows import Located
 from ...capture.tables.context import Context
@@ -31,6 +32,7 @@ from ..errors import OutOfOrder, Unreadable
 from ..options import Options
 from ..plan.facts import END, Facts, UnresolvedTopics
 from ..plan.parts import FileProblems
+from ..plan.visited import column
 from ..shuffle.packets import Kind, concatenated, segments_in, take
 from ..splitting.file_list import recent
 
@@ -65,15 +67,15 @@ def key_log_of(text: bytes) -> KeyLog:
 class BucketTraffic:
     """The connections of a bucket, as the tables read a capture. It can be iterated once.
 
-    segments: in packet order; file_problems is complete when they are exhausted. names, sets: of
-    all files.
+    segments: in packet order; SegmentRows are of one file. file_problems is complete when they are
+    exhausted. names, sets: of all files.
     """
 
     repeatable = False
 
     def __init__(
         self,
-        segments: Iterable[Segments],
+        segments: Iterable[Segments | SegmentRows],
         file_problems: ProblemCollector,
         names: Sequence[str],
         sets: Sequence[int],
@@ -122,12 +124,12 @@ class BucketTraffic:
                     self._engine = new_engine(self._options, self.facts.endings.end)
                     self.facts.learned.clear()
                 current = set
-                self.facts.sums["captured_bytes"] += int(of_set.captured.sum())
+                self.facts.sums["captured_bytes"] += captured_bytes(of_set)
                 yield from self._feed(of_set)
         yield from self._feed(None)
         yield [*self._file_problems.items(self._options, self.place)]
 
-    def _feed(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
+    def _feed(self, segments: Segments | SegmentRows | None) -> Iterator[list[LocatedItem | Ended]]:
         """Feed the engine; None ends it."""
         facts = self.facts
         self._base = END if segments is None else 0
@@ -232,8 +234,19 @@ def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Seg
     return int(packets[-1]) if count else last
 
 
-def by_set(segments: Segments, sets: Ints) -> Iterator[tuple[int, Segments]]:
-    """Split segments by set; the files of a set are adjacent."""
+def captured_bytes(segments: Segments | SegmentRows) -> int:
+    """Return the captured payload bytes."""
+    columns = segments.captured if isinstance(segments, Segments) else column(segments, "captured")
+    return int(columns.sum())
+
+
+def by_set(
+    segments: Segments | SegmentRows, sets: Ints
+) -> Iterator[tuple[int, Segments | SegmentRows]]:
+    """Split segments by set; the files of a set are adjacent. Rows are of one file."""
+    if isinstance(segments, SegmentRows):
+        yield int(sets[file_and_packet(int(column(segments, "packet")[0]))[0]]), segments
+        return
     packets = segments.packet
     start = 0
     while start < len(packets):

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
@@ -242,7 +243,7 @@ class Work:
 
     def _decoded(
         self,
-        segments: Iterable[Segments],
+        segments: Iterable[Segments | SegmentRows],
         file_problems: ProblemCollector,
         write: WriteKnown | None = None,
         *,

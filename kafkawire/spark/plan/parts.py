@@ -23,10 +23,10 @@ from ...capture.files.columns import Ints
 from ...capture.multifile import file_and_packet, packet_id
 from ...capture.packets.headers import Kind
 from ...capture.packets.parser import PacketParser
+from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import OutOfOrder
-from ..shuffle.header_hashes import header_hashes
 from ..shuffle.packets import (
     Hashes,
     Partitioner,
@@ -40,6 +40,7 @@ from ..shuffle.packets import (
 )
 from ..shuffle.packets import Kind as Rows
 from ..splitting import Split, read
+from .visited import column, select, visited_rows
 
 T = TypeVar("T")
 
@@ -105,23 +106,17 @@ class Part:
                 )
             )
 
-    def visited(self, ids: Hashes) -> Iterator[Segments]:
+    def visited(self, ids: Hashes) -> Iterator[SegmentRows]:
         """Read only the segments of some connections (hashes, sorted).
 
         Most other packets are not parsed; the file has no IP fragments. Raises OSError if the file
         cannot be read.
         """
-        for block in read(self.split):
-            plain, numbers = header_hashes(block, self.set)
-            wanted = ~plain
-            wanted[plain] = is_among(ids, numbers)
-            rows = np.flatnonzero(wanted)
-            found = PacketParser().parse(select(block, rows))
-            if not plain.all():
-                found = take(found, is_among(ids, hashes(found, self.set)))
+        for block in read(self.split).blocks():
+            numbered = block.numbered(packet_id(self.file, block.first))
+            found = visited_rows(numbered, ids, self.set)
             if len(found):
-                packets = packet_id(self.file, block.first) + rows[found.packet - block.first]
-                yield replace(found, packet=packets)
+                yield found
 
     def rows(self, partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
         """Read the part as rows to shuffle."""
@@ -144,15 +139,16 @@ class Visit:
     parts: Sequence[Part]
     cut: bool
 
-    def segments(self) -> Iterator[Segments]:
+    def segments(self) -> Iterator[SegmentRows]:
         """Read the segments of the connections. Raises OutOfOrder, OSError."""
         last = -1
         for part in self.parts:
             for found in part.visited(self.ids):
-                falls = np.flatnonzero(np.diff(found.packet, prepend=last) <= 0)
+                packets = column(found, "packet")
+                falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
                 if len(falls):
-                    raise OutOfOrder(Rows.SEGMENTS, int(found.packet[falls[0]]))
-                last = int(found.packet[-1])
+                    raise OutOfOrder(Rows.SEGMENTS, int(packets[falls[0]]))
+                last = int(packets[-1])
                 yield found
 
 
@@ -222,12 +218,6 @@ def split_fragments(block: PacketBlock) -> tuple[Segments, Ints]:
     others = np.setdiff1d(np.arange(len(block)), rows)
     rest = PacketParser().parse(select(block, others))
     return replace(rest, packet=block.first + others[rest.packet - block.first]), rows
-
-
-def select(block: PacketBlock, rows: Ints) -> PacketBlock:
-    """Select packets of a block; they are numbered from the first packet of the block on."""
-    columns = (block.ts, block.start, block.captured, block.original, block.link)
-    return PacketBlock(block.data, block.position, block.first, *(each[rows] for each in columns))
 
 
 def fragment_count(parser: PacketParser) -> int:

@@ -140,6 +140,8 @@ def make_plan(
 ) -> Plan:
     """Plan the reading of captures; without a session, everything runs in this process.
 
+    Workers start meanwhile.
+
     whole: files are not cut. to_store: unknown options may belong to the store of the output.
     lenient: inputs that are missing, unreadable or not captures are skipped, and the rest is
     planned.
@@ -148,6 +150,8 @@ def make_plan(
     BadOption for an unknown option; Unreadable for a file that is not a capture, if `failOnError`
     is set; OSError.
     """
+    if spark is not None:
+        begin_workers(spark)
     lenient = lenient and not options.fail_on_error
     skipped: list[SkippedInput] = []
 
@@ -191,8 +195,6 @@ def runner(spark: SparkSession | None, files: FileList, *, local: bool) -> Run:
     on_executors = spark is not None and files.bytes >= (
         LOCAL_PLANNING_BYTES if local else REMOTE_PLANNING_BYTES
     )
-    if spark is not None and not on_executors:
-        begin_workers(spark)
 
     def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         if on_executors and spark is not None and len(items) > 1:

@@ -28,7 +28,8 @@ from ..shuffle.packets import Hashes, endpoint_sums
 from ..splitting import InputFile
 from ..splitting.file_list import FileList, Indexes, LazySequence
 from ..splitting.stores import opened
-from .parts import fragment_count, select
+from .parts import fragment_count
+from .visited import select
 
 SMALL_BYTES: Final = 1 << 20
 """The size of a small file, at most."""

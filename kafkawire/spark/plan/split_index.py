@@ -12,16 +12,18 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...capture.files.columns import Ints
+from ...capture.files.blocks import Block
+from ...capture.files.columns import Ints, Octets
+from ...capture.files.packet_headers import PcapBlock
 from ...capture.multifile import packet_id
-from ...capture.packets.segment_rows import ACK, SYN
 from ...errors import CaptureError
-from ..shuffle.header_hashes import header_sums, plain_headers
+from ..shuffle.header_hashes import ETHERNET, header_sums, is_syn, plain_headers
 from ..shuffle.packets import Hashes, finish_hashes, hashes
+from ..shuffle.plain_packets import sum_connections
 from ..splitting import Proof, Split, read
-from .parts import Links, Part, file_problems, note_links, select, split_fragments
+from .parts import Links, Part, file_problems, note_links, split_fragments
+from .visited import header_places, select
 
 MAX_CONNECTIONS: Final = 1 << 17
 """Connections of which the plan keeps the first packets: every task gets them."""
@@ -60,71 +62,86 @@ class SplitIndex(NamedTuple):
         return np.frombuffer(self.sizes, np.int64)
 
 
-class Packets(NamedTuple):
-    """The packets of a split that are TCP segments, as columns.
+class Sums(NamedTuple):
+    """Sums of packets of connections, as columns; a connection may have several.
 
-    ids: hashes of their connections; rows: counted from the first packet of the split; syn: whether
-    they are SYNs without ACK.
+    ids: hashes of connections. first: twice the first packet, counted from that of the split; plus
+    1 unless it is a SYN. syns: number of SYNs without ACK.
     """
 
     ids: Hashes
     sizes: Ints
-    rows: Ints
-    syn: npt.NDArray[np.bool_]
+    first: Ints
+    syns: Ints
+
+
+NO_SUMS: Final = Sums(np.empty(0, np.uint64), *(np.empty(0, np.int64) for _ in range(3)))
+
+
+def packet_sums(ids: Hashes, sizes: Ints, rows: Ints, flags: Octets) -> Sums:
+    """Return the sums of single packets."""
+    syn = is_syn(flags)
+    return Sums(ids, sizes, 2 * rows + ~syn, syn.astype(np.int64))
+
+
+def plain_sums(block: Block, set: int, row: int) -> tuple[Sums, Ints]:
+    """Sum the plain packets of a block; also returns the others. row: of the first packet."""
+    if not isinstance(block, PcapBlock):
+        columns = block.columns()
+        plain, heads = plain_headers(columns)
+        ids, rows = finish_hashes(header_sums(heads), set), row + np.flatnonzero(plain)
+        sums = packet_sums(ids, columns.captured[plain], rows, heads["flags"])
+        return sums, np.flatnonzero(~plain)
+    if block.link != ETHERNET:
+        return NO_SUMS, np.arange(len(block))
+    made, others = sum_connections(*header_places(block), set)
+    hashed, sizes, first, syns = np.frombuffer(made, np.int64).reshape(-1, len(Sums._fields)).T
+    sums = Sums(hashed.view(np.uint64), sizes, first + 2 * row, syns)
+    return sums, np.frombuffer(others, np.int64)
 
 
 def index_split(one: tuple[Split, int]) -> SplitIndex:
     """Index a split of a set. Raises OSError if it cannot be read."""
     split, set = one
     reading = read(split)
-    found = [Packets(*(np.empty(0, kind) for kind in (np.uint64, np.int64, np.int64, bool)))]
+    found = [NO_SUMS]
     links: Links = {}
     fragments = False
     row = 0
-    for block in reading:
-        plain, heads = plain_headers(block)
-        ids = finish_hashes(header_sums(heads), set)
-        rows = np.arange(row, row + len(block))
-        found.append(Packets(ids, block.captured[plain], rows[plain], is_syn(heads["flags"])))
-        if not plain.all():
-            others = np.flatnonzero(~plain)
-            rest = select(block, others)
+    for block in reading.blocks():
+        sums, others = plain_sums(block, set, row)
+        found.append(sums)
+        if len(others):
+            rest = select(block.columns(), others)
             note_links(rest, links)
             parsed, pieces = split_fragments(rest)
-            rest_rows = rows[others[parsed.packet - block.first]]
-            syn = is_syn(parsed.flags)
-            found.append(Packets(hashes(parsed, set), parsed.captured, rest_rows, syn))
+            rows = row + others[parsed.packet - block.first]
+            found.append(packet_sums(hashes(parsed, set), parsed.captured, rows, parsed.flags))
             fragments |= len(pieces) > 0
         row += len(block)
     return _index_of(
         reading.proof,
-        Packets(*map(np.concatenate, zip(*found, strict=True))),
+        Sums(*map(np.concatenate, zip(*found, strict=True))),
         links,
         fragments=fragments,
     )
 
 
-def is_syn(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
-    """Return which segments ask for a connection: SYN without ACK."""
-    found: npt.NDArray[np.bool_] = flags & (SYN | ACK) == SYN
-    return found
-
-
-def _index_of(proof: Proof, packets: Packets, links: Links, *, fragments: bool) -> SplitIndex:
-    order = np.argsort(packets.ids)
-    ids, syn = packets.ids[order], packets.syn[order]
+def _index_of(proof: Proof, sums: Sums, links: Links, *, fragments: bool) -> SplitIndex:
+    order = np.argsort(sums.ids)
+    ids = sums.ids[order]
     starts = np.flatnonzero(np.diff(ids, prepend=~ids[:1]))
     # The least of these has the first packet, and is even if that is a SYN.
-    first = np.minimum.reduceat(packets.rows[order] * 2 + ~syn, starts)
+    first = np.minimum.reduceat(sums.first[order], starts)
     with_syn = first % 2 == 0
     problems = file_problems(proof.problems, links)
     return SplitIndex(
         proof,
         ids[starts].tobytes(),
-        np.add.reduceat(packets.sizes[order], starts).tobytes(),
+        np.add.reduceat(sums.sizes[order], starts).tobytes(),
         (first // 2).astype(np.int32).tobytes(),
         with_syn.tobytes(),
-        int(syn.sum()) > int(with_syn.sum()),
+        int(sums.syns.sum()) > int(with_syn.sum()),
         fragments,
         tuple(problem for found in links.values() for problem in found),
         any(problems),

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...capture.files.blocks import PacketBlock
-from ...capture.files.columns import take_rows
-from .packets import Hashes, endpoint_hashes, finish_hashes
+from ...capture.files.columns import Ints, take_rows
+from ...capture.packets.segment_rows import ACK, SYN
+from .packets import Hashes, endpoint_hashes
 
 ETHERNET: Final = 1
 PLAIN: Final = np.dtype(
@@ -41,20 +42,28 @@ MAPPED: Final = np.uint64(0xFFFF << 32)
 """Prefix of the IPv6-mapped form of an IPv4 address."""
 
 
-def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Hashes]:
-    """Return which packets are plain TCP, and the connection hashes of those."""
-    plain, heads = plain_headers(block)
-    return plain, finish_hashes(header_sums(heads), set)
-
-
 def plain_headers(block: PacketBlock) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.void]]:
     """Return which packets are plain TCP, and the headers (PLAIN) of those."""
-    plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
-    heads = take_rows(block.data, block.start[plain], PLAIN)
+    captured = np.where(block.link == ETHERNET, block.captured, 0)
+    return plain_rows(block.data, block.start, captured)
+
+
+def plain_rows(
+    data: bytes, start: Ints, captured: Ints
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.void]]:
+    """Return which Ethernet packets are plain TCP, and the headers (PLAIN) of those."""
+    plain: npt.NDArray[np.bool_] = captured >= PLAIN.itemsize
+    heads = take_rows(data, start[plain], PLAIN)
     good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
     good &= (heads["fragment"] & PIECE) == 0
     plain[plain] = good
     return plain, heads[good]
+
+
+def is_syn(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    """Return which segments ask for a connection: SYN without ACK."""
+    found: npt.NDArray[np.bool_] = flags & (SYN | ACK) == SYN
+    return found
 
 
 def header_sums(heads: npt.NDArray[np.void]) -> Hashes:

@@ -17,12 +17,13 @@ needs later bytes, so no search depends on how far an earlier one had to read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...capture.files.blocks import Block, PacketBlock
 from ...capture.files.columns import Ints
+from ...capture.files.packet_headers import PcapBlock
 from ...capture.files.pcap import PcapDecoder, PcapHeader
 from ...capture.files.pcapng import PcapngDecoder, Section
 from ...errors import CaptureError
@@ -48,10 +49,10 @@ class Resumed(Protocol):
     def finish(self) -> Iterator[Block]:
         """Handle the end of the file."""
 
-    def places(self, block: PacketBlock) -> Ints:
+    def places(self, block: Any) -> Ints:
         """Return the file offset of the header of each packet of the last block."""
 
-    def edge(self, block: PacketBlock, row: int, before: Edge) -> Edge:
+    def edge(self, block: Any, row: int, before: Edge) -> Edge:
         """Return the edge before a packet of the last block.
 
         It is after the last packet if `row` is its length. before: an earlier edge.
@@ -64,22 +65,18 @@ class ResumedPcap(PcapDecoder):
     def __init__(self, header: PcapHeader, edge: Edge, first: int) -> None:
         super().__init__(header, position=edge.position, first=first, seconds=edge.seconds)
         self.may_search = False
-        self._shape = header.shape
 
-    def places(self, block: PacketBlock) -> Ints:
-        found: Ints = block.start + (block.position - self._shape.size)
+    def places(self, block: PcapBlock) -> Ints:
+        found: Ints = np.frombuffer(block.offsets, np.int64) + block.position
         return found
 
-    def edge(self, block: PacketBlock, row: int, before: Edge) -> Edge:
-        seconds = before.seconds
-        if row:
-            at = int(block.start[row - 1]) - self._shape.size
-            order = np.dtype(self._shape.order + "u4")
-            seconds = int(np.frombuffer(block.data, order, 1, at)[0])
-        if row < len(block):
-            return Edge(int(self.places(block)[row]), seconds=seconds)
-        end = int(block.start[-1] + block.captured[-1]) + block.position
-        return Edge(end, seconds=seconds)
+    def edge(self, block: PcapBlock, row: int, before: Edge) -> Edge:
+        places = self.places(block)
+        if not row:
+            return Edge(int(places[0]), seconds=before.seconds)
+        last = block.header(row - 1)
+        end = int(places[row - 1]) + block.shape.size + last.captured
+        return Edge(end if row == len(block) else int(places[row]), seconds=last.seconds)
 
 
 class ResumedPcapng(PcapngDecoder):

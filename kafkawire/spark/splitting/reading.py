@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ...capture.files.blocks import PacketBlock
+from ...capture.files.blocks import Block, PacketBlock
 from ...capture.files.pcapng_blocks import find_block
 from ...capture.files.resynchronisation import find_packet
 from ...capture.files.source import Capture
@@ -47,14 +47,14 @@ class Reading:
         self._packets = 0
 
     def __iter__(self) -> Iterator[PacketBlock]:
+        return (block.columns() for block in self.blocks())
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the packets, as `Capture.blocks` does: headers of a pcap are not decoded."""
         with opened(self.split.file) as reader:
             for block in self._whole(reader) if self.split.whole else self._cut(reader):
                 self._packets += len(block)
                 yield block
-
-    def blocks(self) -> Iterator[PacketBlock]:
-        """Read the packets, as `Capture.blocks` does."""
-        return iter(self)
 
     @property
     def proof(self) -> Proof:
@@ -64,10 +64,10 @@ class Reading:
 
     # -- a whole file
 
-    def _whole(self, reader: Reader) -> Iterator[PacketBlock]:
+    def _whole(self, reader: Reader) -> Iterator[Block]:
         capture = Capture(chunks(reader, 0, self.split.file.size))
         try:
-            yield from capture
+            yield from capture.blocks()
         except CaptureError as problem:
             self.problems = [problem]
         else:
@@ -75,7 +75,7 @@ class Reading:
 
     # -- a range of it
 
-    def _cut(self, reader: Reader) -> Iterator[PacketBlock]:
+    def _cut(self, reader: Reader) -> Iterator[Block]:
         split, size = self.split, self.split.file.size
         source = Plain(reader, size) if split.marks is None else Packed(reader, size, split.marks)
         begin = split.start
@@ -94,7 +94,7 @@ class Reading:
 
     def _decode(
         self, decoder: Resumed, begin: Edge, pieces: Iterator[Piece], source: Source
-    ) -> Iterator[PacketBlock]:
+    ) -> Iterator[Block]:
         """Yield the packets before `high`, and record the first one after it."""
         last = begin
         for block in _blocks(decoder, pieces, source):
@@ -171,19 +171,17 @@ def read(split: Split) -> Reading:
 def probe(split: Split) -> Proof:
     """Read a split only for its proof."""
     reading = Reading(split)
-    for _ in reading:
+    for _ in reading.blocks():
         pass
     return reading.proof
 
 
-def _blocks(decoder: Resumed, pieces: Iterator[Piece], source: Source) -> Iterator[PacketBlock]:
+def _blocks(decoder: Resumed, pieces: Iterator[Piece], source: Source) -> Iterator[Block]:
     for data, decoder.may_search, is_last_read in pieces:
-        for block in decoder.feed(data):
-            yield block.columns()
+        yield from decoder.feed(data)
         if is_last_read:
             source.unread(decoder.give_back())
-    for block in decoder.finish():
-        yield block.columns()
+    yield from decoder.finish()
 
 
 def _behind(pieces: list[Piece], at: int) -> Iterator[Piece]:
