@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from ..capture.tables.arrow.arrays import import_arrow
+from ..capture.tables.arrow.importing import import_arrow
 
 LOADED: Final = ("pyspark.worker", "kafkawire.spark.job")
 """What workers need."""

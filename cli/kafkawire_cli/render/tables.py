@@ -142,10 +142,11 @@ def write(
     captures: the tables have the rows until then. InputError without a capture; usage errors
     for unknown tables and file extensions, and for a filter by what a table lacks.
     """
-    from kafkawire.capture.tables.arrow.arrays import import_arrow
+    from kafkawire.capture.tables.arrow.importing import NUMPY, import_arrow
+
+    import_arrow(NUMPY)
     from kafkawire.capture.tables.reading import BATCH_ROWS, checked
 
-    import_arrow()
     from ..input.interrupts import InterruptibleTraffic, interrupts
 
     brokers = wanted.brokers
