@@ -154,8 +154,7 @@ def write(
     with usage_errors():
         checked(wanted.where, names, brokers.package)
     files = _files(list(dict.fromkeys(names)), to)
-    # show the rows of a live capture at once
-    size = 1 if given == ["-"] and to is None else BATCH_ROWS
+    size = 1 if given == ["-"] and to is None else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     if view.secrets:
         for file in filter(None, files.values()):

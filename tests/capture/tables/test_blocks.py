@@ -505,6 +505,14 @@ IDENTIFIED: Final = st.tuples(
 SIDE: Final = st.none() | st.tuples(ENTRIES, IDENTIFIED)
 
 
+def identified(module: Any, side: Any) -> Any:
+    if side is None:
+        return None
+    made = block(module, side[0], None)
+    made.identify(*side[1])
+    return made
+
+
 @settings(max_examples=40 * SOAK)
 @given(st.lists(st.tuples(SIDE, SIDE, st.none() | ENTRIES, st.booleans()), max_size=4))
 def test_bodies(exchanges: list[Any]) -> None:
@@ -515,13 +523,8 @@ def test_bodies(exchanges: list[Any]) -> None:
         found = []
         for _ in range(2):
             for *sides, requested, complete in exchanges:
-                ends = []
-                for side in sides:
-                    ends.append(None if side is None else block(module, side[0], None))
-                    if side is not None:
-                        ends[-1].identify(*side[1])
                 session = None if requested is None else block(module, requested, None)
-                bodies.add(*ends, session, complete)
+                bodies.add(*[identified(module, side) for side in sides], session, complete)
             assert len(bodies) == len(exchanges)
             found.append(bodies_of(bodies))
         assert found[0] == found[1]

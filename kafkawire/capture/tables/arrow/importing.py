@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Final
 
 UNUSED: Final = ("pandas", "dateutil")
-"""What pyarrow imports, where it is installed, when the first array of a process is made.
+"""What pyarrow tries to import once: when the first array of a process is made, or the first time
+in nanoseconds is read.
 
 Nothing here uses it, and importing pandas takes longer than decoding 20 MB. Whoever converts a
 table to pandas later gets it all the same.
@@ -51,4 +52,5 @@ def without(*names: str) -> Iterator[None]:
 def import_arrow(*unused: str) -> None:
     """Import pyarrow without UNUSED, and without other names."""
     with without(*UNUSED, *unused):
-        import_module("pyarrow").array([0])
+        arrow = import_module("pyarrow")
+        arrow.array([0], arrow.timestamp("ns")).to_pylist()

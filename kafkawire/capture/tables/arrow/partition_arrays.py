@@ -80,4 +80,4 @@ def _errors(codes: pa.Array, rows: int) -> pa.Array:
     distinct = {code: ErrorCode.name_of(code) if code else None for code in set(found)}
     if not any(distinct):
         return pa.nulls(rows, TYPES["error"])
-    return texts([distinct[code] for code in found])
+    return texts(list(map(distinct.get, found)))

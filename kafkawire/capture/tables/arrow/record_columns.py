@@ -11,13 +11,14 @@ corrupt batch are decoded again one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from ....errors import WireError
 from ....records.columns import Columns
+from ...exchanges.topic_ids import Topic
 from ..columns import BYTES, TEXT, Sink, known, micros
 from ..extraction.record_batches import CorruptRecords, batches_in
 from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata, is_metadata_topic
@@ -43,14 +44,17 @@ HEADERS_TYPE: Final = arrow_type(HEADERS)
 FIELD_BYTES: Final = 1 << 21
 """Bytes of fields that are decoded together."""
 
-NUMBERS: Final = {
+Form = Literal["i", "q"]
+"""An int32 or an int64."""
+
+NUMBERS: Final[dict[str, Form]] = {
     "packet": "q",
     "time_ns": "q",
     "connection": "q",
     "correlation_id": "i",
     "partition": "i",
 }
-"""Columns of `Fields`: the format of their numbers."""
+"""Columns of `Fields`, and their numbers."""
 
 TEXTS: Final = ("file", "client", "broker", "direction", "client_id")
 
@@ -146,7 +150,8 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     rows = columns.rows
     counts = found.count.getvalue()
     made = _of_batches(found, counts)
-    made |= _of_fields(fields, rows_of_fields(found.field.getvalue(), counts, len(fields)))
+    here = rows_of_fields(found.field.getvalue(), counts, len(fields))
+    made |= _of_fields(fields, here, rows)
     offset, timestamp = columns.offset.numbers, columns.timestamp.numbers
     made["offset"] = numbers(TYPES["offset"], offset, rows)
     made["timestamp"] = times_of_ms(memoryview(timestamp)[: 8 * rows])
@@ -174,8 +179,8 @@ def _of_batches(found: Runs, counts: bytes) -> dict[str, pa.Array]:
     return made
 
 
-def _of_fields(fields: Fields, counts: bytes) -> dict[str, pa.Array]:
-    """Build the columns of where records were found."""
+def _of_fields(fields: Fields, counts: bytes, rows: int) -> dict[str, pa.Array]:
+    """Build the columns of where records were found. counts: the records of each field."""
     made = {}
     for name in NUMBERS:
         column: Numbers = getattr(fields, name)
@@ -185,14 +190,19 @@ def _of_fields(fields: Fields, counts: bytes) -> dict[str, pa.Array]:
             made["time"] = repeated_times(values, valid, counts)
     for name in TEXTS:
         made[name] = repeated_texts(getattr(fields, name), counts)
-    topics = {topic: (topic.name, topic.id_text) for topic in dict.fromkeys(fields.topic)}
-    names = [topics[topic] for topic in fields.topic]
-    made["topic"] = repeated_texts([name for name, _ in names], counts)
-    made["topic_id"] = repeated_texts([id for _, id in names], counts)
+    topics = dict.fromkeys(fields.topic)
+    made["topic"] = _of_topics(fields, {topic: topic.name for topic in topics}, counts)
+    ids = {topic: topic.id_text for topic in topics if topic.id is not None}
+    made["topic_id"] = _of_topics(fields, ids, counts) if ids else pa.nulls(rows, PLAIN[TEXT])
     return made
 
 
-def _values(column: Numbers, form: str) -> tuple[Any, bytes]:
+def _of_topics(fields: Fields, texts: Mapping[Topic, str | None], counts: bytes) -> pa.Array:
+    """Build a column of texts of topics; null for others."""
+    return repeated_texts(list(map(texts.get, fields.topic)), counts)
+
+
+def _values(column: Numbers, form: Form) -> tuple[Any, bytes]:
     return memoryview(column.values.getvalue()).cast(form), column.valid.getvalue()
 
 

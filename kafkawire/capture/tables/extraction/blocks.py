@@ -9,6 +9,8 @@ declines every body, so reading in C is only an optimisation.
     Bodies: blocks of exchanges --> lists of what they show
 """
 
+# over 300 lines: one module in C, and its classes here
+
 from __future__ import annotations
 
 from array import array
