@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-ARROW: Final = "kafkawire.capture.tables.arrow.arrays"
+ARROW: Final = "kafkawire.capture.tables.arrow.importing"
 """Imports pyarrow."""
 
 LOADED: Final = ("pyspark.worker", "kafkawire.spark.job")

@@ -103,7 +103,7 @@ class Parquet:
     def __init__(self, out: Path, kinds: set[type[Row]], secrets: bool = False) -> None:
         import pyarrow.parquet as pq
 
-        from kafkawire.capture.tables.arrow.arrays import import_arrow
+        from kafkawire.capture.tables.arrow.importing import import_arrow
 
         import_arrow()
 

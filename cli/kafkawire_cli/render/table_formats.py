@@ -129,9 +129,12 @@ def parquet_writer(
 ) -> Iterator[Write]:
     """Open a Parquet file, and return what writes a batch."""
     import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
 
+    from kafkawire.capture.tables.arrow.importing import STORES, without
     from kafkawire.capture.tables.parquet import columns_with_statistics, repeating_columns
+
+    with without(*STORES):
+        from pyarrow.parquet import ParquetWriter
 
     buffered: list[pa.RecordBatch] = []
     rows = size = 0

@@ -142,10 +142,11 @@ def write(
     captures: the tables have the rows until then. InputError without a capture; usage errors
     for unknown tables and file extensions, and for a filter by what a table lacks.
     """
-    from kafkawire.capture.tables.arrow.arrays import import_arrow
+    from kafkawire.capture.tables.arrow.importing import NUMPY, import_arrow
+
+    import_arrow(NUMPY)
     from kafkawire.capture.tables.reading import BATCH_ROWS, checked
 
-    import_arrow()
     from ..input.interrupts import InterruptibleTraffic, interrupts
 
     brokers = wanted.brokers
@@ -153,8 +154,7 @@ def write(
     with usage_errors():
         checked(wanted.where, names, brokers.package)
     files = _files(list(dict.fromkeys(names)), to)
-    # show the rows of a live capture at once
-    size = 1 if given == ["-"] and to is None else BATCH_ROWS
+    size = 1 if given == ["-"] and to is None else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     if view.secrets:
         for file in filter(None, files.values()):

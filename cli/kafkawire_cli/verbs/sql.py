@@ -91,7 +91,7 @@ def sql(
         raise MissingOption("standard input is the capture", param_hint="QUERY")
     pipes.keep_memory()
     pipes.collect_at_exit()
-    from kafkawire.capture.tables.arrow.arrays import import_arrow
+    from kafkawire.capture.tables.arrow.importing import import_arrow
 
     import_arrow()
     brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)

@@ -7,6 +7,7 @@ Without a compiler no body is read without the decoder, and these tests say that
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.exchanges.topic_ids import TopicNames
+from kafkawire.capture.exchanges.topic_ids import Topic, TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.arrow.partition_arrays import SCHEMA, WIDTHS
 from kafkawire.capture.tables.extraction import blocks
@@ -24,6 +25,7 @@ from kafkawire.capture.tables.extraction.blocks import (
     FIELDS,
     PARTITION_VALUES,
     Block,
+    Bodies,
     Program,
     Reader,
     Rows,
@@ -79,9 +81,23 @@ def wanted_of(info: MessageInfo, is_request: bool) -> int:
     return ALL if (info.api_key, is_request) in HAS_PARTITIONS else ENTITIES | FIELDS
 
 
+def listed(found: Any) -> list[Any]:
+    """List values by their indexes; topics become comparable."""
+    values, indexes = found
+    assert len(set(map(id, values))) == len(values)
+    plain = [(one.name, one.id) if isinstance(one, Topic) else one for one in values]
+    return [plain[index] for index in array("i", bytes(indexes))]
+
+
 def shown(taken: Any) -> list[Any]:
-    """Make topics comparable; what comes of numbers that are null does not matter."""
-    return [[(topic.name, topic.id) for topic in taken[0]], *taken[1:]]
+    """Make rows comparable; what comes of numbers that are null does not matter."""
+    return [listed(taken[0]), listed(taken[1]), *taken[2:]]
+
+
+def bodies_of(bodies: Any) -> list[Any]:
+    """Make what bodies show comparable."""
+    items, buffers = bodies.take()
+    return [[listed(each) for each in items], *buffers]
 
 
 def rows_of(block: Any) -> list[Any]:
@@ -115,18 +131,20 @@ def known(names: TopicNames) -> dict[bytes, str | None]:
 def comparable(facts: BodyFacts, names: TopicNames) -> list[Any]:
     session, block = facts.session, facts.block
     is_empty = block is None or not (len(block) or block.group)
+    entities = facts.entities
+    assert entities is not None
+    topics, *others, _ = entities.entities
+    bodies = Bodies()
+    bodies.add(entities, None, None, False)
     return [
-        [topic.key for topic in facts.topics],
-        [topic.name for topic in facts.topics],
-        facts.groups,
-        facts.transactional_ids,
-        facts.error_codes,
-        facts.throttle_time_ms,
+        [topic.key for topic in topics],
+        [topic.name for topic in topics],
+        others,
         [(one.topic.key, one.partition, one.data) for one in facts.fields],
         session and (session.id, session.error_code),
         session and len(session.listed) and (session.epoch, rows_of(session.listed)),
         rows_of(None if is_empty else block),
-        [(topic.key, numbers) for topic, numbers in block.by_topic()] if block else [],
+        bodies_of(bodies) if block else [],
         known(names),
     ]
 
@@ -201,7 +219,7 @@ def test_only_what_is_wanted() -> None:
                 continue
             is_valued = bool(wanted & PARTITION_VALUES)
             assert rows_of(some)[0] == rows_of(whole if is_valued else None)[0]
-            one, all_of = some.entities or NOTHING, whole.entities or NOTHING
+            one, all_of = some.entities, whole.entities
             is_named, has_fields = bool(wanted & ENTITIES), bool(wanted & FIELDS)
             assert one[1:5] == (all_of[1:5] if is_named else NOTHING[1:5])
             assert len(one[0]) == (len(all_of[0]) if is_named else 0)
@@ -454,14 +472,75 @@ def test_what_c_refuses() -> None:
 
 
 @pytest.mark.parametrize("module", [blocks, TWIN], ids=["as built", "python"])
-def test_partitions_by_topic(module: Any) -> None:
-    made = module.Block()
+def test_requested_partitions_by_topic(module: Any) -> None:
+    request, bodies = module.Block(), module.Bodies()
     for topic, partition in ((0, 2), (1, 0), (0, 1), (3, 5), (2, 5), (2, 70_000)):
-        made.add(NAMED[topic], partition, None, (), (), 0)
-    found = made.by_topic()
-    assert found == [(NAMED[0], [2, 1]), (NAMED[1], [0]), (NAMED[3], [5, 5, 70_000])]
-    assert made.by_topic() == found
-    assert module.Block().by_topic() == []
+        request.add(NAMED[topic], partition, None, (), (), 0)
+        bodies.add(request, None, None, False)
+    bodies.add(module.Block(), request, None, False)
+    bodies.add(request, None, module.Block(), True)  # a session without partitions
+    bodies.add(None, None, request, True)
+    assert len(bodies) == 9
+    items, (*ends, partition_ends, partitions, _, _, is_fetch, complete) = bodies.take()
+    found = array("i", bytes(ends[-1]))
+    assert list(found) == [0, 1, 3, 5, 8, 11, 14, 14, 14, 17]
+    assert listed(items[-1])[-3:] == [("a", None), ("b", None), ("other name", b"i" * 16)]
+    assert items[-1][0] == [NAMED[0], NAMED[1], NAMED[3]]
+    stop = array("i", bytes(partition_ends))
+    numbers = array("i", bytes(partitions))
+    last = [list(numbers[stop[at] : stop[at + 1]]) for at in range(14, 17)]
+    assert last == [[2, 1], [0], [5, 5, 70_000]]
+    assert (is_fetch, complete) == (bytes(7) + b"\1\1", bytes(7) + b"\1\1")
+    assert len(bodies) == 0
+    assert bodies_of(bodies)[0] == [[], [], [], [], []]
+
+
+IDENTIFIED: Final = st.tuples(
+    st.lists(st.sampled_from(NAMED), unique_by=id),
+    st.lists(st.text(max_size=2), unique=True, max_size=20),
+    st.lists(st.text(max_size=2), unique=True, max_size=3),
+    st.lists(st.integers(-(1 << 15), (1 << 15) - 1), unique=True, max_size=20),
+    st.sampled_from([NONE, 0, 100, (1 << 31) - 1]),
+)
+SIDE: Final = st.none() | st.tuples(ENTRIES, IDENTIFIED)
+
+
+def identified(module: Any, side: Any) -> Any:
+    if side is None:
+        return None
+    made = block(module, side[0], None)
+    made.identify(*side[1])
+    return made
+
+
+@settings(max_examples=40 * SOAK)
+@given(st.lists(st.tuples(SIDE, SIDE, st.none() | ENTRIES, st.booleans()), max_size=4))
+def test_bodies(exchanges: list[Any]) -> None:
+    """And they can be filled again once they were taken."""
+    made: list[Any] = []
+    for module in (blocks, TWIN):
+        bodies = module.Bodies()
+        found = []
+        for _ in range(2):
+            for *sides, requested, complete in exchanges:
+                session = None if requested is None else block(module, requested, None)
+                bodies.add(*[identified(module, side) for side in sides], session, complete)
+            assert len(bodies) == len(exchanges)
+            found.append(bodies_of(bodies))
+        assert found[0] == found[1]
+        made.append(found[0])
+    assert made[0] == made[1]
+
+
+def test_many_entities() -> None:
+    """They are found by a hash, as rows are."""
+    names = [f"group {at}" for at in range(30_000)]
+    for module in (blocks, TWIN):
+        request, response, bodies = module.Block(), module.Block(), module.Bodies()
+        request.identify([], names[:20_000], [], [], NONE)
+        response.identify([], names[10_000:], [], [], NONE)
+        bodies.add(request, response, None, False)
+        assert bodies_of(bodies)[0][1] == names
 
 
 def test_names_are_learned_from_whole_bodies_only() -> None:

@@ -216,9 +216,10 @@ def test_all_readers_find_the_same_entities(case: str) -> None:
         body_version=version, message=message,
     )  # fmt: skip
     names = TopicNames()
-    notes = body_facts_of(row, names, ENTITIES)
-    assert [topic.name for topic in notes.topics] == topics
-    assert (notes.groups, notes.transactional_ids) == (groups, transactions)
+    entities = body_facts_of(row, names, ENTITIES).entities
+    assert entities is not None
+    assert [topic.name for topic in entities.entities[0]] == topics
+    assert entities.entities[1:3] == (groups, transactions)
     said = facts(message, version, info.api_key, info.type)
     assert list(said.topics) == topics
     assert said.names == (
@@ -234,7 +235,6 @@ def test_all_readers_find_the_same_entities(case: str) -> None:
     block = reader.read(program, message.encode(version), 0, 1000, ENTITIES)
     assert (block is None) == str(blocks.__file__).endswith(".py")
     if block is not None:
-        assert block.entities is not None
         assert [topic.name for topic in block.entities[0]] == topics
         assert block.entities[1:3] == (groups, transactions)
 

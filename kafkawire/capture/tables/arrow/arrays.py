@@ -6,93 +6,60 @@ is slow per value, and imports pandas wherever that is installed.
 
 from __future__ import annotations
 
-import sys
 from array import array
-from itertools import chain, pairwise
-from typing import Any, Final
+from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ....records.columns import Views
-from ..columns import BOOL, INT32, LAST_TIME, TEXT, TIME, printable
+from ..columns import BOOL, INT32, TEXT, TIME, printable
 from . import values as in_memory
 from .schemas import PLAIN
 
-Int64s = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    from .values import Data
 
 
-UNUSED: Final = frozenset({"pandas", "dateutil"})
-"""What pyarrow imports, where it is installed, when the first array of a process is made."""
+def bitmap(valid: bytes | bytearray) -> pa.Buffer | None:
+    """Build Arrow's validity bitmap of one byte per value; None if no value is null."""
+    return pa.py_buffer(in_memory.bits(valid)) if 0 in valid else None
 
 
-class _Unused:
-    """Lets imports of UNUSED fail: a finder for `sys.meta_path`."""
-
-    def find_spec(self, name: str, *_: object) -> None:
-        """Fail for UNUSED, and find nothing else."""
-        if name in UNUSED:
-            raise ModuleNotFoundError("not used here", name=name)
-
-
-def import_arrow() -> None:
-    """Import pyarrow without UNUSED.
-
-    Nothing here uses them, and importing pandas takes longer than decoding 20 MB. Whoever converts
-    a table to pandas later gets it all the same.
-    """
-    finder = _Unused()
-    sys.meta_path.insert(0, finder)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(finder)
-
-
-def bitmap(valid: Any) -> pa.Buffer | None:
-    """Build Arrow's validity bitmap; None if no value is null."""
-    if valid.all():
-        return None
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))
-
-
-def nullable_numbers(type: pa.DataType, values: Any, valid: bytes) -> pa.Array:
+def nullable_numbers(type: pa.DataType, values: Data, valid: bytes | bytearray) -> pa.Array:
     """Build an array of numbers from a buffer; valid: one byte per value, 0 for null."""
-    mask = np.frombuffer(valid, np.bool_)
-    return pa.Array.from_buffers(type, len(mask), [bitmap(mask), pa.py_buffer(values)])
+    return pa.Array.from_buffers(type, len(valid), [bitmap(valid), pa.py_buffer(values)])
 
 
-def numbers(type: pa.DataType, values: Any) -> pa.Array:
-    """Build an array of numbers without nulls."""
-    return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
+def numbers(type: pa.DataType, values: Data, rows: int | None = None) -> pa.Array:
+    """Build an array of numbers without nulls; rows: how many of the numbers."""
+    if rows is None:
+        rows = len(values) * 8 // type.bit_width
+    return pa.Array.from_buffers(type, rows, [None, pa.py_buffer(values)])
 
 
 def repeated_numbers(
-    type: pa.DataType, values: bytes, valid: bytes, counts: Int64s
-) -> tuple[pa.Array, Any, Mask]:
-    """Build an array of numbers, each repeated `counts` times.
+    type: pa.DataType, values: Data, valid: bytes | bytearray | None, counts: bytes
+) -> pa.Array:
+    """Build an array of numbers, each repeated as often as an int64 of `counts` says.
 
-    valid: one byte per value, 0 for null. Returns the repeated numbers, too, and which are valid.
+    valid: one byte per value, 0 for null; None if none is null.
     """
-    repeated = np.repeat(np.frombuffer(values, type.to_pandas_dtype()), counts)
-    mask = np.repeat(np.frombuffer(valid, np.bool_), counts)
-    buffers = [bitmap(mask), pa.py_buffer(repeated)]
-    return pa.Array.from_buffers(type, len(repeated), buffers), repeated, mask
+    repeated = in_memory.copies(values, type.bit_width // 8, counts)
+    if valid is None or 0 not in valid:
+        return numbers(type, repeated)
+    return nullable_numbers(type, repeated, in_memory.copies(valid, 1, counts))
 
 
-def booleans(values: Any) -> pa.Array:
-    """Build an array of booleans without nulls."""
-    bits = pa.py_buffer(np.packbits(values, bitorder="little"))
-    return pa.Array.from_buffers(PLAIN[BOOL], len(values), [None, bits])
+def repeated_times(time_ns: Data, valid: Data, counts: bytes) -> pa.Array:
+    """Build timestamps of nanoseconds since the epoch, each repeated `counts` times."""
+    return repeated_numbers(PLAIN[TIME], *in_memory.times(time_ns, valid, False), counts)
 
 
-def nullable_booleans(values: bytes, valid: bytes) -> pa.Array:
-    """Build an array of booleans of one byte each; valid: 0 for null."""
-    mask = np.frombuffer(valid, np.bool_)
-    bits = pa.py_buffer(np.packbits(np.frombuffer(values, np.bool_), bitorder="little"))
-    return pa.Array.from_buffers(PLAIN[BOOL], len(mask), [bitmap(mask), bits])
+def booleans(flags: Data, valid: bytes | bytearray = b"") -> pa.Array:
+    """Build an array of booleans of one byte each; valid: 0 for null, empty if none is."""
+    bits = pa.py_buffer(in_memory.bits(flags))
+    return pa.Array.from_buffers(PLAIN[BOOL], len(flags), [bitmap(valid), bits])
 
 
 def texts(values: list[str | None]) -> pa.Array:
@@ -104,13 +71,21 @@ def texts(values: list[str | None]) -> pa.Array:
     return from_column(PLAIN[TEXT], made)
 
 
-def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
-    """Build an array of strings, each repeated `counts` times."""
-    times = counts.tobytes()
+def repeated_texts(values: list[str | None], counts: bytes) -> pa.Array:
+    """Build an array of strings, each repeated as often as an int64 of `counts` says."""
     try:
-        made = in_memory.repeated(values, times)
+        made = in_memory.repeated(values, counts)
     except UnicodeEncodeError:
-        made = in_memory.repeated([printable(value) for value in values], times)
+        made = in_memory.repeated([printable(value) for value in values], counts)
+    return from_column(PLAIN[TEXT], made)
+
+
+def chosen_texts(values: list[str | None], indexes: Data) -> pa.Array:
+    """Build an array of strings, which some int32 choose."""
+    try:
+        made = in_memory.chosen(values, indexes)
+    except UnicodeEncodeError:
+        made = in_memory.chosen([printable(value) for value in values], indexes)
     return from_column(PLAIN[TEXT], made)
 
 
@@ -130,62 +105,63 @@ def from_column(type: pa.DataType, column: in_memory.Column) -> pa.Array:
     return pa.Array.from_buffers(type, len(ends) // 4 - 1, buffers)
 
 
-def lists(type: pa.DataType, ends: Any, items: pa.Array) -> pa.Array:
-    """Build an array of lists; ends: 0, then the end of each list (Arrow's offsets)."""
-    rows = len(ends) // 4 - 1 if isinstance(ends, bytes) else len(ends) - 1
+def lists(type: pa.DataType, ends: Data, items: pa.Array, rows: int | None = None) -> pa.Array:
+    """Build an array of lists; ends: 0, then the end of each list (Arrow's offsets): int32."""
+    if rows is None:
+        rows = len(ends) // 4 - 1
     return pa.Array.from_buffers(type, rows, [None, pa.py_buffer(ends)], children=[items])
 
 
 def empty_lists(type: pa.DataType, rows: int, inner: pa.Array) -> pa.Array:
     """Build an array of empty lists."""
-    return lists(type, np.zeros(rows + 1, np.int32), inner)
+    return lists(type, bytes(4 * (rows + 1)), inner)
 
 
-def times(time_ns: Int64s) -> pa.Array:
+def times(time_ns: Data, valid: Data) -> pa.Array:
     """Convert nanoseconds since the epoch to timestamps; null if out of range."""
-    return _shown(time_ns // 1000)
+    return nullable_numbers(PLAIN[TIME], *in_memory.times(time_ns, valid, False))
 
 
-def times_of_ms(time_ms: Int64s) -> pa.Array:
+def times_of_ms(time_ms: Data) -> pa.Array:
     """Convert Kafka's milliseconds since the epoch to timestamps."""
-    too_late = time_ms > LAST_TIME // 1000
-    return _shown(np.where(too_late, -1, time_ms) * 1000)
-
-
-def _shown(time_us: Int64s) -> pa.Array:
-    mask = (time_us >= 0) & (time_us <= LAST_TIME)
-    return pa.Array.from_buffers(PLAIN[TIME], len(time_us), [bitmap(mask), pa.py_buffer(time_us)])
+    return nullable_numbers(PLAIN[TIME], *in_memory.times(time_ms, b"", True))
 
 
 # -- columns that are resolved late
 
 
-def topic_lists(type: pa.DataType, ends: bytes, topics: list[Any]) -> pa.Array:
-    """Build lists of topic names; the id where the name is unknown."""
-    names = {topic: topic.name or topic.id_text or "" for topic in dict.fromkeys(topics)}
-    named = [names[topic] for topic in topics]
-    if len(set(names.values())) == len(names):
-        return lists(type, ends, texts(named))
-    cuts = np.frombuffer(ends, np.int32).tolist()
+def topic_lists(type: pa.DataType, ends: Data, topics: list[Any], indexes: Data) -> pa.Array:
+    """Build lists of topic names; the id where the name is unknown.
+
+    topics: distinct ones, of which the int32 of `indexes` choose.
+    """
+    names = [topic.name or topic.id_text or "" for topic in topics]
+    if len(set(names)) == len(names):
+        return lists(type, ends, chosen_texts(names, indexes))
+    named = [names[index] for index in array("i", bytes(indexes))]
+    cuts = array("i", bytes(ends))
     each = [list(dict.fromkeys(named[a:b])) for a, b in pairwise(cuts)]
-    new = np.zeros(len(cuts), np.int32)
-    np.cumsum([len(one) for one in each], out=new[1:])
-    return lists(type, new, texts(list(chain.from_iterable(each))))
+    new = array("i", accumulate(map(len, each), initial=0))
+    return lists(type, new.tobytes(), texts(list(chain.from_iterable(each))))
 
 
 def topic_partition_lists(
-    type: pa.DataType, ends: bytes, groups: list[tuple[Any, list[int]]]
+    type: pa.DataType,
+    ends: Data,
+    topics: list[Any],
+    indexes: Data,
+    partition_ends: Data,
+    partitions: Data,
 ) -> pa.Array:
-    """Build a TOPIC_PARTITIONS column."""
+    """Build a TOPIC_PARTITIONS column: of each element a topic, and a list of its partitions."""
     struct = type.value_type
-    ids = {topic: topic.id_text for topic in dict.fromkeys([topic for topic, _ in groups])}
-    inner_ends = np.zeros(len(groups) + 1, np.int32)
-    sizes = [len(partitions) for _, partitions in groups]
-    np.cumsum(np.array(sizes, np.int32), out=inner_ends[1:])
-    partitions = array("i", chain.from_iterable([numbers for _, numbers in groups]))
+    element = lists(
+        struct.field("partitions").type, partition_ends, numbers(PLAIN[INT32], partitions)
+    )
     children = [
-        texts([topic.name for topic, _ in groups]),
-        texts([ids[topic] for topic, _ in groups]),
-        lists(struct.field("partitions").type, inner_ends, numbers(PLAIN[INT32], partitions)),
+        chosen_texts([topic.name for topic in topics], indexes),
+        chosen_texts([topic.id_text for topic in topics], indexes),
+        element,
     ]
-    return lists(type, ends, pa.Array.from_buffers(struct, len(groups), [None], children=children))
+    elements = pa.Array.from_buffers(struct, len(element), [None], children=children)
+    return lists(type, ends, elements)

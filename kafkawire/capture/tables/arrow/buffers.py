@@ -1,4 +1,4 @@
-"""Collects values of columns in Arrow's memory layout: numbers, and lists with their offsets.
+"""Collects values of columns in Arrow's memory layout: numbers.
 
 Law: buffers are append-only; `arrays` builds arrays of them without copying value by value.
 """
@@ -6,7 +6,7 @@ Law: buffers are append-only; `arrays` builds arrays of them without copying val
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
 from mypy_extensions import i16, i32, i64
@@ -59,31 +59,3 @@ def numbers_of(values: bytes, valid: bytes) -> Numbers:
     made.values.write(values)
     made.valid.write(valid)
     return made
-
-
-@final
-class Lists:
-    """A column of lists: the end of each, and the elements of all."""
-
-    def __init__(self) -> None:
-        self.ends: BytesWriter = BytesWriter()
-        self.items: list[Any] = []
-        write_i32_le(self.ends, 0)
-
-    def put(self, items: list[Any]) -> None:
-        """Add a list."""
-        if items:
-            self.items += items
-        write_i32_le(self.ends, i32(len(self.items)))
-
-    def put_union(self, first: list[Any], second: list[Any]) -> None:
-        """Add the distinct elements of two lists."""
-        items = self.items
-        if first:
-            if second and first is not second:
-                items += dict.fromkeys(first + second)
-            else:
-                items += first
-        elif second:
-            items += second
-        write_i32_le(self.ends, i32(len(items)))

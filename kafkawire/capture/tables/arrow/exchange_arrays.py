@@ -5,15 +5,15 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from ....protocol.error_code import ErrorCode
-from ..columns import INT16
+from ..columns import INT16, INT32
 from ..exchanges import COLUMNS
 from .arrays import (
+    booleans,
+    chosen_texts,
     lists,
-    nullable_booleans,
     nullable_numbers,
     numbers,
     texts,
@@ -21,7 +21,7 @@ from .arrays import (
     topic_lists,
     topic_partition_lists,
 )
-from .buffers import Lists, Numbers
+from .buffers import Numbers
 from .exchange_columns import ExchangeValues
 from .schemas import PLAIN, schema_of
 
@@ -45,7 +45,6 @@ NUMBERS: Final = (
     "response_time_ns",
     "response_bytes",
     "latency_ns",
-    "throttle_time_ms",
 )
 TEXTS: Final = ("request_status", "response_status")
 
@@ -59,37 +58,39 @@ def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
     made |= {name: texts(getattr(filled, name)) for name in TEXTS}
     made["time"] = _times(heads.time_ns)
     made["response_time"] = _times(filled.response_time_ns)
-    codes = filled.error_codes
-    made["error_codes"] = _lists(
-        "error_codes", codes, numbers(PLAIN[INT16], array("h", codes.items))
-    )
-    names = texts([ErrorCode.name_of(code) for code in codes.items])
-    made["errors"] = _lists("errors", codes, names)
-    for name, column in (
-        ("group_ids", filled.group_ids),
-        ("transactional_ids", filled.transactional_ids),
-    ):
-        made[name] = _lists(name, column, texts(column.items))
-    topics, requested = filled.topics, filled.partitions
-    made["topics"] = topic_lists(TYPES["topics"], topics.ends.getvalue(), topics.items)
-    made["partitions"] = topic_partition_lists(
-        TYPES["partitions"], requested.ends.getvalue(), requested.items
-    )
-    made["partitions_complete"] = nullable_booleans(
-        filled.complete.getvalue(), filled.is_fetch.getvalue()
-    )
+    made |= _of_bodies(filled)
     return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _of_bodies(filled: ExchangeValues) -> dict[str, pa.Array]:
+    """Build the columns of what bodies show."""
+    items, buffers = filled.bodies.take()
+    topics, groups, transactional_ids, codes, partition_topics = items
+    topic_ends, group_ends, transactional_ends, code_ends, requested_ends, *rest = buffers
+    partition_ends, partitions, throttling, is_throttled, is_fetch, complete = rest
+    names = chosen_texts([ErrorCode.name_of(code) for code in codes[0]], codes[1])
+    each = array("h", [codes[0][index] for index in array("i", bytes(codes[1]))])
+    return {
+        "error_codes": lists(
+            TYPES["error_codes"], code_ends, numbers(PLAIN[INT16], each.tobytes())
+        ),
+        "errors": lists(TYPES["errors"], code_ends, names),
+        "throttle_time_ms": nullable_numbers(PLAIN[INT32], throttling, is_throttled),
+        "group_ids": lists(TYPES["group_ids"], group_ends, chosen_texts(*groups)),
+        "transactional_ids": lists(
+            TYPES["transactional_ids"], transactional_ends, chosen_texts(*transactional_ids)
+        ),
+        "topics": topic_lists(TYPES["topics"], topic_ends, *topics),
+        "partitions": topic_partition_lists(
+            TYPES["partitions"], requested_ends, *partition_topics, partition_ends, partitions
+        ),
+        "partitions_complete": booleans(complete, is_fetch),
+    }
 
 
 def _numbers(name: str, column: Numbers) -> pa.Array:
     return nullable_numbers(TYPES[name], column.values.getvalue(), column.valid.getvalue())
 
 
-def _lists(name: str, column: Lists, items: pa.Array) -> pa.Array:
-    return lists(TYPES[name], column.ends.getvalue(), items)
-
-
 def _times(column: Numbers) -> pa.Array:
-    time_ns = np.frombuffer(column.values.getvalue(), np.int64)
-    valid = np.frombuffer(column.valid.getvalue(), np.bool_)
-    return times(np.where(valid, time_ns, -1))
+    return times(column.values.getvalue(), column.valid.getvalue())

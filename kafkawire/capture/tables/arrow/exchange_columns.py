@@ -8,35 +8,13 @@ every capture).
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
-from librt.strings import BytesWriter
-
-from ...exchanges.fetch_sessions import MAX_SESSIONS
-from ...exchanges.topic_ids import Topic
 from ...multifile import PacketPositions
-from ..extraction.blocks import Block
-from ..extraction.body_facts import NONE
-from ..extraction.messages import NO_FACTS, ExtractedMessage
-from .buffers import Lists, Numbers
+from ..extraction.blocks import Block, Bodies
+from ..extraction.messages import ExtractedMessage
+from .buffers import Numbers
 from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
-
-Groups = list[tuple[Topic, list[int]]]
-"""Partitions by topic."""
-
-NO_GROUPS: Final[Groups] = []
-"""Never changed."""
-
-
-@final
-class SessionPartitions:
-    """Partitions and topics of a fetch session, until it changes."""
-
-    def __init__(self, requested: Block) -> None:
-        groups = requested.by_topic()
-        self.requested: Block = requested
-        self.topics: list[Topic] = [topic for topic, _ in groups if topic.name or topic.id]
-        self.groups: Groups = groups
 
 
 @final
@@ -52,14 +30,7 @@ class ExchangeValues:
         self.response_bytes: Numbers = Numbers()
         self.response_status: list[str | None] = []
         self.latency_ns: Numbers = Numbers()
-        self.error_codes: Lists = Lists()
-        self.throttle_time_ms: Numbers = Numbers()
-        self.topics: Lists = Lists()
-        self.partitions: Lists = Lists()
-        self.complete: BytesWriter = BytesWriter()
-        self.is_fetch: BytesWriter = BytesWriter()
-        self.group_ids: Lists = Lists()
-        self.transactional_ids: Lists = Lists()
+        self.bodies: Bodies = Bodies()
 
 
 @final
@@ -68,7 +39,6 @@ class ExchangeColumns:
 
     def __init__(self, traffic: PacketPositions) -> None:
         self.files: FileNames = FileNames(traffic)
-        self.by_session: dict[tuple[int, int], SessionPartitions] = {}
         self.filled: ExchangeValues = ExchangeValues()
 
     def take_values(self) -> ExchangeValues:
@@ -90,31 +60,9 @@ class ExchangeColumns:
         filled.heads.add(exchange, self.files)
         self.add_request(filled, request)
         self.add_response(filled, response)
-        sent = NO_FACTS if request is None else request.facts
-        received = NO_FACTS if response is None else response.facts
-        filled.error_codes.put_union(sent.error_codes, received.error_codes)
-        throttle = received.throttle_time_ms
-        if throttle == NONE:
-            throttle = sent.throttle_time_ms
-        filled.throttle_time_ms.put32(throttle)
-        filled.group_ids.put_union(sent.groups, received.groups)
-        filled.transactional_ids.put_union(sent.transactional_ids, received.transactional_ids)
-        if requested is None:
-            filled.topics.put_union(sent.topics, received.topics)
-            block = sent.block
-            filled.partitions.put(NO_GROUPS if block is None else block.by_topic())
-            filled.is_fetch.append(0)
-            filled.complete.append(0)
-            return
-        assert sent.session is not None
-        partitions = self.session_partitions(exchange.connection, sent.session.id, requested)
-        topics = sent.topics
-        if received.topics or partitions.topics:
-            topics = list(dict.fromkeys(topics + received.topics + partitions.topics))
-        filled.topics.put(topics)
-        filled.partitions.put(partitions.groups)
-        filled.is_fetch.append(1)
-        filled.complete.append(complete)
+        sent = None if request is None else request.facts.entities
+        received = None if response is None else response.facts.entities
+        filled.bodies.add(sent, received, requested, complete)
 
     def add_request(self, filled: ExchangeValues, request: ExtractedMessage | None) -> None:
         if request is None:
@@ -142,15 +90,3 @@ class ExchangeColumns:
             filled.latency_ns.none64()
         else:
             filled.latency_ns.put64(response.time_ns - response.request_ns)
-
-    # -- fetch sessions
-
-    def session_partitions(self, connection: int, id: int, requested: Block) -> SessionPartitions:
-        """Return the partitions of a session by topic, and their topics."""
-        partitions = self.by_session.get((connection, id))
-        if partitions is None or partitions.requested is not requested:
-            partitions = SessionPartitions(requested)
-            if len(self.by_session) >= MAX_SESSIONS:
-                self.by_session.clear()
-            self.by_session[connection, id] = partitions
-        return partitions

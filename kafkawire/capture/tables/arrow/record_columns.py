@@ -11,33 +11,32 @@ corrupt batch are decoded again one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ....errors import WireError
 from ....records.columns import Columns
+from ...exchanges.topic_ids import Topic
 from ..columns import BYTES, TEXT, Sink, known, micros
 from ..extraction.record_batches import CorruptRecords, batches_in
 from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata, is_metadata_topic
 from .arrays import (
-    Int64s,
-    bitmap,
     booleans,
     empty_lists,
     from_views,
     lists,
     numbers,
+    repeated_numbers,
     repeated_texts,
-    times,
+    repeated_times,
     times_of_ms,
 )
 from .buffers import Numbers
-from .record_fields import Fields, Runs, runs
+from .record_fields import Fields, Runs, rows_of_fields, runs
 from .schemas import PLAIN, arrow_type, resolved, schema_of
+from .values import copies, sequences
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
@@ -45,24 +44,29 @@ HEADERS_TYPE: Final = arrow_type(HEADERS)
 FIELD_BYTES: Final = 1 << 21
 """Bytes of fields that are decoded together."""
 
-NUMBERS: Final = {
-    "packet": np.int64,
-    "time_ns": np.int64,
-    "connection": np.int64,
-    "correlation_id": np.int32,
-    "partition": np.int32,
+Form = Literal["i", "q"]
+"""An int32 or an int64."""
+
+NUMBERS: Final[dict[str, Form]] = {
+    "packet": "q",
+    "time_ns": "q",
+    "connection": "q",
+    "correlation_id": "i",
+    "partition": "i",
 }
-"""Columns of `Fields`."""
+"""Columns of `Fields`, and their numbers."""
 
 TEXTS: Final = ("file", "client", "broker", "direction", "client_id")
 
-BATCH_FIELDS: Final = {
-    "magic": np.int8,
-    "producer_id": np.int64,
-    "producer_epoch": np.int16,
-    "partition_leader_epoch": np.int32,
-    "base_offset": np.int64,
-}
+BATCH_NUMBERS: Final = (
+    "magic",
+    "producer_id",
+    "producer_epoch",
+    "partition_leader_epoch",
+    "base_offset",
+)
+BATCH_FLAGS: Final = ("transactional", "control")
+BATCH_TEXTS: Final = ("timestamp_type", "codec")
 """Columns of `Runs`."""
 
 
@@ -110,10 +114,10 @@ def record_batches(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
 def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
     """Decode each batch by itself; a corrupt one affects no other."""
     sink = Sink(COLUMNS)
-    columns = {name: _as_numpy(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
+    columns = [_values(getattr(fields, name), form) for name, form in NUMBERS.items()]
     for at, field in enumerate(fields.fields):
         packet, time_ns, connection, correlation_id, partition = (
-            int(values[at]) if valid[at] else None for values, valid in columns.values()
+            values[at] if valid[at] else None for values, valid in columns
         )
         where = (
             fields.file[at],
@@ -144,63 +148,62 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     """Build a batch of records."""
     columns = found.columns
     rows = columns.rows
-    counts = np.frombuffer(found.count.getvalue(), np.int64)
+    counts = found.count.getvalue()
     made = _of_batches(found, counts)
-    of_field = np.frombuffer(found.field.getvalue(), np.int64)
-    here = np.bincount(of_field, counts, len(fields)).astype(np.int64)
-    made |= _of_fields(fields, here)
-    offset = np.frombuffer(columns.offset.numbers, np.int64, rows)
-    timestamp = np.frombuffer(columns.timestamp.numbers, np.int64, rows)
-    made["offset"] = numbers(TYPES["offset"], offset)
-    made["timestamp"] = times_of_ms(timestamp)
-    made["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp)
+    here = rows_of_fields(found.field.getvalue(), counts, len(fields))
+    made |= _of_fields(fields, here, rows)
+    offset, timestamp = columns.offset.numbers, columns.timestamp.numbers
+    made["offset"] = numbers(TYPES["offset"], offset, rows)
+    made["timestamp"] = times_of_ms(memoryview(timestamp)[: 8 * rows])
+    made["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp, rows)
     made["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
     made["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
     made["headers"] = _headers(columns)
-    first = np.repeat(np.frombuffer(found.base_sequence.getvalue(), np.int64), counts)
-    delta = offset - np.frombuffer(made["base_offset"].buffers()[1], np.int64, rows)
-    sequence = np.where(first < 0, -1, (first + delta) & 0x7FFFFFFF).astype(np.int32)
+    sequence = sequences(
+        found.base_sequence.getvalue(), found.base_offset.getvalue(), counts, offset
+    )
     made["sequence"] = numbers(TYPES["sequence"], sequence)
     return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-def _of_batches(found: Runs, counts: Int64s) -> dict[str, pa.Array]:
+def _of_batches(found: Runs, counts: bytes) -> dict[str, pa.Array]:
     """Build the columns of batch values."""
     made = {}
-    for name, dtype in BATCH_FIELDS.items():
-        values = np.frombuffer(getattr(found, name).getvalue(), dtype)
-        made[name] = numbers(TYPES[name], np.repeat(values, counts))
-    for name in ("transactional", "control"):
-        values = np.frombuffer(getattr(found, name).getvalue(), np.bool_)
-        made[name] = booleans(np.repeat(values, counts))
-    for name in ("timestamp_type", "codec"):
+    for name in BATCH_NUMBERS:
+        values = getattr(found, name).getvalue()
+        made[name] = repeated_numbers(TYPES[name], values, None, counts)
+    for name in BATCH_FLAGS:
+        made[name] = booleans(copies(getattr(found, name).getvalue(), 1, counts))
+    for name in BATCH_TEXTS:
         made[name] = repeated_texts(getattr(found, name), counts)
     return made
 
 
-def _of_fields(fields: Fields, counts: Int64s) -> dict[str, pa.Array]:
-    """Build the columns of where records were found."""
+def _of_fields(fields: Fields, counts: bytes, rows: int) -> dict[str, pa.Array]:
+    """Build the columns of where records were found. counts: the records of each field."""
     made = {}
-    for name, dtype in NUMBERS.items():
-        values, valid = _as_numpy(getattr(fields, name), dtype)
-        bits = bitmap(np.repeat(valid, counts))
-        repeated = np.repeat(values, counts)
-        buffers = [bits, pa.py_buffer(repeated)]
-        made[name] = pa.Array.from_buffers(TYPES[name], len(repeated), buffers)
+    for name in NUMBERS:
+        column: Numbers = getattr(fields, name)
+        values, valid = column.values.getvalue(), column.valid.getvalue()
+        made[name] = repeated_numbers(TYPES[name], values, valid, counts)
         if name == "time_ns":
-            made["time"] = times(np.repeat(np.where(valid, values, -1), counts))
+            made["time"] = repeated_times(values, valid, counts)
     for name in TEXTS:
         made[name] = repeated_texts(getattr(fields, name), counts)
-    topics = {topic: (topic.name, topic.id_text) for topic in dict.fromkeys(fields.topic)}
-    names = [topics[topic] for topic in fields.topic]
-    made["topic"] = repeated_texts([name for name, _ in names], counts)
-    made["topic_id"] = repeated_texts([id for _, id in names], counts)
+    topics = dict.fromkeys(fields.topic)
+    made["topic"] = _of_topics(fields, {topic: topic.name for topic in topics}, counts)
+    ids = {topic: topic.id_text for topic in topics if topic.id is not None}
+    made["topic_id"] = _of_topics(fields, ids, counts) if ids else pa.nulls(rows, PLAIN[TEXT])
     return made
 
 
-def _as_numpy(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
-    valid = np.frombuffer(column.valid.getvalue(), np.bool_)
-    return np.frombuffer(column.values.getvalue(), dtype), valid
+def _of_topics(fields: Fields, texts: Mapping[Topic, str | None], counts: bytes) -> pa.Array:
+    """Build a column of texts of topics; null for others."""
+    return repeated_texts(list(map(texts.get, fields.topic)), counts)
+
+
+def _values(column: Numbers, form: Form) -> tuple[Any, bytes]:
+    return memoryview(column.values.getvalue()).cast(form), column.valid.getvalue()
 
 
 def _headers(columns: Columns) -> pa.Array:
@@ -214,5 +217,4 @@ def _headers(columns: Columns) -> pa.Array:
         from_views(PLAIN[BYTES], columns.header_value, count, columns.buffers),
     ]
     headers = pa.Array.from_buffers(header, count, [None], children=children)
-    ends = np.frombuffer(columns.header_ends.numbers, np.int32, columns.rows + 1)
-    return lists(HEADERS_TYPE, ends, headers)
+    return lists(HEADERS_TYPE, columns.header_ends.numbers, headers, columns.rows)

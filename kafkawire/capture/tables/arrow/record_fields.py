@@ -214,3 +214,21 @@ def runs(fields: list[RecordsField]) -> Iterator[Runs]:
                 buffer = made.columns.add_buffer(data)
     if len(made.columns):
         yield made
+
+
+def rows_of_fields(of_field: bytes, counts: bytes, fields: i64) -> bytes:
+    """Return the number of records in each field, all int64.
+
+    of_field: the field of each batch, in order; counts: its number of records.
+    """
+    made = BytesWriter()
+    batch: i64 = 0
+    field: i64 = 0
+    while field < fields:
+        rows: i64 = 0
+        while batch < len(counts) // 8 and read_i64_le(of_field, batch * 8) == field:
+            rows += read_i64_le(counts, batch * 8)
+            batch += 1
+        write_i64_le(made, rows)
+        field += 1
+    return made.getvalue()

@@ -4,15 +4,17 @@ Law: both produce the same bytes.
 
     ends    0 | the end of each value: int32        data    the concatenated values
     valid   one bit per value, lowest first; None if no value is null
+    flags   one byte per value: 0 for null or false
 """
 
 from __future__ import annotations
 
-from itertools import chain, repeat
+from array import array
+from itertools import accumulate, chain, islice, repeat
 from struct import Struct
 from typing import Final
 
-import numpy as np
+Data = bytes | bytearray | memoryview
 
 Column = tuple[bytearray, bytearray, bytearray | None]
 """ends, data, valid"""
@@ -20,6 +22,8 @@ Column = tuple[bytearray, bytearray, bytearray | None]
 VIEW: Final = Struct("<i4xii")
 IN_VIEW: Final = 12
 MAX_INT32: Final = 0x7FFFFFFF
+LAST_TIME: Final = 253_402_300_799_999_999
+"""As in `columns`."""
 
 
 def texts(values: list[str | None]) -> Column:
@@ -33,10 +37,27 @@ def repeated(values: list[str | None], counts: bytes) -> Column:
     Raises UnicodeEncodeError, OverflowError.
     """
     each = [None if value is None else value.encode() for value in values]
-    times = np.frombuffer(counts, np.int64).tolist()
-    if any(number < 0 for number in times):
+    return _column(list(chain.from_iterable(map(repeat, each, _repeats(counts)))))
+
+
+def chosen(values: list[str | None], indexes: Data) -> Column:
+    """Copy the strings that some int32 choose, one per row.
+
+    Raises UnicodeEncodeError, OverflowError, ValueError for an index out of range.
+    """
+    each = [None if value is None else value.encode() for value in values]
+    rows = array("i", bytes(indexes))
+    for row, index in enumerate(rows):
+        if not 0 <= index < len(each):
+            raise ValueError(f"index in row {row} out of range")
+    return _column([each[index] for index in rows])
+
+
+def _repeats(counts: Data) -> array[int]:
+    times = array("q", bytes(counts))
+    if any(not 0 <= number <= MAX_INT32 for number in times) or sum(times) > MAX_INT32:
         raise OverflowError("repeat count out of range")
-    return _column(list(chain.from_iterable(map(repeat, each, times))))
+    return times
 
 
 def viewed(views: bytearray, valid: bytearray, rows: int, buffers: list[bytes]) -> Column:
@@ -65,14 +86,71 @@ def _view_value(views: bytearray, row: int, buffers: list[bytes]) -> bytes:
 
 
 def _column(values: list[bytes | None]) -> Column:
-    sizes = np.array([len(value or b"") for value in values], np.int64)
-    size = int(sizes.sum())
-    if size > MAX_INT32:
-        raise OverflowError(f"column of {size} bytes exceeds Arrow's limit of 2 GiB")
-    ends = np.zeros(len(values) + 1, "<i4")
-    np.cumsum(sizes, out=ends[1:])
-    valid = None
-    if None in values:
-        present = np.array([value is not None for value in values], np.bool_)
-        valid = bytearray(np.packbits(present, bitorder="little"))
-    return bytearray(ends), bytearray().join(value or b"" for value in values), valid
+    ends = list(accumulate((len(value or b"") for value in values), initial=0))
+    if ends[-1] > MAX_INT32:
+        raise OverflowError(f"column of {ends[-1]} bytes exceeds Arrow's limit of 2 GiB")
+    valid = bits(bytes(value is not None for value in values)) if None in values else None
+    data = bytearray().join(value or b"" for value in values)
+    return bytearray(array("i", ends).tobytes()), data, valid
+
+
+# -- numbers
+
+
+def bits(flags: Data) -> bytearray:
+    """Make a bit of each flag, lowest first."""
+    made = bytearray((len(flags) + 7) // 8)
+    for at, flag in enumerate(flags):
+        made[at >> 3] |= (flag != 0) << (at & 7)
+    return made
+
+
+def copies(values: Data, width: int, counts: Data) -> bytearray:
+    """Copy numbers of `width` bytes, each as often as an int64 of `counts` says.
+
+    Raises OverflowError; ValueError unless there is a count for each.
+    """
+    if width not in (1, 2, 4, 8) or len(values) != len(counts) // 8 * width:
+        raise ValueError("copies() expects a count for each value")
+    times = _repeats(counts)
+    return bytearray().join(
+        bytes(values[at * width : (at + 1) * width]) * count for at, count in enumerate(times)
+    )
+
+
+def times(numbers: Data, flags: Data, is_ms: bool) -> tuple[bytearray, bytearray]:
+    """Make timestamps in microseconds of nanoseconds, or of milliseconds, since the epoch.
+
+    flags: of the numbers, empty if none is null. Returns flags, too: 0 if out of range. Raises
+    ValueError.
+    """
+    if flags and len(flags) != len(numbers) // 8:
+        raise ValueError("times() expects a flag for each value")
+    given = array("q", bytes(numbers))
+    micros = [number * 1000 if is_ms else number // 1000 for number in given]
+    valid = bytearray(
+        0 <= time <= LAST_TIME and is_valid != 0
+        for time, is_valid in zip(micros, flags or repeat(1), strict=False)
+    )
+    shown = [time if is_valid else 0 for time, is_valid in zip(micros, valid, strict=True)]
+    return bytearray(array("q", shown).tobytes()), valid
+
+
+def sequences(first: Data, base: Data, counts: Data, offsets: Data) -> bytearray:
+    """Return the producer's sequences of records as int32: -1 if there is none.
+
+    first, base: the sequence and the offset of the first record of each batch. counts: its records.
+    offsets: of each record. Raises ValueError.
+    """
+    times = array("q", bytes(counts))
+    is_valid = len(first) == len(base) == len(counts) and all(count >= 0 for count in times)
+    if not is_valid or sum(times) > len(offsets) // 8:
+        raise ValueError("buffers too small for all rows")
+    made = array("i")
+    rest = iter(array("q", bytes(offsets)))
+    for sequence, start, count in zip(
+        array("q", bytes(first)), array("q", bytes(base)), times, strict=True
+    ):
+        for offset in islice(rest, count):
+            made.append(-1 if sequence < 0 else (sequence + offset - start) & 0x7FFFFFFF)
+    return bytearray(made.tobytes())

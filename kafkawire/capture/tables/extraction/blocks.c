@@ -4,7 +4,8 @@
    decoder. Nothing is read outside of the given bytes.
 
        Program: the fields of a struct in wire order     Reader: body --Program--> Block
-       Block:   entities and partitions of one message   Rows:   blocks of an exchange --by partition--> rows */
+       Block:   entities and partitions of one message   Rows:   blocks of an exchange --by partition--> rows
+                                                         Bodies: blocks of exchanges --> lists of what they show */
 
 #include "../../wire.h"
 #include <structmember.h>
@@ -14,7 +15,8 @@
 #endif
 
 #define COLUMNS 19 /* of a row, from `request_offset` on */
-#define FEW 8      /* rows of an exchange that are searched without a table */
+#define FEW 8      /* rows or entities of an exchange that are searched without a table */
+#define MOST_RESERVED 1024 /* entries that memory is allocated for before they are read */
 #define LOG_OVERHEAD 12
 #define TO_MAGIC 17
 #define SMALLEST_BATCH 14
@@ -148,18 +150,26 @@ typedef struct {
     Py_ssize_t count, room;
 } Entries;
 
+/* Make room for some more entries. */
+static int reserve(Entries *to, int64_t more)
+{
+    if (more <= to->room - to->count)
+        return DONE;
+    Py_ssize_t room = to->count + (Py_ssize_t)more;
+    Entry *entries = PyMem_Realloc(to->entries, (size_t)room * sizeof(Entry));
+    if (!entries) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
+    to->entries = entries;
+    to->room = room;
+    return DONE;
+}
+
 static Entry *new_entry(Entries *to)
 {
-    if (to->count == to->room) {
-        Py_ssize_t room = to->room ? to->room * 2 : 4;
-        Entry *entries = PyMem_Realloc(to->entries, (size_t)room * sizeof(Entry));
-        if (!entries) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        to->entries = entries;
-        to->room = room;
-    }
+    if (to->count == to->room && reserve(to, to->room ? to->room : 4) != DONE)
+        return NULL;
     return to->entries + to->count++;
 }
 
@@ -207,10 +217,17 @@ static void release(Entry *entry)
     release_texts(entry, ~(uint32_t)0);
 }
 
-static void release_all(Entries *entries)
+/* Drop all entries, and keep their memory. */
+static void drop_all(Entries *entries)
 {
     for (Py_ssize_t i = 0; i < entries->count; i++)
         release(entries->entries + i);
+    entries->count = 0;
+}
+
+static void release_all(Entries *entries)
+{
+    drop_all(entries);
     PyMem_Free(entries->entries);
     *entries = (Entries){0};
 }
@@ -274,6 +291,7 @@ static void set_text(Entry *entry, int column, PyObject *text)
 typedef struct {
     Entries *entries;
     Py_ssize_t first; /* entries before it are of others */
+    Py_ssize_t next;  /* the entry after the last one found: messages list partitions in the same order */
     uint32_t *slots;  /* 0, or the number of an entry from `first`, from 1; NULL for few */
     size_t mask;
 } Index;
@@ -298,7 +316,7 @@ static int same(const Entry *entry, PyObject *key, PyObject *group, int32_t part
 
 static int start_index(Index *index, Entries *entries, Py_ssize_t most)
 {
-    *index = (Index){entries, entries->count, NULL, 0};
+    *index = (Index){entries, entries->count, entries->count, NULL, 0};
     if (most <= FEW)
         return DONE;
     size_t size = 32;
@@ -320,11 +338,21 @@ static int find(Index *index, PyObject *key, PyObject *group, int32_t partition,
 {
     Entry *entries = index->entries->entries + index->first;
     *slot = NULL;
+    if (index->next < index->entries->count) {
+        *found = index->entries->entries + index->next;
+        if (same(*found, key, group, partition) == DONE) {
+            index->next++;
+            return DONE;
+        }
+        if (PyErr_Occurred())
+            return FAILED;
+    }
     if (!index->slots) {
         for (Py_ssize_t i = 0; i < index->entries->count - index->first; i++) {
             int is_same = same(entries + i, key, group, partition);
             if (is_same) {
                 *found = entries + i;
+                index->next = index->first + i + 1;
                 return is_same;
             }
         }
@@ -342,6 +370,7 @@ static int find(Index *index, PyObject *key, PyObject *group, int32_t partition,
         int is_same = same(entry, key, group, partition);
         if (is_same) {
             *found = entry;
+            index->next = index->first + **slot;
             return is_same;
         }
     }
@@ -356,20 +385,71 @@ static void found_last(Index *index, uint32_t *slot)
 
 /* -- blocks */
 
-enum { TOPICS, GROUPS, TRANSACTIONAL_IDS, ERROR_CODES, SETS }; /* the sets of entities */
+/* Distinct entities of a kind, in order of first occurrence. seen: a set of them, if there are many. NULL for none. */
+typedef struct {
+    PyObject *list, *seen;
+} Distinct;
+
+static void release_distinct(Distinct *entities)
+{
+    Py_CLEAR(entities->list);
+    Py_CLEAR(entities->seen);
+}
+
+/* Add one unless it is among those from `first` on. Topics are compared by identity. */
+static int add_distinct(Distinct *to, Py_ssize_t first, PyObject *value)
+{
+    Py_ssize_t count = PyList_GET_SIZE(to->list);
+    if (count - first > FEW) {
+        if (!to->seen) {
+            PyObject *some = PyList_GetSlice(to->list, first, count);
+            to->seen = some ? PySet_New(some) : NULL;
+            Py_XDECREF(some);
+        }
+        int is_in = to->seen ? PySet_Contains(to->seen, value) : -1;
+        if (is_in)
+            return is_in;
+        if (PySet_Add(to->seen, value) < 0)
+            return FAILED;
+    }
+    int has_value = PyUnicode_Check(value) || PyLong_Check(value);
+    for (Py_ssize_t i = first; i < count && !to->seen; i++) {
+        PyObject *one = PyList_GET_ITEM(to->list, i);
+        int is_same = one == value ? 1 : has_value ? PyObject_RichCompareBool(one, value, Py_EQ) : 0;
+        if (is_same)
+            return is_same;
+    }
+    return PyList_Append(to->list, value) < 0 ? FAILED : DONE;
+}
+
+enum { TOPICS, GROUPS, TRANSACTIONAL_IDS, ERROR_CODES, SETS }; /* kinds of entities */
+
+/* Partitions by topic, in order of first occurrence: the numbers of topic i end at ends[i]. */
+typedef struct {
+    PyObject *topics, *known; /* lists; those with a name or an id. NULL if this was not computed */
+    int32_t *ends, *numbers;
+} ByTopic;
 
 typedef struct {
     PyObject_HEAD
     Entries held;
     PyObject *group; /* of the message, for partitions without one of their own; None for none */
-    PyObject *sets[SETS]; /* dicts whose keys are entities, in order; NULL for none */
-    PyObject *fields;     /* the records fields, a list; NULL for none */
-    PyObject *by_topic;   /* what `by_topic` returns, from its first call on */
+    Distinct sets[SETS];
+    PyObject *fields; /* the records fields, a list; NULL for none */
+    ByTopic by_topic;
     long long throttle_time_ms;
     long long header[HEADERS]; /* session id, session epoch, error code */
 } Block;
 
 static PyTypeObject BlockType;
+
+static void release_by_topic(ByTopic *made)
+{
+    Py_CLEAR(made->topics);
+    Py_CLEAR(made->known);
+    PyMem_Free(made->ends); /* and the numbers */
+    *made = (ByTopic){0};
+}
 
 static Block *new_block(void)
 {
@@ -378,7 +458,8 @@ static Block *new_block(void)
         made->held = (Entries){0};
         made->group = Py_NewRef(Py_None);
         memset(made->sets, 0, sizeof made->sets);
-        made->fields = made->by_topic = NULL;
+        made->fields = NULL;
+        made->by_topic = (ByTopic){0};
         made->throttle_time_ms = NO_THROTTLE;
         made->header[0] = made->header[2] = 0;
         made->header[1] = -1; /* no session */
@@ -396,9 +477,9 @@ static void block_dealloc(Block *self)
     release_all(&self->held);
     Py_XDECREF(self->group);
     for (int i = 0; i < SETS; i++)
-        Py_XDECREF(self->sets[i]);
+        release_distinct(self->sets + i);
     Py_XDECREF(self->fields);
-    Py_XDECREF(self->by_topic);
+    release_by_topic(&self->by_topic);
     PyObject_Free(self);
 }
 
@@ -437,6 +518,7 @@ static PyObject *block_add(Block *self, PyObject *args)
     PyObject *key = PyObject_GetAttrString(topic, "key");
     if (!key)
         return NULL;
+    release_by_topic(&self->by_topic);
     Entry *entry = add_entry(&self->held, topic, key, or_null(group), partition);
     Py_DECREF(key);
     if (!entry)
@@ -540,60 +622,93 @@ static PyObject *block_merged(Block *self, PyObject *args)
     return (PyObject *)made;
 }
 
-/* Add a partition to the list of its topic; lists: the list of each key. last: that of the entry before. */
-static int add_by_topic(PyObject *made, PyObject *lists, const Entry *entry, const Entry *before, PyObject **last)
+/* Find the topic of an entry among those so far; numbers: the number of each key. */
+static int topic_number(ByTopic *made, PyObject *numbers, const Entry *entry, Py_ssize_t *found)
 {
-    PyObject *number = PyLong_FromLong(entry->partition);
-    int ok = number ? DONE : FAILED;
-    if (ok == DONE && !(before && before->key == entry->key)) {
-        *last = PyDict_GetItemWithError(lists, entry->key);
-        if (!*last && !PyErr_Occurred() && (*last = PyList_New(0))) {
-            PyObject *pair = PyTuple_Pack(2, entry->topic, *last);
-            if (!pair || PyList_Append(made, pair) < 0 || PyDict_SetItem(lists, entry->key, *last) < 0)
-                ok = FAILED;
-            Py_XDECREF(pair);
-            Py_DECREF(*last); /* the dict has it */
-        }
-        if (PyErr_Occurred())
-            ok = FAILED;
+    PyObject *number = PyDict_GetItemWithError(numbers, entry->key);
+    if (number) {
+        *found = PyLong_AsSsize_t(number);
+        return DONE;
     }
-    if (ok == DONE && PyList_Append(*last, number) < 0)
-        ok = FAILED;
+    *found = PyList_GET_SIZE(made->topics);
+    number = PyErr_Occurred() ? NULL : PyLong_FromSsize_t(*found);
+    int ok = number && PyDict_SetItem(numbers, entry->key, number) == 0 && PyList_Append(made->topics, entry->topic) == 0;
+    if (ok && entry->key != Py_None)
+        ok = PyList_Append(made->known, entry->topic) == 0;
     Py_XDECREF(number);
+    return ok ? DONE : FAILED;
+}
+
+/* Find the topic of each partition. */
+static int find_topics(ByTopic *made, const Entries *held, int32_t *topics)
+{
+    PyObject *numbers = PyDict_New();
+    Py_ssize_t topic = 0;
+    int ok = numbers ? DONE : FAILED;
+    for (Py_ssize_t i = 0; ok == DONE && i < held->count; i++) {
+        const Entry *entry = held->entries + i;
+        if (!i || entry[-1].key != entry->key)
+            ok = topic_number(made, numbers, entry, &topic);
+        topics[i] = (int32_t)topic;
+    }
+    Py_XDECREF(numbers);
     return ok;
 }
 
-/* by_topic() -> list[tuple[Topic, list[int]]] */
-static PyObject *block_by_topic(Block *self, PyObject *Py_UNUSED(none))
+/* Order the partitions of a block by topic, once. */
+static int find_by_topic(Block *self)
 {
-    if (self->by_topic)
-        return Py_NewRef(self->by_topic);
-    PyObject *made = PyList_New(0), *lists = PyDict_New(), *last = NULL;
-    int ok = made && lists ? DONE : FAILED;
-    for (Py_ssize_t i = 0; ok == DONE && i < self->held.count; i++) {
-        const Entry *entry = self->held.entries + i;
-        ok = add_by_topic(made, lists, entry, i ? entry - 1 : NULL, &last);
+    ByTopic *made = &self->by_topic;
+    Py_ssize_t count = self->held.count;
+    if (made->topics || !count)
+        return DONE;
+    made->topics = PyList_New(0);
+    made->known = PyList_New(0);
+    made->ends = PyMem_Calloc((size_t)count, 3 * sizeof(int32_t));
+    made->numbers = made->ends ? made->ends + count : NULL;
+    int32_t *topics = made->ends ? made->numbers + count : NULL;
+    if (!topics)
+        PyErr_NoMemory();
+    if (PyErr_Occurred() || find_topics(made, &self->held, topics) != DONE) {
+        release_by_topic(made);
+        return FAILED;
     }
-    Py_XDECREF(lists);
-    if (ok != DONE)
-        Py_CLEAR(made);
-    self->by_topic = Py_XNewRef(made);
-    return made;
+    for (Py_ssize_t i = 0; i < count; i++)
+        made->ends[topics[i]]++;
+    int32_t start = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(made->topics); i++) {
+        int32_t of_topic = made->ends[i];
+        made->ends[i] = start;
+        start += of_topic;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        made->numbers[made->ends[topics[i]]++] = self->held.entries[i].partition;
+    return DONE;
 }
 
-/* entities: None, or (topics, groups, transactional ids, error codes, throttle_time_ms, records fields) */
+/* identify(topics, groups, transactional_ids, error_codes: lists of distinct ones, throttle_time_ms: int) */
+static PyObject *block_identify(Block *self, PyObject *args)
+{
+    PyObject *lists[SETS];
+    long long throttle_time_ms;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!L", &PyList_Type, lists, &PyList_Type, lists + 1, &PyList_Type, lists + 2, &PyList_Type, lists + 3, &throttle_time_ms))
+        return NULL;
+    for (int i = 0; i < SETS; i++) {
+        release_distinct(self->sets + i);
+        self->sets[i].list = Py_NewRef(lists[i]);
+    }
+    self->throttle_time_ms = throttle_time_ms;
+    Py_RETURN_NONE;
+}
+
+/* entities: (topics, groups, transactional ids, error codes, throttle_time_ms, records fields) */
 static PyObject *block_entities(Block *self, void *Py_UNUSED(unused))
 {
-    int has_any = self->fields || self->throttle_time_ms != NO_THROTTLE;
-    for (int i = 0; i < SETS; i++)
-        has_any |= self->sets[i] != NULL;
-    if (!has_any)
-        Py_RETURN_NONE;
     PyObject *found = PyTuple_New(SETS + 2);
     if (!found)
         return NULL;
     for (int i = 0; i < SETS; i++)
-        PyTuple_SET_ITEM(found, i, self->sets[i] ? PyDict_Keys(self->sets[i]) : PyList_New(0));
+        PyTuple_SET_ITEM(found, i, self->sets[i].list ? Py_NewRef(self->sets[i].list) : PyList_New(0));
     PyTuple_SET_ITEM(found, SETS, PyLong_FromLongLong(self->throttle_time_ms));
     PyTuple_SET_ITEM(found, SETS + 1, self->fields ? Py_NewRef(self->fields) : PyList_New(0));
     for (int i = 0; i < SETS + 2; i++)
@@ -611,12 +726,13 @@ static PyGetSetDef block_computed[] = {
 
 static PyMethodDef block_methods[] = {
     {"add", (PyCFunction)block_add, METH_VARARGS, NULL},
-    {"by_topic", (PyCFunction)block_by_topic, METH_NOARGS, NULL},
+    {"identify", (PyCFunction)block_identify, METH_VARARGS, NULL},
     {"merged", (PyCFunction)block_merged, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef block_members[] = {
+    {"fields", T_OBJECT, offsetof(Block, fields), READONLY, NULL},
     {"group", T_OBJECT, offsetof(Block, group), 0, NULL},
     {"session_id", T_LONGLONG, offsetof(Block, header), READONLY, NULL},
     {"session_epoch", T_LONGLONG, offsetof(Block, header) + sizeof(long long), READONLY, NULL},
@@ -813,10 +929,10 @@ static int learn_names(Body *body)
 
 static int add_to_set(Body *body, int set, PyObject *value)
 {
-    PyObject **held = body->to->sets + set;
-    if (!*held && !(*held = PyDict_New()))
+    Distinct *held = body->to->sets + set;
+    if (!held->list && !(held->list = PyList_New(0)))
         return FAILED;
-    return PyDict_SetItem(*held, value, Py_None) < 0 ? FAILED : DONE;
+    return add_distinct(held, 0, value);
 }
 
 /* Add the topic of a name or an id. */
@@ -998,6 +1114,7 @@ static int read_partitions(Body *body, const Step *step, Place *place)
         TRY(find_topic(body, place));
     const Program *inner = step->inner;
     Entries *held = &body->to->held;
+    TRY(reserve(held, count < MOST_RESERVED && body->wanted & PARTITION_VALUES ? count : 1));
     for (; count > 0; count--) {
         Entry *entry = add_entry(held, place->topic, place->key, place->group, 0);
         if (!entry)
@@ -1413,15 +1530,41 @@ static PyObject *flags(const Entries *rows, size_t offset)
     return made;
 }
 
+/* List the distinct objects of an array, and which of them each is: (list, int32 in a bytearray). NULL is None. */
+static PyObject *distinct(const char *at, size_t stride, Py_ssize_t count)
+{
+    PyObject *found = PyList_New(0), *known = PyDict_New(), *last = NULL;
+    PyObject *made = PyByteArray_FromStringAndSize(NULL, count * 4);
+    int ok = found && known && made;
+    int32_t index = 0;
+    for (Py_ssize_t i = 0; ok && i < count; i++, at += stride) {
+        PyObject *one, *number;
+        memcpy(&one, at, sizeof one);
+        one = one ? one : Py_None;
+        if (one != last) {
+            last = one;
+            if ((number = PyDict_GetItemWithError(known, one)))
+                index = (int32_t)PyLong_AsLong(number);
+            else {
+                index = (int32_t)PyList_GET_SIZE(found);
+                number = PyErr_Occurred() ? NULL : PyLong_FromLong(index);
+                ok = number && PyDict_SetItem(known, one, number) == 0 && PyList_Append(found, one) == 0;
+                Py_XDECREF(number);
+            }
+        }
+        memcpy(PyByteArray_AS_STRING(made) + i * 4, &index, 4);
+    }
+    Py_XDECREF(known);
+    if (!ok) {
+        Py_CLEAR(found);
+        Py_CLEAR(made);
+    }
+    return Py_BuildValue("NN", found, made);
+}
+
 static PyObject *objects(const Entries *rows, size_t offset)
 {
-    PyObject *made = PyList_New(rows->count);
-    for (Py_ssize_t i = 0; made && i < rows->count; i++) {
-        PyObject *one;
-        memcpy(&one, (const char *)(rows->entries + i) + offset, sizeof one);
-        PyList_SET_ITEM(made, i, Py_NewRef(one ? one : Py_None));
-    }
-    return made;
+    return distinct((const char *)rows->entries + offset, sizeof(Entry), rows->count);
 }
 
 static PyObject *partitions(const Entries *rows)
@@ -1449,7 +1592,7 @@ static PyObject *rows_take(Rows *self, PyObject *widths)
         partitions(&self->held), flags(&self->held, offsetof(Entry, requested)),
         flags(&self->held, offsetof(Entry, responded)), flags(&self->held, offsetof(Entry, in_session)), columns);
     if (made)
-        release_all(&self->held);
+        drop_all(&self->held);
     return made;
 }
 
@@ -1485,9 +1628,213 @@ static PyTypeObject RowsType = {
     .tp_as_sequence = &rows_sequence,
 };
 
+/* -- bodies of exchanges */
+
+typedef struct {
+    char *data;
+    size_t size, room;
+} Buffer;
+
+static int put(Buffer *to, const void *data, size_t size)
+{
+    if (size > to->room - to->size) {
+        size_t room = to->room + (to->room > size ? to->room : size + 64);
+        char *longer = PyMem_Realloc(to->data, room);
+        if (!longer) {
+            PyErr_NoMemory();
+            return FAILED;
+        }
+        to->data = longer;
+        to->room = room;
+    }
+    if (size)
+        memcpy(to->data + to->size, data, size);
+    to->size += size;
+    return DONE;
+}
+
+/* Return the content, and start anew. */
+static PyObject *taken(Buffer *from)
+{
+    PyObject *made = PyByteArray_FromStringAndSize(from->data, (Py_ssize_t)from->size);
+    from->size = 0;
+    return made;
+}
+
+enum { PARTITIONS_OF = SETS, LISTS }; /* a list of topics, too: those of requested partitions */
+enum { ENDS, PARTITION_ENDS = LISTS, NUMBERS_OF, THROTTLE_TIMES, IS_THROTTLED, IS_FETCH, IS_COMPLETE, BUFFERS };
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *items[LISTS];  /* the elements of all lists of a kind */
+    Buffer buffers[BUFFERS]; /* the end of each list by kind, then the rest */
+} Bodies;
+
+static int put_byte(Bodies *self, int buffer, int value)
+{
+    uint8_t byte = (uint8_t)value;
+    return put(self->buffers + buffer, &byte, 1);
+}
+
+static int end_list(Bodies *self, int kind)
+{
+    int32_t end = (int32_t)PyList_GET_SIZE(self->items[kind]);
+    return put(self->buffers + ENDS + kind, &end, 4);
+}
+
+/* Add the distinct ones of up to three lists. */
+static int put_union(Bodies *self, int kind, PyObject *const *lists)
+{
+    Distinct all = {self->items[kind], NULL};
+    Py_ssize_t first = PyList_GET_SIZE(all.list);
+    int ok = DONE;
+    for (int i = 0; ok == DONE && i < 3; i++) {
+        if (lists[i] && PyList_GET_SIZE(all.list) == first) {
+            ok = PyList_SetSlice(all.list, first, first, lists[i]) < 0 ? FAILED : DONE;
+            continue;
+        }
+        for (Py_ssize_t at = 0; ok == DONE && lists[i] && at < PyList_GET_SIZE(lists[i]); at++)
+            ok = add_distinct(&all, first, PyList_GET_ITEM(lists[i], at));
+    }
+    Py_XDECREF(all.seen);
+    return ok == DONE ? end_list(self, kind) : ok;
+}
+
+static int put_throttling(Bodies *self, const Block *sent, const Block *received)
+{
+    long long time = received ? received->throttle_time_ms : NO_THROTTLE;
+    if (time == NO_THROTTLE && sent)
+        time = sent->throttle_time_ms;
+    int32_t number = time == NO_THROTTLE ? 0 : (int32_t)time;
+    TRY(put(self->buffers + THROTTLE_TIMES, &number, 4));
+    return put_byte(self, IS_THROTTLED, time != NO_THROTTLE);
+}
+
+/* Add the requested partitions by topic. */
+static int put_partitions(Bodies *self, const Block *block)
+{
+    PyObject *topics = block ? block->by_topic.topics : NULL, *all = self->items[PARTITIONS_OF];
+    Buffer *numbers = self->buffers + NUMBERS_OF;
+    for (Py_ssize_t i = 0; topics && i < PyList_GET_SIZE(topics); i++) {
+        int32_t end = (int32_t)(numbers->size / 4) + block->by_topic.ends[i];
+        if (PyList_Append(all, PyList_GET_ITEM(topics, i)) < 0)
+            return FAILED;
+        TRY(put(self->buffers + PARTITION_ENDS, &end, 4));
+    }
+    if (topics)
+        TRY(put(numbers, block->by_topic.numbers, (size_t)block->held.count * 4));
+    return end_list(self, PARTITIONS_OF);
+}
+
+static int add_exchange(Bodies *self, Block *sent, Block *received, Block *session, int is_complete)
+{
+    Block *requested = session ? session : sent;
+    if (requested)
+        TRY(find_by_topic(requested));
+    for (int kind = 0; kind < SETS; kind++) {
+        PyObject *lists[] = {sent ? sent->sets[kind].list : NULL, received ? received->sets[kind].list : NULL,
+                             session && kind == TOPICS ? session->by_topic.known : NULL};
+        TRY(put_union(self, kind, lists));
+    }
+    TRY(put_partitions(self, requested));
+    TRY(put_throttling(self, sent, received));
+    TRY(put_byte(self, IS_FETCH, session != NULL));
+    return put_byte(self, IS_COMPLETE, is_complete);
+}
+
+/* add(request: Block | None, response: Block | None, session: Block | None, is_complete: bool) */
+static PyObject *bodies_add(Bodies *self, PyObject *const *args, Py_ssize_t given)
+{
+    Block *blocks[3];
+    if (given != 4)
+        return PyErr_Format(PyExc_TypeError, "add() expects three blocks and a bool");
+    for (int i = 0; i < 3; i++) {
+        if (args[i] != Py_None && !Py_IS_TYPE(args[i], &BlockType))
+            return PyErr_Format(PyExc_TypeError, "expected a Block or None");
+        blocks[i] = (Block *)or_null(args[i]);
+    }
+    if (add_exchange(self, blocks[0], blocks[1], blocks[2], args[3] == Py_True) != DONE)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Start with no exchanges: the first list of each kind begins at 0. */
+static int start_bodies(Bodies *self)
+{
+    static const int32_t zero = 0;
+    for (int i = 0; i < LISTS; i++) {
+        Py_XSETREF(self->items[i], PyList_New(0));
+        if (!self->items[i])
+            return FAILED;
+        TRY(put(self->buffers + ENDS + i, &zero, 4));
+    }
+    return put(self->buffers + PARTITION_ENDS, &zero, 4);
+}
+
+/* take() -> TakenBodies */
+static PyObject *bodies_take(Bodies *self, PyObject *Py_UNUSED(none))
+{
+    PyObject *buffers = PyTuple_New(BUFFERS), *items = PyTuple_New(LISTS);
+    int ok = buffers && items;
+    for (int i = 0; ok && i < BUFFERS; i++) {
+        PyObject *made = taken(self->buffers + i);
+        PyTuple_SET_ITEM(buffers, i, made);
+        ok = made != NULL;
+    }
+    for (int i = 0; ok && i < LISTS; i++) {
+        PyObject *all = self->items[i];
+        PyObject *made = distinct((const char *)&PyList_GET_ITEM(all, 0), sizeof(PyObject *), PyList_GET_SIZE(all));
+        PyTuple_SET_ITEM(items, i, made);
+        ok = made != NULL;
+    }
+    if (!ok || start_bodies(self) != DONE) {
+        Py_CLEAR(buffers);
+        Py_CLEAR(items);
+    }
+    return Py_BuildValue("NN", items, buffers);
+}
+
+static void bodies_dealloc(Bodies *self)
+{
+    for (int i = 0; i < LISTS; i++)
+        Py_XDECREF(self->items[i]);
+    for (int i = 0; i < BUFFERS; i++)
+        PyMem_Free(self->buffers[i].data);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *bodies_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+{
+    PyObject *made = PyArg_ParseTuple(args, "") ? type->tp_alloc(type, 0) : NULL;
+    if (made && start_bodies((Bodies *)made) != DONE)
+        Py_CLEAR(made);
+    return made;
+}
+
+static Py_ssize_t bodies_len(Bodies *self) { return (Py_ssize_t)self->buffers[IS_FETCH].size; }
+
+static PyMethodDef bodies_methods[] = {
+    {"add", (PyCFunction)(void (*)(void))bodies_add, METH_FASTCALL, NULL},
+    {"take", (PyCFunction)bodies_take, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PySequenceMethods bodies_sequence = {.sq_length = (lenfunc)bodies_len};
+
+static PyTypeObject BodiesType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.tables.extraction.blocks.Bodies",
+    .tp_basicsize = sizeof(Bodies),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "What the bodies of exchanges show, not returned yet.",
+    .tp_new = bodies_new,
+    .tp_dealloc = (destructor)bodies_dealloc,
+    .tp_methods = bodies_methods,
+    .tp_as_sequence = &bodies_sequence,
+};
+
 static int fill_module(PyObject *module)
 {
-    PyTypeObject *types[] = {&ProgramType, &BlockType, &ReaderType, &RowsType};
+    PyTypeObject *types[] = {&ProgramType, &BlockType, &ReaderType, &RowsType, &BodiesType};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (PyModule_AddType(module, types[i]) < 0)
             return -1;

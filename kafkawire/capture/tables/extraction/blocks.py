@@ -6,11 +6,16 @@ declines every body, so reading in C is only an optimisation.
 
     Block: entities and partitions of one message
     Rows: blocks of an exchange --by partition--> rows
+    Bodies: blocks of exchanges --> lists of what they show
 """
+
+# over 300 lines: one module in C, and its classes here
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Hashable, Iterable
+from itertools import accumulate, chain
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,15 +34,28 @@ PARTITION_VALUES: Final = 2
 FIELDS: Final = 4
 """What a `Reader` takes from a body: entities, partitions with their values, records fields."""
 
+NO_THROTTLE: Final = -(1 << 40)
+"""As `body_facts.NONE`."""
+
+Indexed = tuple[list[Any], bytearray]
+"""The distinct ones of some values, in order of first occurrence, and the index of each: int32."""
+
 NumberColumn = tuple[bytearray, bytearray | None]
 """values, a bit per value: 0 for null; None if no value is null."""
 
 Taken: TypeAlias = (
-    "tuple[list[Topic], list[str | None], bytearray, bytearray, bytearray, bytearray,"
+    "tuple[Indexed, Indexed, bytearray, bytearray, bytearray, bytearray,"
     " list[NumberColumn | list[str | None] | None]]"
 )
 """topics, groups, partitions: int32, requested, responded, in_session: bytes, columns: None if null
 in all rows."""
+
+TakenBodies = tuple[tuple[Indexed, ...], tuple[bytearray, ...]]
+"""The elements of lists: topics, groups, transactional ids, error codes, and the topics of
+requested partitions. Then buffers: 0 and the end of each list, by kind; 0 and the end of the
+partitions of each topic, the partitions, throttling: int32; whether there is any, whether there is
+a session, whether its partitions are complete: bytes.
+"""
 
 Step = tuple[int, int, int, bool, "Program | None", int]
 """How a field is read (see `programs`), its size, its column, whether it may be null, the program
@@ -116,11 +134,31 @@ class Block:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._group: str | None = None
+        self._sets: tuple[list[Any], ...] = [], [], [], []
+        self._throttle_time_ms = NO_THROTTLE
 
     @property
-    def entities(self) -> Entities | None:
-        """The entities of a body that was read; None if it has none."""
+    def entities(self) -> Entities:
+        """The entities of the message."""
+        topics, groups, transactional_ids, codes = self._sets
+        return topics, groups, transactional_ids, codes, self._throttle_time_ms, []
+
+    @property
+    def fields(self) -> list[RecordsField] | None:
+        """The records fields of a body that was read; None if it has none."""
         return None
+
+    def identify(
+        self,
+        topics: list[Topic],
+        groups: list[str],
+        transactional_ids: list[str],
+        error_codes: list[int],
+        throttle_time_ms: int,
+    ) -> None:
+        """Set the entities of a decoded message, which are distinct."""
+        self._sets = topics, groups, transactional_ids, error_codes
+        self._throttle_time_ms = throttle_time_ms
 
     @property
     def group(self) -> str | None:
@@ -154,13 +192,6 @@ class Block:
             if mask >> column & 1:
                 entry.present.add(column)
         self._entries.append(entry)
-
-    def by_topic(self) -> list[tuple[Topic, list[int]]]:
-        """Return the partitions by topic, in order of first occurrence; not to be changed."""
-        made: dict[TopicKey, tuple[Topic, list[int]]] = {}
-        for entry in self._entries:
-            made.setdefault(entry.key, (entry.topic, []))[1].append(entry.partition)
-        return list(made.values())
 
     def merged(self, listed: Block, forgotten: set[tuple[TopicKey, int]]) -> Block:
         """Return the partitions of a fetch session after a request that lists and forgets some.
@@ -255,14 +286,24 @@ class Rows:
         rows, self._rows = self._rows, []
         flags = [bytearray(row.flags[at] for row in rows) for at in range(3)]
         return (
-            [row.topic for row in rows],
-            [row.group for row in rows],
+            _indexed([row.topic for row in rows]),
+            _indexed([row.group for row in rows]),
             bytearray(pack(f"<{len(rows)}i", *[row.partition for row in rows])),
             flags[0],
             flags[1],
             flags[2],
             [_column([row.values[at] for row in rows], width) for at, width in enumerate(widths)],
         )
+
+
+def _indexed(values: list[Any]) -> Indexed:
+    found: dict[Hashable, int] = {}
+    indexes = [found.setdefault(value, len(found)) for value in values]
+    return list(found), _int32s(indexes)
+
+
+def _int32s(values: Iterable[int]) -> bytearray:
+    return bytearray(array("i", values).tobytes())
 
 
 def _column(values: list[Any], width: int) -> NumberColumn | list[str | None] | None:
@@ -275,3 +316,65 @@ def _column(values: list[Any], width: int) -> NumberColumn | list[str | None] | 
     for at, value in enumerate(values):
         bits[at >> 3] |= (value is not None) << (at & 7)
     return bytearray(packed), bits if None in values else None
+
+
+class _Shown:
+    """What the bodies of one exchange show; by_topic: the requested partitions."""
+
+    def __init__(
+        self, request: Block | None, response: Block | None, session: Block | None
+    ) -> None:
+        self.session = session
+        self.by_topic: dict[TopicKey, tuple[Topic, list[int]]] = {}
+        requested = request if session is None else session
+        for entry in () if requested is None else requested._entries:
+            self.by_topic.setdefault(entry.key, (entry.topic, []))[1].append(entry.partition)
+        blocks = [block for block in (request, response) if block is not None]
+        self.sets = [list(chain.from_iterable(b._sets[kind] for b in blocks)) for kind in range(4)]
+        if session is not None:
+            self.sets[0] += [topic for key, (topic, _) in self.by_topic.items() if key is not None]
+        throttling = [block._throttle_time_ms for block in blocks]
+        known = [time for time in throttling if time != NO_THROTTLE]
+        self.throttle_time_ms = known[-1] if known else None
+
+
+class Bodies:
+    """What the bodies of exchanges show, not returned yet."""
+
+    def __init__(self) -> None:
+        self._shown: list[tuple[_Shown, bool]] = []
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    def add(
+        self, request: Block | None, response: Block | None, session: Block | None, complete: bool
+    ) -> None:
+        """Add an exchange: distinct entities of both, and the requested partitions.
+
+        session: all partitions of a Fetch and its session. complete: whether all are known.
+        """
+        self._shown.append((_Shown(request, response, session), complete))
+
+    def take(self) -> TakenBodies:
+        """Return the exchanges as lists and columns."""
+        taken, self._shown = self._shown, []
+        shown = [one for one, _ in taken]
+        lists = [[list(dict.fromkeys(one.sets[kind])) for one in shown] for kind in range(4)]
+        groups = [list(one.by_topic.values()) for one in shown]
+        partitions = [numbers for each in groups for _, numbers in each]
+        lists.append([[topic for topic, _ in each] for each in groups])
+        items = tuple([_indexed(list(chain.from_iterable(each))) for each in lists])
+        return items, (
+            *[_ends(each) for each in lists],
+            _ends(partitions),
+            _int32s(chain.from_iterable(partitions)),
+            _int32s(one.throttle_time_ms or 0 for one in shown),
+            bytearray(one.throttle_time_ms is not None for one in shown),
+            bytearray(one.session is not None for one in shown),
+            bytearray(complete for _, complete in taken),
+        )
+
+
+def _ends(lists: list[list[Any]]) -> bytearray:
+    return _int32s(accumulate(map(len, lists), initial=0))

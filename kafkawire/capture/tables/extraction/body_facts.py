@@ -3,20 +3,20 @@
 Law: the facts of a message are those that `Entities`, `decoded_partitions` and `topic_ids` find in
 it, and nothing else; `blocks.c` must find the same facts in undecoded bytes.
 
-    Row, TopicNames --> BodyFacts: topics, groups, transactional ids, error codes, throttling;
-                        partitions; records fields; the fetch session
+    Row, TopicNames --> BodyFacts: Block of topics, groups, transactional ids, error codes,
+                        throttling and partitions; records fields; the fetch session
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import mypyc_attr
 
 from ....messages.fetch_request import FetchRequest
 from ....messages.fetch_response import FetchResponse
 from ...exchanges.fetch_sessions import Key, forgotten_by
-from ...exchanges.topic_ids import Topic, TopicNames
+from ...exchanges.topic_ids import TopicNames
 from ...rows import Row, Status
 from .blocks import ENTITIES, FIELDS, PARTITION_VALUES, Block
 from .decoded_partitions import block_of
@@ -28,9 +28,6 @@ OK: Final = Status.OK.value
 NONE: Final = -(1 << 40)
 """Stands for a missing number; no valid number has this value."""
 
-NO_TOPICS: Final[list[Topic]] = []
-NO_TEXTS: Final[list[str]] = []
-NO_CODES: Final[list[int]] = []
 NO_FIELDS: Final[list[RecordsField]] = []
 NO_PARTITIONS: Final = Block()
 """Shared empty values; never changed."""
@@ -58,16 +55,13 @@ class Session:
 class BodyFacts:
     """The facts of a body and its decoding status (as in Row, for the body alone).
 
-    block: its partitions. Not changed after creation: equal bodies share one.
+    entities: None if they are not needed; block: its partitions, None if there can be none. Not
+    changed after creation: equal bodies share one.
     """
 
     def __init__(self, status: str) -> None:
         self.status: str = status
-        self.topics: list[Topic] = NO_TOPICS
-        self.groups: list[str] = NO_TEXTS
-        self.transactional_ids: list[str] = NO_TEXTS
-        self.error_codes: list[int] = NO_CODES
-        self.throttle_time_ms: i64 = NONE
+        self.entities: Block | None = None
         self.session: Session | None = None
         self.fields: list[RecordsField] = NO_FIELDS
         self.block: Block | None = None
@@ -79,17 +73,10 @@ def body_facts_of(row: Row, names: TopicNames, wanted: int) -> BodyFacts:
     message = row.message
     if message is None:
         return made
-    if wanted & ENTITIES:
-        entities = Entities(names)
-        entities.add(row)
-        made.topics = list(entities.topics.values())
-        made.groups = list(entities.groups)
-        made.transactional_ids = list(entities.transactional_ids)
-        made.error_codes = list(entities.error_codes)
-        if entities.throttle_time_ms is not None:
-            made.throttle_time_ms = entities.throttle_time_ms
     if wanted & PARTITION_VALUES:
         made.block = block_of(row, names)
+    if wanted & ENTITIES:
+        made.entities = identified(made.block or Block(), row, names)
     if wanted & FIELDS:
         made.fields = list(records_fields(row, names))
     if isinstance(message, FetchRequest):
@@ -99,3 +86,17 @@ def body_facts_of(row: Row, names: TopicNames, wanted: int) -> BodyFacts:
     elif isinstance(message, FetchResponse):
         made.session = Session(message.session_id, 0, message.error_code)
     return made
+
+
+def identified(block: Block, row: Row, names: TopicNames) -> Block:
+    """Set the entities of a block to those of its row's message."""
+    found = Entities(names)
+    found.add(row)
+    block.identify(
+        list(found.topics.values()),
+        list(found.groups),
+        list(found.transactional_ids),
+        list(found.error_codes),
+        NONE if found.throttle_time_ms is None else found.throttle_time_ms,
+    )
+    return block

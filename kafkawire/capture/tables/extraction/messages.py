@@ -21,7 +21,7 @@ from ...files.blocks import NO_TIME
 from ...frames.decoding import InFlightRequest, RawFrame
 from ...rows import Row, Status
 from .blocks import ENTITIES, FIELDS, PARTITION_VALUES, Block, Program, Reader
-from .body_facts import NONE, BodyFacts, Session, body_facts_of
+from .body_facts import NO_FIELDS, NONE, BodyFacts, Session, body_facts_of
 from .decoded_partitions import HAS_PARTITIONS, count_records
 from .programs import program_of
 from .record_batches import RECORDS_MESSAGES, RecordsField
@@ -114,17 +114,12 @@ class MessageFormat:
 def facts_of(block: Block, wanted: int, is_request: bool, is_fetch: bool) -> BodyFacts:
     """Return the facts of a body that was read without the decoder."""
     facts = BodyFacts(OK)
-    entities = block.entities
-    if entities is not None:
-        topics, groups, transactional_ids, error_codes, throttle_time_ms, fields = entities
-        facts.topics = topics
-        facts.groups = groups
-        facts.transactional_ids = transactional_ids
-        facts.error_codes = error_codes
-        facts.throttle_time_ms = throttle_time_ms
-        facts.fields = fields
+    if wanted & ENTITIES:
+        facts.entities = block
     if wanted & PARTITION_VALUES:
         facts.block = block
+    if wanted & FIELDS:
+        facts.fields = block.fields or NO_FIELDS
     if is_fetch:
         facts.session = Session(block.session_id, block.session_epoch, block.error_code)
         if is_request:
