@@ -14,6 +14,7 @@ from typing import Any, Final
 from ...primitives.structure import Structure
 from ...protocol.fields import Field, fields_at
 from ...protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
+from .payload_roles import Roles, payload_roles
 from .records_fields import NO_ROLE, plan
 from .writer import Program
 
@@ -65,13 +66,17 @@ def program_of(cls: type[Structure], version: int, flexible: bool, secrets: bool
     """
     key = (cls, version, secrets)
     if key not in _programs:
-        _programs[key] = _compile(cls, version, flexible, secrets)
+        roles = payload_roles(cls, version)
+        _programs[key] = None if roles is None else _compile(cls, version, flexible, secrets, roles)
     return _programs[key]
 
 
-def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
-    roles = {step.attribute: step.role for step in plan(cls, version)}
+def _compile(
+    cls: type[Structure], version: int, flexible: bool, secrets: bool, payloads: Roles
+) -> Program | None:
     owner: Any = cls
+    roles = {step.attribute: step.role for step in plan(cls, version)}
+    roles |= payloads.get(owner, {})
     if not secrets and (
         owner.__name__ in CONFIG_STRUCTS or owner.__module__.endswith(SNAPSHOT_MODULE)
     ):
@@ -82,7 +87,7 @@ def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) 
             continue
         inner: Program | None = None
         if field.struct is not None:
-            inner = program_of(field.struct, version, flexible, secrets)
+            inner = _compile(field.struct, version, flexible, secrets, payloads)
             # an optional struct may have a marker byte before it
             if inner is None or not field.is_array:
                 return None
