@@ -103,7 +103,8 @@ class PayloadTexts:
         out = self._out
         out.truncate(0)
         elements = elements_within(DEFAULT_LIMITS, len(data) - PREFIX)
-        if program is None or not out.body(data, PREFIX, program, elements):
+        assert program is not None  # the consumer protocol has neither secrets nor tags
+        if not out.body(data, PREFIX, program, elements):
             return None
         text = bytes(out.view()).decode("ascii")
         if is_guess and PLAUSIBLE_ASSIGNMENT.fullmatch(text) is None:

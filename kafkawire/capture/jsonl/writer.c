@@ -11,6 +11,12 @@
 
 #include "../wire.h"
 
+#ifdef __GNUC__
+#define RARE __attribute__((cold, noinline)) /* compiled for size */
+#else
+#define RARE
+#endif
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #define WIDE __attribute__((target("avx2")))
@@ -34,7 +40,7 @@ static uint8_t is_plain[256]; /* bytes that need no escape in a JSON string */
 /* -- programs */
 
 /* Program(flexible: bool, steps: tuple[tuple[lead, attribute, kind, array, role, inner | None], ...]) */
-static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+RARE static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
     int is_flexible;
     PyObject *steps;
@@ -112,7 +118,7 @@ typedef struct {
     char second_text[24];
 } Text;
 
-static int more_room(Text *to, Py_ssize_t size)
+RARE static int more_room(Text *to, Py_ssize_t size)
 {
     Py_ssize_t room = to->room * 2 > to->size + size ? to->room * 2 : to->size + size;
     if (to->views) {
@@ -172,7 +178,7 @@ static inline void put_escaped(Text *to, uint32_t unit) /* \uxxxx */
 }
 
 /* Put a character as Python's `json` does in ASCII: twelve bytes at most. */
-static inline void put_character(Text *to, uint32_t c)
+RARE static void put_character(Text *to, uint32_t c)
 {
     static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
     if (c < 128 && is_plain[c]) {
@@ -194,7 +200,7 @@ static inline void put_character(Text *to, uint32_t c)
 }
 
 /* Read a UTF-8 character that is not ASCII; NULL if it is invalid. */
-static Bytes character(Bytes p, Bytes end, uint32_t *found)
+RARE static Bytes character(Bytes p, Bytes end, uint32_t *found)
 {
     uint32_t c = *p;
     int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
@@ -359,7 +365,7 @@ static int put_base64(Text *to, Bytes p, Py_ssize_t size)
     return DONE;
 }
 
-static void uuid_text(Bytes p, char text[22])
+RARE static void uuid_text(Bytes p, char text[22])
 {
     uint32_t bits = 0;
     int held = 0, at = 0;
@@ -384,7 +390,7 @@ typedef struct {
 } Body;
 
 /* step: NULL for an element of an array, which cannot be null. */
-static int put_null(Body *body, Step *step)
+RARE static int put_null(Body *body, Step *step)
 {
     Text *to = body->to;
     if (!step)
@@ -399,7 +405,7 @@ static int put_null(Body *body, Step *step)
     return DONE;
 }
 
-static int put_float(Text *to, double value)
+RARE static int put_float(Text *to, double value)
 {
     if (!Py_IS_FINITE(value))
         return DECLINED;
@@ -473,7 +479,7 @@ static int put_value(Body *body, int kind, Step *step)
     return kind == STRING || kind == BYTES || kind == RECORDS ? put_sized(body, kind, step, &data, &size) : put_scalar(body, kind);
 }
 
-static int note_place(Body *body, int path, Step *step, const Whose *whose, Bytes data, Py_ssize_t size)
+RARE static int note_place(Body *body, int path, Step *step, const Whose *whose, Bytes data, Py_ssize_t size)
 {
     Text *to = body->to;
     if (to->placed == to->place_room) {
@@ -507,7 +513,7 @@ static int are_metadata(const Whose *whose)
 }
 
 /* Put a field with records or a payload, or what says whose they are. */
-static int put_with_role(Body *body, int path, Step *step, Whose *whose)
+RARE static int put_with_role(Body *body, int path, Step *step, Whose *whose)
 {
     Bytes data = body->in.at;
     int64_t size;
@@ -623,7 +629,7 @@ static inline void skip_blanks(Json *json)
         json->at++;
 }
 
-static int hex_unit(Bytes p, uint32_t *found)
+RARE static int hex_unit(Bytes p, uint32_t *found)
 {
     uint32_t unit = 0;
     for (int i = 0; i < 4; i++) {
@@ -696,7 +702,7 @@ typedef unsigned __int128 Big;
 
 /* Whether Python writes `number / 10^places` so for the double nearest to it: no shorter decimal rounds to that, and no
    other of as many digits is as near. number: below 10^17; places: up to 21. Of some others it says no, too. */
-static int is_shortest(uint64_t number, int places)
+RARE static int is_shortest(uint64_t number, int places)
 {
     Big ten = 1;
     for (int i = 0; i < places; i++)
@@ -725,11 +731,11 @@ static int is_shortest(uint64_t number, int places)
     return 2 * (exact - shorter) > ten && 2 * (shorter + 10 * unit - exact) > ten;
 }
 #else
-static int is_shortest(uint64_t Py_UNUSED(number), int Py_UNUSED(places)) { return 0; }
+RARE static int is_shortest(uint64_t Py_UNUSED(number), int Py_UNUSED(places)) { return 0; }
 #endif
 
 /* Whether the digits of a number without exponent are those that Python writes. fraction: what is behind the point. */
-static int is_written_so(Bytes whole, Py_ssize_t wholes, Bytes fraction, Py_ssize_t fractions)
+RARE static int is_written_so(Bytes whole, Py_ssize_t wholes, Bytes fraction, Py_ssize_t fractions)
 {
     if (*whole == '0' && fractions >= 4 && !memcmp(fraction, "0000", 4))
         return 0; /* Python writes an exponent */
@@ -928,7 +934,7 @@ static int json_value(Json *json, int depth)
 /* -- keys and values */
 
 /* Put the text that a call returned, and release it. */
-static int put_given(Text *to, PyObject *text)
+RARE static int put_given(Text *to, PyObject *text)
 {
     if (!text)
         return FAILED;
@@ -945,7 +951,7 @@ static int put_given(Text *to, PyObject *text)
 }
 
 /* Put the result of `records.value_text`. */
-static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
+RARE static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
 {
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, size);
     PyObject *text = bytes ? PyObject_CallOneArg(to->value_text, bytes) : NULL;
@@ -953,7 +959,7 @@ static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
     return put_given(to, text);
 }
 
-static int put_hex(Text *to, Bytes p, Py_ssize_t size)
+RARE static int put_hex(Text *to, Bytes p, Py_ssize_t size)
 {
     ROOM(to, 2 * size + 16);
     PUT(to, "{\"hex\":\"");
@@ -968,7 +974,7 @@ static int put_hex(Text *to, Bytes p, Py_ssize_t size)
 }
 
 /* Whether bytes are readable UTF-8: printable, or of several lines. */
-static int is_readable(Bytes p, Bytes end)
+RARE static int is_readable(Bytes p, Bytes end)
 {
     int is_printable = 1, has_lines = 0;
     while ((p = skip_plain(p, end)) < end) {
@@ -1048,7 +1054,7 @@ static int put_field(Text *to, Bytes *at, Bytes stop)
     return DONE;
 }
 
-static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
+RARE static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
 {
     if (count < 0 || count * 2 > stop - *at)
         return DECLINED;
@@ -1154,7 +1160,7 @@ static int batch_end(Bytes p, Bytes end, Bytes *found)
     return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? DONE : DECLINED;
 }
 
-static int put_counts(Text *to, Bytes p, Bytes end)
+RARE static int put_counts(Text *to, Bytes p, Bytes end)
 {
     static const char *const names[] = {"none", "gzip", "snappy", "lz4", "zstd"};
     Bytes next, start = p;
@@ -1209,7 +1215,7 @@ static int plain_batch(Bytes p, Bytes next, const Cost *cost)
 }
 
 /* Put the records of the batch `frame[p:next]`; Python checks and decompresses its body, unless C can. */
-static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
+RARE static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
 {
     Bytes start = (Bytes)PyBytes_AS_STRING(frame);
     int attributes = p[ATTRIBUTES_AT + 1];
@@ -1251,7 +1257,7 @@ static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
 
 static Bytes topic_of(const Place *place) { return place->whose.topic ? place->whose.topic : (Bytes)place->uuid; }
 
-static int put_plain_place(Text *to, PyObject *frame, const Place *place)
+RARE static int put_plain_place(Text *to, PyObject *frame, const Place *place)
 {
     Bytes p = place->data, end = p + place->size, next;
     Py_ssize_t name_size = place->name ? PyBytes_GET_SIZE(place->name) : 0;
@@ -1290,7 +1296,7 @@ static int put_plain_place(Text *to, PyObject *frame, const Place *place)
 }
 
 /* Put the result of `field_text(path, topic | None, partition | None, data)`. */
-static int place_left_to_python(Text *to, const Place *place)
+RARE static int place_left_to_python(Text *to, const Place *place)
 {
     PyObject *path = PyUnicode_FromFormat("%s%s", place->path, place->name ? PyBytes_AS_STRING(place->name) : "");
     PyObject *topic = place->whose.topic_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)topic_of(place), place->whose.topic_size, NULL);
@@ -1304,7 +1310,7 @@ static int place_left_to_python(Text *to, const Place *place)
     return put_given(to, text);
 }
 
-static int put_place(Text *to, PyObject *frame, const Place *place)
+RARE static int put_place(Text *to, PyObject *frame, const Place *place)
 {
     Py_ssize_t before = to->size;
     int made = put_plain_place(to, frame, place);
@@ -1314,7 +1320,7 @@ static int put_place(Text *to, PyObject *frame, const Place *place)
     return place_left_to_python(to, place);
 }
 
-static int put_places(Text *to, PyObject *frame)
+RARE static int put_places(Text *to, PyObject *frame)
 {
     int is_first = 1;
     for (Py_ssize_t i = 0; i < to->placed; i++) {
@@ -1336,7 +1342,7 @@ static int put_places(Text *to, PyObject *frame)
 }
 
 /* Put the payload of a field, if it has a known one. */
-static int put_payload(Text *to, const Place *place, int *is_first)
+RARE static int put_payload(Text *to, const Place *place, int *is_first)
 {
     PyObject *type = place->whose.type_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)place->whose.type, place->whose.type_size, NULL);
     PyObject *name = place->whose.topic_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)place->whose.topic, place->whose.topic_size, NULL);
@@ -1363,7 +1369,7 @@ static int put_payload(Text *to, const Place *place, int *is_first)
 }
 
 /* Put the payloads of a row: those of a role together, as Python has them. */
-static int put_payloads(Text *to)
+RARE static int put_payloads(Text *to)
 {
     int is_first = 1;
     Py_ssize_t others = 0;
@@ -1388,7 +1394,7 @@ static int put_payloads(Text *to)
 /* -- rows */
 
 /* Write a time as ISO 8601 in UTC with nanoseconds, in quotes; 32 bytes at most. */
-static void put_time(Text *to, int64_t time_ns)
+RARE static void put_time(Text *to, int64_t time_ns)
 {
     if (time_ns <= 0) {
         PUT(to, "null");
@@ -1475,7 +1481,7 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
 }
 
 /* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
-static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
+RARE static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != ARGUMENTS)
         return PyErr_Format(PyExc_TypeError, "row takes %d arguments", ARGUMENTS);
@@ -1491,7 +1497,7 @@ static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
 }
 
 /* body(data, at, program, elements) -> bool: only the body */
-static PyObject *text_body(Text *self, PyObject *args)
+RARE static PyObject *text_body(Text *self, PyObject *args)
 {
     PyObject *data, *program;
     Py_ssize_t at;
@@ -1512,8 +1518,9 @@ static PyObject *text_body(Text *self, PyObject *args)
     return made == FAILED ? NULL : PyBool_FromLong(made == DONE);
 }
 
-/* allow() -> bool: accept the nulls because of which the last row was declined; whether there were any */
-static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
+/* allow() -> bool: accept the nulls because of which the last row was declined, if nothing was written since; whether
+   there were any */
+RARE static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
 {
     for (int i = 0; i < self->doubted; i++)
         self->doubts[i]->is_nullable = 1;
@@ -1523,7 +1530,7 @@ static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
 }
 
 /* place(path, topic | None, partition | None, data: bytes): a field of records */
-static PyObject *text_place(Text *self, PyObject *args)
+RARE static PyObject *text_place(Text *self, PyObject *args)
 {
     PyObject *path, *topic, *partition, *data;
     if (!PyArg_ParseTuple(args, "UOOS", &path, &topic, &partition, &data))
@@ -1546,7 +1553,7 @@ static PyObject *text_place(Text *self, PyObject *args)
 }
 
 /* value(data: bytes): a key or a value */
-static PyObject *text_value(Text *self, PyObject *data)
+RARE static PyObject *text_value(Text *self, PyObject *data)
 {
     if (!PyBytes_Check(data))
         return PyErr_Format(PyExc_TypeError, "value must be bytes");
@@ -1556,7 +1563,7 @@ static PyObject *text_value(Text *self, PyObject *data)
     Py_RETURN_NONE;
 }
 
-static PyObject *text_write(Text *self, PyObject *text)
+RARE static PyObject *text_write(Text *self, PyObject *text)
 {
     if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text))
         return PyErr_Format(PyExc_TypeError, "expected ASCII text");
@@ -1564,10 +1571,11 @@ static PyObject *text_write(Text *self, PyObject *text)
     if (self->room - self->size < size && more_room(self, size) < 0)
         return NULL;
     put(self, PyUnicode_1BYTE_DATA(text), size);
+    self->doubted = 0; /* of a row that was declined, and is now written */
     Py_RETURN_NONE;
 }
 
-static PyObject *text_truncate(Text *self, PyObject *size)
+RARE static PyObject *text_truncate(Text *self, PyObject *size)
 {
     Py_ssize_t wanted = PyNumber_AsSsize_t(size, PyExc_OverflowError);
     if (wanted == -1 && PyErr_Occurred())
@@ -1592,7 +1600,7 @@ static void text_release_buffer(Text *self, Py_buffer *Py_UNUSED(view)) { self->
 
 static Py_ssize_t text_length(Text *self) { return self->size; }
 
-static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+RARE static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
     PyObject *value_text, *field_text, *batch_body, *payload_text = Py_None;
     int has_content;
@@ -1610,7 +1618,7 @@ static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
     return (PyObject *)self;
 }
 
-static void text_dealloc(Text *self)
+RARE static void text_dealloc(Text *self)
 {
     PyMem_Free(self->start);
     PyMem_Free(self->places);
@@ -1652,7 +1660,7 @@ static PyTypeObject TextType = {
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.jsonl.writer", .m_size = -1};
 
 /* Find the function of `castagnoli.c`, which an interpreted build and some processors do not have. */
-static int find_crc32c(void)
+RARE static int find_crc32c(void)
 {
     PyObject *castagnoli = PyImport_ImportModule("kafkawire.records.castagnoli");
     PyObject *function = castagnoli ? PyObject_GetAttrString(castagnoli, "function") : NULL;

@@ -78,7 +78,8 @@ class Text:
     def allow(self) -> bool:
         """Accept the nulls because of which the last row was declined.
 
-        Called after the decoder accepted them; returns whether there were any.
+        Called after the decoder accepted them, before anything is written; returns whether there
+        were any.
         """
         return False
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from ...errors import CorruptBatch, LimitExceeded, WireError
 from ..limits import Budget
-from . import gzip, lz4, snappy
+from . import gzip, lz4
 from .codecs import Compression
 from .packages import give_back, package_of, taken
 from .pieces import (
@@ -32,7 +32,6 @@ from .pieces import (
     lz4_pieces,
     readable_part,
     snappy_pieces,
-    unsnappy_block,
     zstd_pieces,
 )
 
@@ -92,12 +91,6 @@ def gunzip(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
 
 def unsnappy(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
     """Read Java's framing, or one raw block."""
-    block = snappy.only_block(data)
-    if block is not None and max_frames > 0:
-        size = snappy.block_size(block)
-        if size > limit:
-            raise bomb("snappy", len(data), limit)
-        return unsnappy_block(block)
     parts = list(snappy_pieces(data, magic, limit, max_frames))
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -43,15 +43,6 @@ def blocks(data: bytes) -> Iterator[bytes]:
         pos += size
 
 
-def only_block(data: bytes) -> bytes | None:
-    """Return the raw block of Java's framing if it has one; None of anything else."""
-    start = len(JAVA_HEADER) + SIZE.size
-    if len(data) < start or not data.startswith(SNAPPY_JAVA):
-        return None
-    (size,) = SIZE.unpack_from(data, len(JAVA_HEADER))
-    return data[start:] if size == len(data) - start else None
-
-
 def block_size(block: bytes) -> int:
     """Read the declared size of a raw block; CorruptBatch if its bytes cannot decompress to it."""
     size = shift = 0

@@ -138,6 +138,17 @@ def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
     assert not text().body(data, 0, program, 2)
 
 
+def test_nulls_of_a_row_are_not_allowed_after_the_next_row() -> None:
+    """The row was declined, its message was malformed, and another row was decoded and is valid."""
+    program = program_of(REGISTRY.load("FindCoordinatorRequest"), 0, False, True)
+    assert program is not None
+    out = text()
+    for _ in range(2):
+        assert not out.body(b"\xff\xff", 0, program, ELEMENTS)
+        out.write("the row with its error")
+        assert not out.allow()
+
+
 def test_nothing_is_written_while_somebody_looks() -> None:
     out = text()
     out.write("a" * 100)
