@@ -1,4 +1,4 @@
-"""Writes the payloads in bytes fields as JSON text, for decoded messages and for `writer`.
+"""Writes payloads in bytes fields as JSON text, for decoded messages and for `writer`.
 
 Law: the text is that of `Payload.to_json_text`; a payload of the same kind, protocol and bytes is
 written once, since members of a group send the same, and get in responses what was in requests.
@@ -19,8 +19,7 @@ from ...protocol.kinds import KINDS
 from ...protocol.payload import Payload
 from ...protocol.payload_fields import ASSIGNMENT, METADATA, USER_DATA, PayloadField
 from ...protocol.versioned import PREFIX
-from .payload_roles import field_of
-from .wire_layouts import program_of
+from .wire_layouts import field_of, program_of
 from .writer import Text
 
 MAX_CACHED: Final = 1 << 12
@@ -58,7 +57,7 @@ class PayloadTexts:
     def text(
         self, number: int, protocol_type: str | None, name: str | None, data: bytes
     ) -> str | None:
-        """Write the payload of a field that `payload_roles` numbered; None if it has none."""
+        """Write the payload of a field that `wire_layouts` numbered; None if it has none."""
         field = field_of(number)
         known = self._kinds.get((number, protocol_type, name))
         if known is None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkawire.capture.frames.decoding import RawFrame, located
-from kafkawire.capture.jsonl import payload_roles, payload_texts, writer
+from kafkawire.capture.jsonl import payload_texts, wire_layouts, writer
 from kafkawire.capture.jsonl.payload_texts import PayloadTexts
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.multifile import Traffic
@@ -103,8 +103,8 @@ def numbers() -> list[int]:
     for name in NAMES:
         info = REGISTRY.get(name)
         for version in range(info.first, info.last + 1):
-            assert payload_roles.payload_roles(REGISTRY.load(name), version) is not None
-    return [payload_roles.number_of(field) for name in NAMES for field in PAYLOAD_FIELDS[name]]
+            assert wire_layouts.payload_roles(REGISTRY.load(name), version) is not None
+    return [wire_layouts.number_of(field) for name in NAMES for field in PAYLOAD_FIELDS[name]]
 
 
 def payloads() -> list[bytes]:
@@ -151,7 +151,7 @@ def test_the_text_of_a_program_is_that_of_the_payload(secrets: bool) -> None:
                     ("connect", "default"),
                     ("other", None),
                 ):
-                    field = payload_roles.field_of(number)
+                    field = wire_layouts.field_of(number)
                     kinds = kinds_of(field, protocol_type, name)
                     payload = payload_of_kinds(kinds, field, name, "", data, DEFAULT_LIMITS)
                     expected = None if payload is None else payload.to_json_text(secrets=secrets)
