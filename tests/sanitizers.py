@@ -41,6 +41,7 @@ TESTS: Final = (
     "tests/records/test_fuzz.py",
     "tests/records/test_partial.py",
     "tests/records/test_rows.py",
+    "tests/capture/jsonl/test_payload_texts.py",
     "tests/capture/jsonl/test_quick_text.py",
     "tests/capture/tables/test_column_values.py",
     "tests/capture/tables/test_blocks.py",

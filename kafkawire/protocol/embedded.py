@@ -192,25 +192,64 @@ def _json_steps(
     return tuple(made)
 
 
+class PayloadSteps(NamedTuple):
+    """The way to a field with payloads at a version of its message.
+
+    owners: the message's class and those of the structs on the way. fields: one of each owner; the
+    last one is the field. type_at, name_at: which owner has the protocol's type and name, if any.
+    """
+
+    owners: tuple[type[Structure], ...]
+    fields: tuple[Field, ...]
+    type_at: int | None
+    name_at: int | None
+
+
+def payload_steps(cls: type[Structure], field: PayloadField, version: int) -> PayloadSteps | None:
+    """Find the way to a field with payloads; None if messages do not have it at that version."""
+    owner: Any = cls
+    fields = _on_path(owner, field.steps)
+    owners = (owner, *[step.struct for step in fields[:-1]])
+    if any(step not in fields_at(of, version) for of, step in zip(owners, fields, strict=True)):
+        return None
+    return PayloadSteps(
+        owners,
+        fields,
+        _who_says(owner, field.steps, field.protocol_type, version),
+        _who_says(owner, field.steps, field.protocol_name, version),
+    )
+
+
 def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
     """Decode a field; None if its kind is unknown."""
-    own = carried.field.own
-    kinds = kinds_of(carried)
+    kinds = kinds_of(carried.field, carried.protocol_type, carried.name)
+    return payload_of_kinds(kinds, carried.field, carried.name, carried.path, carried.value, limits)
+
+
+def payload_of_kinds(
+    kinds: tuple[str, ...],
+    field: PayloadField,
+    name: str | None,
+    path: str,
+    value: bytes,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Payload | None:
+    """Decode bytes that may be of some kinds; None if they are of none. name: of the protocol."""
+    own = field.own
     if not kinds:
         return None
     if len(kinds) > 1:
-        payload = recognise(carried.path, kinds, carried.value, limits)
+        payload = recognise(path, kinds, value, limits)
     else:
-        payload = read_payload(carried.path, kinds[0], carried.value, limits, own)
+        payload = read_payload(path, kinds[0], value, limits, own)
     if own is not None or payload is None:
         return payload
-    inner = _inner(payload, carried.name, limits)
+    inner = _inner(payload, name, limits)
     return payload if inner is None else payload._replace(inner=inner)
 
 
-def kinds_of(carried: Carried) -> tuple[str, ...]:
+def kinds_of(field: PayloadField, protocol_type: Any, name: Any) -> tuple[str, ...]:
     """List the kinds that a field may be of: several if the message does not say which."""
-    _, _, _, _, field, protocol_type, name, _ = carried
     kinds = field.kinds
     if not field.protocol_type:
         return (next(iter(kinds.values())),)

@@ -180,6 +180,17 @@ static PyObject *crc32c(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     return PyLong_FromUnsignedLong(crc32c_of((uint32_t)after, data + start, (size_t)(end - start)));
 }
 
+/* function: a capsule of `crc32c_of` for other C modules; None if it may not be called. */
+static int offer(PyObject *module)
+{
+    PyObject *function = usable ? PyCapsule_New((void *)crc32c_of, NULL, NULL) : Py_NewRef(Py_None);
+    int made = function ? PyModule_AddObjectRef(module, "function", function) : -1;
+    Py_XDECREF(function);
+    return made;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)offer}, {0, NULL}};
+
 static PyMethodDef methods[] = {
     {"available", available, METH_NOARGS, NULL},
     {"crc32c", (PyCFunction)(void (*)(void))crc32c, METH_FASTCALL, NULL},
@@ -190,6 +201,7 @@ static PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "kafkawire.records.castagnoli",
     .m_methods = methods,
+    .m_slots = slots,
 };
 
 PyMODINIT_FUNC PyInit_castagnoli(void)

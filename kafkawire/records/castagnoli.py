@@ -6,6 +6,11 @@ on CPUs with carry-less multiplication in 256-bit or 512-bit registers.
 
 from __future__ import annotations
 
+from typing import Final
+
+function: Final = None
+"""In C, a capsule of the function for other C modules."""
+
 
 def available() -> bool:
     """Return whether `crc32c` is faster than the package."""

@@ -48,6 +48,10 @@ def test_crc32c_by_its_definition(size: int) -> None:
         assert checksum.crc32c_function()(data[start : start + size]) == expected
 
 
+def test_the_function_is_offered_where_it_may_be_called() -> None:
+    assert (castagnoli.function is not None) == castagnoli.available()
+
+
 @settings(max_examples=300)
 @given(st.binary(max_size=2000), st.integers(0, 50))
 def test_crc32c_is_the_packages(data: bytes, start: int) -> None:

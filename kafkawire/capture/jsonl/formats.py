@@ -72,7 +72,7 @@ class Head:
         cls = side.load()
         flexible = side.info.flexible is not None and version >= side.info.flexible
         # the program names Kafka's error codes, and knows Kafka's headers
-        if apis.is_kafka and not payload_fields_of(cls):
+        if apis.is_kafka:
             self.program = program_of(cls, version, flexible, secrets)
             self.tagged = not is_request and version >= known.tagged_response
 

@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
-from ...primitives.limits import DEFAULT_LIMITS, Limits, elements_within
+from ...primitives.limits import DEFAULT_LIMITS, FREE_OBJECTS, Limits, elements_within
 from ...primitives.structure import Message, Structure
-from ...protocol.embedded import Carried, carried_bytes, kinds_of, payload_of
+from ...protocol.embedded import carried_bytes
 from ...protocol.error_code import ErrorCode
 from ...protocol.json_text import to_json_text
 from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame
 from ..rows import CLEAN, Row, Status
 from .formats import ErrorSteps, Form, Head, raw_text
+from .payload_texts import PayloadTexts
 from .records import batch_body, counts_of, records_json, records_of, shown_value
 from .records_fields import (
     RecordsField,
@@ -41,7 +42,7 @@ MAX_CACHED_RESPONSES: Final = 1 << 8
 """ApiVersions responses whose text is cached."""
 
 MAX_CACHED_BYTES: Final = 1 << 12
-"""The largest response, or embedded payload, whose text is cached."""
+"""The largest response whose text is cached."""
 
 
 class CachedResponse(NamedTuple):
@@ -75,12 +76,14 @@ class Lines:
         self.forms: dict[tuple[type[Message], int, bool], Form] = {}
         self.heads: dict[int, Head] = {}
         field_text = records_of if records else counts_of
-        self.out: Text = Text(shown_value, field_text, batch_body, records)
+        self.payloads: PayloadTexts = PayloadTexts(secrets)
+        payload_text: Any = self.payloads.text
+        self.out: Text = Text(shown_value, field_text, batch_body, records, payload_text)
         self.endpoint_texts: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
-        self.payload_texts: dict[tuple[Any, ...], str | None] = {}
         self.error_texts: dict[tuple[int, ...], str] = {}
         self.cached_responses: dict[tuple[int, bytes], CachedResponse] = {}
+        self.few_elements: int = 0  # of bodies of up to FREE_OBJECTS bytes
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
     def text(self, items: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> bytes:
@@ -91,6 +94,7 @@ class Lines:
         """Do as `text` without a copy; the view has to be released before the next call."""
         out = self.out
         out.truncate(0)
+        self.few_elements = elements_within(limits, 0)
         for entry in items:
             connection, client, broker = entry.connection, entry.client, entry.broker
             item = entry.item
@@ -143,8 +147,9 @@ class Lines:
         frame, at = raw_frame.frame, raw_frame.body
         if head.plain_if_zero and frame[at : at + 2] != b"\0\0":
             return False
+        size = len(frame)
         if head.tagged:
-            if frame[at : at + 1] != b"\0":
+            if at >= size or frame[at] != 0:
                 return False
             at += 1
         return self.out.row(
@@ -158,7 +163,7 @@ class Lines:
             frame,
             at,
             program,
-            elements_within(limits, len(frame)),
+            self.few_elements if size <= FREE_OBJECTS else elements_within(limits, size),
         )
 
     def head(self, request: InFlightRequest, is_request: bool) -> Head:
@@ -276,7 +281,7 @@ class Lines:
             parts = [
                 f'"{carried.path}":{inner}'
                 for carried in carried_bytes(message, version)
-                if (inner := self.payload_text(cls, carried)) is not None
+                if (inner := self.payloads.text_of(cls, carried)) is not None
             ]
             if parts:
                 text += f',"embedded":{{{",".join(parts)}}}'
@@ -297,28 +302,6 @@ class Lines:
                 self.error_texts.clear()
             self.error_texts[codes] = known
         return known
-
-    def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
-        """Write the payload embedded in a field; cached.
-
-        Members of a group send the same, and get in responses what was in requests.
-        """
-        field = carried.field
-        key: tuple[Any, ...] = (kinds_of(carried), carried.name, carried.value)
-        if field.own is not None:  # another package may have kinds with the same names
-            key = (cls, field.steps, *key)
-        known = self.payload_texts.get(key, "")
-        if known != "":
-            return known
-        payload = payload_of(carried)
-        text = None
-        if payload is not None:
-            text = payload.to_json_text(secrets=self.secrets)
-        if len(carried.value) <= MAX_CACHED_BYTES:
-            if len(self.payload_texts) == MAX_CACHED:
-                self.payload_texts.clear()
-            self.payload_texts[key] = text
-        return text
 
     def redacted_text(
         self, message: Message, version: int, fields: list[RecordsField], doubtful: bool

@@ -1,20 +1,23 @@
 """Describes the wire layout of bodies, to write them as JSON without creating messages.
 
 Law: a body has a program only if its JSON form follows the wire format: fields in order, no
-optional structs, no redacted fields. `writer.c` itself skips records of the metadata topic, which
-are redacted.
+optional structs, no redacted fields; with payloads, only if wire order gives a payload's path, and
+its protocol before it. `writer.c` itself skips records of the metadata topic, which are redacted.
 
     class, version --once--> Program: one step per field, in wire order
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 from ...primitives.structure import Structure
+from ...protocol.embedded import PayloadSteps, payload_steps
 from ...protocol.fields import Field, fields_at
+from ...protocol.payload_fields import PayloadField, payload_fields_of
 from ...protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
-from .records_fields import NO_ROLE, plan
+from .records_fields import NO_ROLE, WITHIN, plan
 from .writer import Program
 
 # as `writer.c` numbers them
@@ -50,6 +53,19 @@ KINDS: Final = {
 }
 
 
+# roles of steps, behind those of `records_fields`, as `writer.c` numbers them
+PROTOCOL_TYPE: Final = 5
+PROTOCOL_NAME: Final = 6
+PAYLOAD: Final = 7
+LAST_ROLE: Final = 127
+
+Roles: TypeAlias = Mapping[type[Structure], Mapping[str, int]]
+"""Class of a struct -> attribute -> role."""
+
+_numbered: Final[list[PayloadField]] = []
+"""The fields whose role is PAYLOAD, PAYLOAD + 1, and so on."""
+
+
 def is_error_code(field: Field) -> bool:
     """Whether the values of a field are error codes, as for `tables.extraction.entities`."""
     return field.element == "int16" and field.attribute.endswith("error_code")
@@ -65,13 +81,17 @@ def program_of(cls: type[Structure], version: int, flexible: bool, secrets: bool
     """
     key = (cls, version, secrets)
     if key not in _programs:
-        _programs[key] = _compile(cls, version, flexible, secrets)
+        roles = payload_roles(cls, version)
+        _programs[key] = None if roles is None else _compile(cls, version, flexible, secrets, roles)
     return _programs[key]
 
 
-def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
-    roles = {step.attribute: step.role for step in plan(cls, version)}
+def _compile(
+    cls: type[Structure], version: int, flexible: bool, secrets: bool, payloads: Roles
+) -> Program | None:
     owner: Any = cls
+    roles = {step.attribute: step.role for step in plan(cls, version)}
+    roles |= payloads.get(owner, {})
     if not secrets and (
         owner.__name__ in CONFIG_STRUCTS or owner.__module__.endswith(SNAPSHOT_MODULE)
     ):
@@ -82,7 +102,7 @@ def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) 
             continue
         inner: Program | None = None
         if field.struct is not None:
-            inner = program_of(field.struct, version, flexible, secrets)
+            inner = _compile(field.struct, version, flexible, secrets, payloads)
             # an optional struct may have a marker byte before it
             if inner is None or not field.is_array:
                 return None
@@ -95,3 +115,65 @@ def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) 
         role = roles.get(field.attribute, NO_ROLE)
         steps.append((lead, name, kind, field.is_array, role, inner))
     return Program(flexible, tuple(steps))
+
+
+# -- payloads
+
+
+def number_of(field: PayloadField) -> int:
+    """Return the number of a field, which may be new."""
+    if field not in _numbered:
+        _numbered.append(field)
+    return _numbered.index(field)
+
+
+def field_of(number: int) -> PayloadField:
+    """Return the field of a number: its role is PAYLOAD + `number`."""
+    return _numbered[number]
+
+
+def payload_roles(cls: type[Structure], version: int) -> Roles | None:
+    """Find the roles of a message's fields for its payloads; None if it has to be decoded."""
+    made: dict[Any, dict[str, int]] = {}
+    for field in payload_fields_of(cls):
+        steps = payload_steps(cls, field, version)
+        if steps is None:
+            continue
+        wanted = _roles_of(field, steps, version)
+        if wanted is None:
+            return None
+        for at, attribute, role in wanted:
+            roles = made.setdefault(steps.owners[at], {})
+            if roles.setdefault(attribute, role) != role:
+                return None
+    return made
+
+
+def _roles_of(
+    field: PayloadField, steps: PayloadSteps, version: int
+) -> list[tuple[int, str, int]] | None:
+    """List (owner, attribute, role) for a field; None if wire order does not do."""
+    role = PAYLOAD + number_of(field)
+    *outer, last = steps.fields
+    if field.own is not None or role > LAST_ROLE or last.is_array or last.is_tagged:
+        return None
+    if not all(step.is_array for step in outer):
+        return None
+    wanted = [(at, step.attribute, WITHIN) for at, step in enumerate(outer)]
+    wanted.append((len(outer), last.attribute, role))
+    for at, attribute, named in (
+        (steps.type_at, field.protocol_type, PROTOCOL_TYPE),
+        (steps.name_at, field.protocol_name, PROTOCOL_NAME),
+    ):
+        if at is None:
+            continue
+        if not _is_before(fields_at(steps.owners[at], version), attribute, steps.fields[at]):
+            return None
+        wanted.append((at, attribute, named))
+    return wanted
+
+
+def _is_before(fields: tuple[Field, ...], attribute: str, step: Field) -> bool:
+    """Whether a text is read before the field that leads to the payload."""
+    at = [field.attribute for field in fields].index(attribute)
+    return fields[at].is_a("string") and not fields[at].is_tagged and at < fields.index(step)

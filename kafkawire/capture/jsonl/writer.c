@@ -11,6 +11,17 @@
 
 #include "../wire.h"
 
+#ifdef __GNUC__
+#define RARE __attribute__((cold, noinline)) /* compiled for size */
+#else
+#define RARE
+#endif
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define WIDE __attribute__((target("avx2")))
+#endif
+
 #define MAX_DEPTH 60
 #define MAX_KEYS 64   /* of a JSON object in a value */
 #define MAX_DOUBTS 16 /* nulls in a row that were not allowed yet */
@@ -18,7 +29,7 @@
 #define PIECE 4096 /* bytes of a text for which room is reserved at a time */
 
 enum { INT8 = 1, INT16, UINT16, INT32, UINT32, INT64, BOOL, STRING, BYTES, UUID, FLOAT64, RECORDS, STRUCT, ERROR_CODE };
-enum { NO_ROLE = -1, ROLE_RECORDS, ROLE_TOPIC, ROLE_TOPIC_ID, ROLE_PARTITION, ROLE_WITHIN };
+enum { NO_ROLE = -1, ROLE_RECORDS, ROLE_TOPIC, ROLE_TOPIC_ID, ROLE_PARTITION, ROLE_WITHIN, ROLE_PROTOCOL_TYPE, ROLE_PROTOCOL_NAME, ROLE_PAYLOAD /* and those after it */ };
 
 static char hexes[] = "0123456789abcdef";
 static char pairs[200];           /* "000102..99" */
@@ -29,7 +40,7 @@ static uint8_t is_plain[256]; /* bytes that need no escape in a JSON string */
 /* -- programs */
 
 /* Program(flexible: bool, steps: tuple[tuple[lead, attribute, kind, array, role, inner | None], ...]) */
-static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+RARE static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
     int is_flexible;
     PyObject *steps;
@@ -66,23 +77,48 @@ PROGRAM_TYPE("kafkawire.capture.jsonl.writer", program_new);
 
 /* -- the buffer */
 
+/* The topic and partition of records, or the name and type of a payload's protocol. */
+typedef struct {
+    Bytes topic, type;
+    Py_ssize_t topic_size, type_size; /* -1 for none */
+    int64_t partition;
+    int has_partition;
+} Whose;
+
+static const Whose nobody = {.topic_size = -1, .type_size = -1};
+
+/* A field of records, or with a payload. topic of `whose`: NULL where it is `uuid`. */
+typedef struct {
+    Bytes data;
+    Py_ssize_t size;
+    Whose whose;
+    int role;
+    PyObject *name; /* bytes: of the field, behind `path`; NULL if the path includes it */
+    int path_size;
+    char path[PATH_ROOM + 1]; /* ends in 0 */
+    char uuid[22];
+} Place;
+
 typedef struct {
     PyObject_HEAD
     char *start;
     Py_ssize_t size, room;
     PyObject *value_text;       /* value_text(data: bytes) -> str: writes the values that C declines */
     PyObject *field_text;       /* field_text(path, topic, partition, data) -> str: the same for fields of records */
+    PyObject *payload_text;     /* payload_text(role - ROLE_PAYLOAD, protocol type, its name, data) -> str | None; None if there are no payloads */
     PyObject *batch_body;       /* batch_body(data, start, end, opened bytes, records) -> (data, start, end) | None: see `records.py` */
     int has_content;            /* whether records are written, not only counted */
     Step *doubts[MAX_DOUBTS];  /* nulls of the last row that were not allowed yet */
     PyObject *owner;            /* the program of these nulls */
     int doubted;
+    Place *places;              /* of the row that is written */
+    Py_ssize_t placed, place_room;
     int views;                  /* exported views of the buffer, which must not move while there are any */
     int64_t second;             /* the second of `second_text` */
     char second_text[24];
 } Text;
 
-static int more_room(Text *to, Py_ssize_t size)
+RARE static int more_room(Text *to, Py_ssize_t size)
 {
     Py_ssize_t room = to->room * 2 > to->size + size ? to->room * 2 : to->size + size;
     if (to->views) {
@@ -142,7 +178,7 @@ static inline void put_escaped(Text *to, uint32_t unit) /* \uxxxx */
 }
 
 /* Put a character as Python's `json` does in ASCII: twelve bytes at most. */
-static inline void put_character(Text *to, uint32_t c)
+RARE static void put_character(Text *to, uint32_t c)
 {
     static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
     if (c < 128 && is_plain[c]) {
@@ -164,7 +200,7 @@ static inline void put_character(Text *to, uint32_t c)
 }
 
 /* Read a UTF-8 character that is not ASCII; NULL if it is invalid. */
-static Bytes character(Bytes p, Bytes end, uint32_t *found)
+RARE static Bytes character(Bytes p, Bytes end, uint32_t *found)
 {
     uint32_t c = *p;
     int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
@@ -190,10 +226,27 @@ static inline uint64_t marks(uint64_t word)
     return (word | (word - EACH(0x20)) | NONE_OF(word ^ EACH('"')) | NONE_OF(word ^ EACH('\\')) | NONE_OF(word ^ EACH(0x7f))) & EACH(0x80);
 }
 
+#ifdef WIDE
+/* Mark those of 16 bytes that need an escape: a bit each. */
+static inline int marks_of_16(__m128i bytes)
+{
+#define ARE(c) _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c))
+    __m128i low = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)); /* and those from 128 on, which are negative */
+    return _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(low, ARE(0x7f)), _mm_or_si128(ARE('"'), ARE('\\'))));
+}
+#endif
+
 /* Find the first byte that needs an escape in a JSON string. */
 static inline Bytes skip_plain(Bytes p, Bytes end)
 {
     uint64_t word;
+#ifdef WIDE
+    for (; end - p >= 16; p += 16) {
+        int marked = marks_of_16(_mm_loadu_si128((const void *)p));
+        if (marked)
+            return p + __builtin_ctz((unsigned)marked);
+    }
+#endif
     for (; end - p >= 8; p += 8) {
         memcpy(&word, p, 8);
         if (marks(word))
@@ -209,6 +262,18 @@ static inline Bytes put_plain(Text *to, Bytes p, Bytes end)
 {
     char *out = to->start + to->size;
     uint64_t word;
+#ifdef WIDE
+    for (; end - p >= 16; p += 16, out += 16) {
+        __m128i bytes = _mm_loadu_si128((const void *)p);
+        _mm_storeu_si128((void *)out, bytes);
+        int marked = marks_of_16(bytes);
+        if (marked) {
+            int plain = __builtin_ctz((unsigned)marked);
+            to->size = out + plain - to->start;
+            return p + plain;
+        }
+    }
+#endif
     for (; end - p >= 8; p += 8, out += 8) {
         memcpy(&word, p, 8);
         memcpy(out, &word, 8);
@@ -247,12 +312,42 @@ static int put_string(Text *to, Bytes p, Py_ssize_t size)
     return DONE;
 }
 
+#ifdef WIDE
+static int has_wide; /* whether there are 256-bit registers */
+
+/* Encode bytes, 24 at a time, while there are 28; return how many. (Muła, Lemire: "Faster Base64 encoding and decoding
+   using AVX2 instructions", 2018) */
+WIDE static Py_ssize_t wide_base64(char *out, Bytes start, Py_ssize_t size)
+{
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
+    const __m256i shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(65, 71, -4, -4, -4, -4, -4, -4, -4, -4, -4, -4, -19, -16, 0, 0));
+    Bytes p = start;
+    for (; size >= 28; p += 24, out += 32, size -= 24) {
+        __m256i in = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)p)), _mm_loadu_si128((const void *)(p + 12)), 1);
+        in = _mm256_shuffle_epi8(in, order);
+        __m256i odd = _mm256_mulhi_epu16(_mm256_and_si256(in, _mm256_set1_epi32(0x0fc0fc00)), _mm256_set1_epi32(0x04000040));
+        __m256i even = _mm256_mullo_epi16(_mm256_and_si256(in, _mm256_set1_epi32(0x003f03f0)), _mm256_set1_epi32(0x01000010));
+        __m256i values = _mm256_or_si256(odd, even); /* of six bits each */
+        __m256i kind = _mm256_sub_epi8(_mm256_subs_epu8(values, _mm256_set1_epi8(51)), _mm256_cmpgt_epi8(values, _mm256_set1_epi8(25)));
+        _mm256_storeu_si256((void *)out, _mm256_add_epi8(values, _mm256_shuffle_epi8(shifts, kind)));
+    }
+    return p - start;
+}
+#endif
+
 static int put_base64(Text *to, Bytes p, Py_ssize_t size)
 {
     ROOM(to, size / 3 * 4 + 8);
     char *out = to->start + to->size;
     Bytes end = p + size;
     *out++ = '"';
+#ifdef WIDE
+    if (has_wide && size >= 28) {
+        Py_ssize_t done = wide_base64(out, p, size);
+        p += done;
+        out += done / 3 * 4;
+    }
+#endif
     for (; end - p >= 3; p += 3, out += 4) {
         uint32_t bits = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
         memcpy(out, couples + (bits >> 12), 2);
@@ -270,7 +365,7 @@ static int put_base64(Text *to, Bytes p, Py_ssize_t size)
     return DONE;
 }
 
-static void uuid_text(Bytes p, char text[22])
+RARE static void uuid_text(Bytes p, char text[22])
 {
     uint32_t bits = 0;
     int held = 0, at = 0;
@@ -290,21 +385,12 @@ typedef struct {
     Text *to;
     Cursor in;
     Program *program;
-    PyObject *places; /* list[tuple[path, topic | None, partition | None, data]], or NULL */
     char path[PATH_ROOM];
     char uuid[22];
 } Body;
 
-/* The topic and partition of records. */
-typedef struct {
-    Bytes topic;
-    Py_ssize_t topic_size; /* -1 for none */
-    int64_t partition;
-    int has_partition;
-} Whose;
-
 /* step: NULL for an element of an array, which cannot be null. */
-static int put_null(Body *body, Step *step)
+RARE static int put_null(Body *body, Step *step)
 {
     Text *to = body->to;
     if (!step)
@@ -319,7 +405,7 @@ static int put_null(Body *body, Step *step)
     return DONE;
 }
 
-static int put_float(Text *to, double value)
+RARE static int put_float(Text *to, double value)
 {
     if (!Py_IS_FINITE(value))
         return DECLINED;
@@ -393,19 +479,27 @@ static int put_value(Body *body, int kind, Step *step)
     return kind == STRING || kind == BYTES || kind == RECORDS ? put_sized(body, kind, step, &data, &size) : put_scalar(body, kind);
 }
 
-static int note_place(Body *body, int path, Step *step, const Whose *whose, Bytes data, Py_ssize_t size)
+RARE static int note_place(Body *body, int path, Step *step, const Whose *whose, Bytes data, Py_ssize_t size)
 {
-    if (!body->places && !(body->places = PyList_New(0)))
-        return FAILED;
-    body->path[path] = 0;
-    PyObject *topic = whose->topic_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)whose->topic, whose->topic_size, NULL);
-    PyObject *partition = whose->has_partition ? PyLong_FromLongLong(whose->partition) : Py_NewRef(Py_None);
-    PyObject *place = !topic || !partition ? NULL : Py_BuildValue("NOOy#", PyUnicode_FromFormat("%s%s", body->path, PyBytes_AS_STRING(step->name)), topic, partition, data, size);
-    Py_XDECREF(topic);
-    Py_XDECREF(partition);
-    int made = place && PyList_Append(body->places, place) == 0 ? DONE : FAILED;
-    Py_XDECREF(place);
-    return made;
+    Text *to = body->to;
+    if (to->placed == to->place_room) {
+        Py_ssize_t room = 2 * to->place_room + 4;
+        Place *places = PyMem_Realloc(to->places, (size_t)room * sizeof *places);
+        if (!places) {
+            PyErr_NoMemory();
+            return FAILED;
+        }
+        to->places = places;
+        to->place_room = room;
+    }
+    Place *place = to->places + to->placed++;
+    *place = (Place){.data = data, .size = size, .whose = *whose, .role = step->role, .name = step->name, .path_size = path};
+    memcpy(place->path, body->path, (size_t)path);
+    if (whose->topic == (Bytes)body->uuid) {
+        place->whose.topic = NULL;
+        memcpy(place->uuid, body->uuid, sizeof place->uuid);
+    }
+    return DONE;
 }
 
 /* Whether records are of the metadata topic (see `protocol/secrets.py`): they may hold secrets. */
@@ -418,8 +512,8 @@ static int are_metadata(const Whose *whose)
     return 0;
 }
 
-/* Put a field with records, or with their topic or partition. */
-static int put_with_role(Body *body, int path, Step *step, Whose *whose)
+/* Put a field with records or a payload, or what says whose they are. */
+RARE static int put_with_role(Body *body, int path, Step *step, Whose *whose)
 {
     Bytes data = body->in.at;
     int64_t size;
@@ -447,8 +541,19 @@ static int put_with_role(Body *body, int path, Step *step, Whose *whose)
         whose->partition = big_endian(data, (int)(body->in.at - data));
         whose->has_partition = 1;
         return DONE;
+    case ROLE_PROTOCOL_TYPE:
+        TRY(put_sized(body, STRING, step, &whose->type, &size));
+        whose->type_size = size > 0 ? size : -1;
+        return DONE;
+    case ROLE_PROTOCOL_NAME:
+        TRY(put_sized(body, STRING, step, &whose->topic, &size));
+        whose->topic_size = size > 0 ? size : -1;
+        return DONE;
     default:
-        return DECLINED;
+        if (step->role < ROLE_PAYLOAD)
+            return DECLINED;
+        TRY(put_sized(body, BYTES, step, &data, &size));
+        return size > 0 ? note_place(body, path, step, whose, data, size) : DONE;
     }
 }
 
@@ -524,7 +629,7 @@ static inline void skip_blanks(Json *json)
         json->at++;
 }
 
-static int hex_unit(Bytes p, uint32_t *found)
+RARE static int hex_unit(Bytes p, uint32_t *found)
 {
     uint32_t unit = 0;
     for (int i = 0; i < 4; i++) {
@@ -592,6 +697,63 @@ static int json_string(Json *json)
 
 static inline int is_digit(Bytes p, Bytes end) { return p < end && *p >= '0' && *p <= '9'; }
 
+#ifdef __SIZEOF_INT128__
+typedef unsigned __int128 Big;
+
+/* Whether Python writes `number / 10^places` so for the double nearest to it: no shorter decimal rounds to that, and no
+   other of as many digits is as near. number: below 10^17; places: up to 21. Of some others it says no, too. */
+RARE static int is_shortest(uint64_t number, int places)
+{
+    Big ten = 1;
+    for (int i = 0; i < places; i++)
+        ten *= 10;
+    uint64_t high = (uint64_t)(ten >> 64), low = (uint64_t)ten;
+    if (number % 10 == 0)
+        return 0;
+    /* the double is mantissa / 2^shift */
+    int shift = 53 - (64 - __builtin_clzll(number)) + (high ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll(low));
+    if (shift < 1)
+        return 0;
+    Big scaled = (Big)number << shift, mantissa = scaled / ten;
+    if (mantissa >> 53) {
+        shift--;
+        scaled >>= 1;
+        mantissa = scaled / ten;
+    }
+    Big rest = 2 * (scaled - mantissa * ten);
+    mantissa += rest > ten || (rest == ten && (mantissa & 1));
+    if (mantissa <= (Big)1 << 52 || mantissa >> 53)
+        return 0;
+    Big exact = mantissa * ten, unit = (Big)1 << shift;
+    if (2 * (exact > scaled ? exact - scaled : scaled - exact) >= unit)
+        return 0;
+    Big shorter = (Big)(number - number % 10) << shift;
+    return 2 * (exact - shorter) > ten && 2 * (shorter + 10 * unit - exact) > ten;
+}
+#else
+RARE static int is_shortest(uint64_t Py_UNUSED(number), int Py_UNUSED(places)) { return 0; }
+#endif
+
+/* Whether the digits of a number without exponent are those that Python writes. fraction: what is behind the point. */
+RARE static int is_written_so(Bytes whole, Py_ssize_t wholes, Bytes fraction, Py_ssize_t fractions)
+{
+    if (*whole == '0' && fractions >= 4 && !memcmp(fraction, "0000", 4))
+        return 0; /* Python writes an exponent */
+    if (fraction[fractions - 1] == '0' && fractions != 1)
+        return 0;
+    if (wholes + fractions <= 15) /* so few are found again */
+        return 1;
+    if (wholes + fractions > 21)
+        return 0;
+    uint64_t number = 0;
+    for (Py_ssize_t i = 0; i < wholes + fractions; i++) {
+        if (number >= 10000000000000000u) /* 10^16 */
+            return 0;
+        number = number * 10 + (uint64_t)(i < wholes ? whole[i] - '0' : fraction[i - wholes] - '0');
+    }
+    return number && is_shortest(number, (int)fractions);
+}
+
 static int json_number(Json *json)
 {
     Text *to = json->to;
@@ -635,10 +797,7 @@ static int json_number(Json *json)
             put(to, start, size);
         return DONE;
     }
-    Bytes fraction = whole + wholes + 1;
-    /* so few digits are those that Python finds again */
-    if (!has_exponent && wholes + fractions <= 15 && (p[-1] != '0' || fractions == 1) &&
-        (*whole != '0' || fractions < 4 || memcmp(fraction, "0000", 4))) {
+    if (!has_exponent && is_written_so(whole, wholes, whole + wholes + 1, fractions)) {
         ROOM(to, size);
         put(to, start, size);
         return DONE;
@@ -775,7 +934,7 @@ static int json_value(Json *json, int depth)
 /* -- keys and values */
 
 /* Put the text that a call returned, and release it. */
-static int put_given(Text *to, PyObject *text)
+RARE static int put_given(Text *to, PyObject *text)
 {
     if (!text)
         return FAILED;
@@ -792,7 +951,7 @@ static int put_given(Text *to, PyObject *text)
 }
 
 /* Put the result of `records.value_text`. */
-static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
+RARE static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
 {
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, size);
     PyObject *text = bytes ? PyObject_CallOneArg(to->value_text, bytes) : NULL;
@@ -800,7 +959,7 @@ static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
     return put_given(to, text);
 }
 
-static int put_hex(Text *to, Bytes p, Py_ssize_t size)
+RARE static int put_hex(Text *to, Bytes p, Py_ssize_t size)
 {
     ROOM(to, 2 * size + 16);
     PUT(to, "{\"hex\":\"");
@@ -815,7 +974,7 @@ static int put_hex(Text *to, Bytes p, Py_ssize_t size)
 }
 
 /* Whether bytes are readable UTF-8: printable, or of several lines. */
-static int is_readable(Bytes p, Bytes end)
+RARE static int is_readable(Bytes p, Bytes end)
 {
     int is_printable = 1, has_lines = 0;
     while ((p = skip_plain(p, end)) < end) {
@@ -895,7 +1054,7 @@ static int put_field(Text *to, Bytes *at, Bytes stop)
     return DONE;
 }
 
-static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
+RARE static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
 {
     if (count < 0 || count * 2 > stop - *at)
         return DECLINED;
@@ -979,8 +1138,12 @@ static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64
 
 /*  base offset: int64 | length: int32 | leader epoch: int32 | magic: int8 | crc: uint32 | attributes: int16 | last offset
     delta: int32 | base timestamp: int64 | max timestamp: int64 | producer: 14 bytes | count: int32 | records */
-enum { LENGTH_AT = 8, MAGIC_AT = 16, ATTRIBUTES_AT = 21, BASE_TIMESTAMP_AT = 27, MAX_TIMESTAMP_AT = 35, COUNT_AT = 57, HEADER = 61 };
+enum { LENGTH_AT = 8, MAGIC_AT = 16, CRC_AT = 17, ATTRIBUTES_AT = 21, BASE_TIMESTAMP_AT = 27, MAX_TIMESTAMP_AT = 35, COUNT_AT = 57, HEADER = 61 };
 enum { OVERHEAD = 12, SMALLEST = 14, CODEC_BITS = 7, APPEND_TIME_BIT = 8, CONTROL_BIT = 32 };
+#define FEW_RECORDS (1 << 20)              /* fewer than a Budget has for a batch or a field (see `records/limits.py`) */
+#define LARGEST_BASE 0x7fffffff7fffffffLL /* LARGEST_BASE_OFFSET in `records/batch.py` */
+
+static uint32_t (*crc32c)(uint32_t after, Bytes p, size_t size); /* of `castagnoli.c`; NULL if the processor has none */
 
 /* Find the end of the batch at `p`; NULL if it is truncated. */
 static int batch_end(Bytes p, Bytes end, Bytes *found)
@@ -997,7 +1160,7 @@ static int batch_end(Bytes p, Bytes end, Bytes *found)
     return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? DONE : DECLINED;
 }
 
-static int put_counts(Text *to, Bytes p, Bytes end)
+RARE static int put_counts(Text *to, Bytes p, Bytes end)
 {
     static const char *const names[] = {"none", "gzip", "snappy", "lz4", "zstd"};
     Bytes next, start = p;
@@ -1043,11 +1206,20 @@ typedef struct {
     Py_ssize_t opened, records;
 } Cost;
 
-/* Put the records of the batch `data[p:next]`, whose body Python checks and decompresses. */
-static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
+/* Check the batch `frame[p:next]` in C, if it is not compressed; DECLINED if Python has to do it. */
+static int plain_batch(Bytes p, Bytes next, const Cost *cost)
 {
-    Bytes start = (Bytes)PyBytes_AS_STRING(data);
+    if (!crc32c || (p[ATTRIBUTES_AT + 1] & CODEC_BITS) || cost->records + big_endian(p + COUNT_AT, 4) > FEW_RECORDS)
+        return DECLINED;
+    return crc32c(0, p + ATTRIBUTES_AT, (size_t)(next - p - ATTRIBUTES_AT)) == (uint32_t)big_endian(p + CRC_AT, 4) ? DONE : DECLINED;
+}
+
+/* Put the records of the batch `frame[p:next]`; Python checks and decompresses its body, unless C can. */
+RARE static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
+{
+    Bytes start = (Bytes)PyBytes_AS_STRING(frame);
     int attributes = p[ATTRIBUTES_AT + 1];
+    int64_t count = big_endian(p + COUNT_AT, 4);
     Shared shared = {
         .base_offset = big_endian(p, 8),
         .base_timestamp = big_endian(p + BASE_TIMESTAMP_AT, 8),
@@ -1055,9 +1227,14 @@ static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
         .has_append_time = attributes & APPEND_TIME_BIT,
         .is_control = attributes & CONTROL_BIT,
     };
-    if (shared.base_offset > INT64_MAX - INT32_MAX || shared.base_offset < INT64_MIN - INT32_MIN)
+    if (shared.base_offset > LARGEST_BASE || shared.base_offset < -LARGEST_BASE)
         return DECLINED;
-    PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
+    if (plain_batch(p, next, cost) == DONE) {
+        TRY(put_records(to, &shared, p + HEADER, next, count, !cost->records));
+        cost->records += count;
+        return DONE;
+    }
+    PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", frame, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
     if (!found)
         return FAILED;
     PyObject *bytes;
@@ -1068,42 +1245,38 @@ static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
         if (made == DONE && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
             made = DECLINED;
         if (made == DONE)
-            made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), !cost->records);
+            made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, count, !cost->records);
         if (made == DONE) {
-            cost->opened += bytes == data ? 0 : PyBytes_GET_SIZE(bytes);
-            cost->records += big_endian(p + COUNT_AT, 4);
+            cost->opened += bytes == frame ? 0 : PyBytes_GET_SIZE(bytes);
+            cost->records += count;
         }
     }
     Py_DECREF(found);
     return made;
 }
 
-static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *partition, PyObject *data)
+static Bytes topic_of(const Place *place) { return place->whose.topic ? place->whose.topic : (Bytes)place->uuid; }
+
+RARE static int put_plain_place(Text *to, PyObject *frame, const Place *place)
 {
-    Bytes p = (Bytes)PyBytes_AS_STRING(data), end = p + PyBytes_GET_SIZE(data), next;
-    ROOM(to, PyUnicode_GET_LENGTH(path) + 64);
+    Bytes p = place->data, end = p + place->size, next;
+    Py_ssize_t name_size = place->name ? PyBytes_GET_SIZE(place->name) : 0;
+    ROOM(to, place->path_size + name_size + 64);
     PUT(to, "{\"path\":\"");
-    put(to, PyUnicode_1BYTE_DATA(path), PyUnicode_GET_LENGTH(path));
+    put(to, place->path, place->path_size);
+    if (place->name)
+        put(to, PyBytes_AS_STRING(place->name), name_size);
     PUT(to, "\",\"topic\":");
-    if (topic == Py_None)
+    if (place->whose.topic_size < 0)
         PUT(to, "null");
-    else {
-        Py_ssize_t size;
-        const char *name = PyUnicode_AsUTF8AndSize(topic, &size);
-        if (!name)
-            return FAILED;
-        TRY(put_string(to, (Bytes)name, size));
-    }
+    else
+        TRY(put_string(to, topic_of(place), place->whose.topic_size));
     ROOM(to, 64);
     PUT(to, ",\"partition\":");
-    if (partition == Py_None)
+    if (place->whose.has_partition)
+        put_number(to, place->whose.partition);
+    else
         PUT(to, "null");
-    else {
-        long long number = PyLong_AsLongLong(partition);
-        if (number == -1 && PyErr_Occurred())
-            return FAILED;
-        put_number(to, number);
-    }
     TRY(put_counts(to, p, end));
     ROOM(to, 16);
     if (to->has_content) {
@@ -1113,7 +1286,7 @@ static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *
             TRY(batch_end(p, end, &next));
             if (!next)
                 break;
-            TRY(put_batch(to, data, p, next, &cost));
+            TRY(put_batch(to, frame, p, next, &cost));
         }
         ROOM(to, 16);
         put_one(to, ']');
@@ -1123,35 +1296,105 @@ static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *
 }
 
 /* Put the result of `field_text(path, topic | None, partition | None, data)`. */
-static int put_place(Text *to, PyObject *place)
+RARE static int place_left_to_python(Text *to, const Place *place)
+{
+    PyObject *path = PyUnicode_FromFormat("%s%s", place->path, place->name ? PyBytes_AS_STRING(place->name) : "");
+    PyObject *topic = place->whose.topic_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)topic_of(place), place->whose.topic_size, NULL);
+    PyObject *partition = place->whose.has_partition ? PyLong_FromLongLong(place->whose.partition) : Py_NewRef(Py_None);
+    PyObject *data = PyBytes_FromStringAndSize((const char *)place->data, place->size);
+    PyObject *text = path && topic && partition && data ? PyObject_CallFunctionObjArgs(to->field_text, path, topic, partition, data, NULL) : NULL;
+    Py_XDECREF(path);
+    Py_XDECREF(topic);
+    Py_XDECREF(partition);
+    Py_XDECREF(data);
+    return put_given(to, text);
+}
+
+RARE static int put_place(Text *to, PyObject *frame, const Place *place)
 {
     Py_ssize_t before = to->size;
-    int made = put_plain_place(to, PyTuple_GET_ITEM(place, 0), PyTuple_GET_ITEM(place, 1), PyTuple_GET_ITEM(place, 2), PyTuple_GET_ITEM(place, 3));
+    int made = put_plain_place(to, frame, place);
     if (made != DECLINED)
         return made;
     to->size = before;
-    return put_given(to, PyObject_CallObject(to->field_text, place));
+    return place_left_to_python(to, place);
 }
 
-static int put_places(Text *to, PyObject *places)
+RARE static int put_places(Text *to, PyObject *frame)
 {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(places); i++) {
+    int is_first = 1;
+    for (Py_ssize_t i = 0; i < to->placed; i++) {
+        Place place = to->places[i]; /* a copy: Python may be called */
+        if (place.role != ROLE_RECORDS)
+            continue;
         ROOM(to, 16);
-        if (i)
-            put_one(to, ',');
-        else
+        if (is_first)
             PUT(to, ",\"records\":[");
-        TRY(put_place(to, PyList_GET_ITEM(places, i)));
+        else
+            put_one(to, ',');
+        is_first = 0;
+        TRY(put_place(to, frame, &place));
     }
     ROOM(to, 1);
-    put_one(to, ']');
+    if (!is_first)
+        put_one(to, ']');
+    return DONE;
+}
+
+/* Put the payload of a field, if it has a known one. */
+RARE static int put_payload(Text *to, const Place *place, int *is_first)
+{
+    PyObject *type = place->whose.type_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)place->whose.type, place->whose.type_size, NULL);
+    PyObject *name = place->whose.topic_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)place->whose.topic, place->whose.topic_size, NULL);
+    PyObject *text = type && name ? PyObject_CallFunction(to->payload_text, "iOOy#", place->role - ROLE_PAYLOAD, type, name, place->data, place->size) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(name);
+    if (text == Py_None) {
+        Py_DECREF(text);
+        return DONE;
+    }
+    if (text && to->room - to->size < PATH_ROOM + PyBytes_GET_SIZE(place->name) + 32 && more_room(to, PATH_ROOM + PyBytes_GET_SIZE(place->name) + 32) < 0)
+        Py_CLEAR(text);
+    if (!text)
+        return FAILED;
+    if (*is_first)
+        PUT(to, ",\"embedded\":{\"");
+    else
+        PUT(to, ",\"");
+    *is_first = 0;
+    put(to, place->path, place->path_size);
+    put(to, PyBytes_AS_STRING(place->name), PyBytes_GET_SIZE(place->name));
+    PUT(to, "\":");
+    return put_given(to, text);
+}
+
+/* Put the payloads of a row: those of a role together, as Python has them. */
+RARE static int put_payloads(Text *to)
+{
+    int is_first = 1;
+    Py_ssize_t others = 0;
+    for (Py_ssize_t i = 0; i < to->placed; i++)
+        others += to->places[i].role == ROLE_RECORDS;
+    if (others < to->placed && to->payload_text == Py_None)
+        return DECLINED;
+    for (int role = ROLE_PAYLOAD; others < to->placed && role <= INT8_MAX; role++)
+        for (Py_ssize_t i = 0; i < to->placed; i++) {
+            Place place = to->places[i]; /* a copy: Python is called */
+            if (place.role != role)
+                continue;
+            others++;
+            TRY(put_payload(to, &place, &is_first));
+        }
+    ROOM(to, 1);
+    if (!is_first)
+        put_one(to, '}');
     return DONE;
 }
 
 /* -- rows */
 
 /* Write a time as ISO 8601 in UTC with nanoseconds, in quotes; 32 bytes at most. */
-static void put_time(Text *to, int64_t time_ns)
+RARE static void put_time(Text *to, int64_t time_ns)
 {
     if (time_ns <= 0) {
         PUT(to, "null");
@@ -1225,34 +1468,36 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     Bytes data = (Bytes)PyBytes_AS_STRING(args[FRAME]);
     body->to = to;
     body->in = (Cursor){data + at, data + whole, elements, program->is_flexible};
-    TRY(put_struct(body, program, 0, (Whose){.topic_size = -1}, 0));
+    TRY(put_struct(body, program, 0, nobody, 0));
     if (body->in.at != body->in.end || to->doubted)
         return DECLINED;
-    if (body->places)
-        TRY(put_places(to, body->places));
+    if (to->placed) {
+        TRY(put_payloads(to));
+        TRY(put_places(to, args[FRAME]));
+    }
     ROOM(to, 2);
     PUT(to, "}\n");
     return DONE;
 }
 
 /* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
-static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
+RARE static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != ARGUMENTS)
         return PyErr_Format(PyExc_TypeError, "row takes %d arguments", ARGUMENTS);
-    Body body = {.places = NULL};
+    Body body;
     Py_ssize_t before = self->size;
     self->doubted = 0;
+    self->placed = 0;
     Py_XSETREF(self->owner, Py_NewRef(args[PROGRAM]));
     int made = put_row(self, args, &body);
-    Py_XDECREF(body.places);
     if (made != DONE)
         self->size = before;
     return made == FAILED ? NULL : PyBool_FromLong(made == DONE);
 }
 
 /* body(data, at, program, elements) -> bool: only the body */
-static PyObject *text_body(Text *self, PyObject *args)
+RARE static PyObject *text_body(Text *self, PyObject *args)
 {
     PyObject *data, *program;
     Py_ssize_t at;
@@ -1263,18 +1508,19 @@ static PyObject *text_body(Text *self, PyObject *args)
     Body body = {.to = self, .in = {start + at, start + PyBytes_GET_SIZE(data), elements, ((Program *)program)->is_flexible}};
     Py_ssize_t before = self->size;
     self->doubted = 0;
+    self->placed = 0;
     Py_XSETREF(self->owner, Py_NewRef(program));
-    int made = at < 0 || at > PyBytes_GET_SIZE(data) ? DECLINED : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
+    int made = at < 0 || at > PyBytes_GET_SIZE(data) ? DECLINED : put_struct(&body, (Program *)program, 0, nobody, 0);
     if (made == DONE && (body.in.at != body.in.end || self->doubted))
         made = DECLINED;
-    Py_XDECREF(body.places);
     if (made != DONE)
         self->size = before;
     return made == FAILED ? NULL : PyBool_FromLong(made == DONE);
 }
 
-/* allow() -> bool: accept the nulls because of which the last row was declined; whether there were any */
-static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
+/* allow() -> bool: accept the nulls because of which the last row was declined, if nothing was written since; whether
+   there were any */
+RARE static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
 {
     for (int i = 0; i < self->doubted; i++)
         self->doubts[i]->is_nullable = 1;
@@ -1284,20 +1530,30 @@ static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
 }
 
 /* place(path, topic | None, partition | None, data: bytes): a field of records */
-static PyObject *text_place(Text *self, PyObject *args)
+RARE static PyObject *text_place(Text *self, PyObject *args)
 {
     PyObject *path, *topic, *partition, *data;
     if (!PyArg_ParseTuple(args, "UOOS", &path, &topic, &partition, &data))
         return NULL;
-    if (!PyUnicode_IS_ASCII(path) || (topic != Py_None && !PyUnicode_Check(topic)) || (partition != Py_None && !PyLong_Check(partition)))
-        return PyErr_Format(PyExc_TypeError, "expected an ASCII path, str or None, int or None");
-    if (put_place(self, args) == FAILED)
+    if (!PyUnicode_IS_ASCII(path) || PyUnicode_GET_LENGTH(path) > PATH_ROOM || (topic != Py_None && !PyUnicode_Check(topic)) || (partition != Py_None && !PyLong_Check(partition)))
+        return PyErr_Format(PyExc_TypeError, "expected a short ASCII path, str or None, int or None");
+    Place place = {.data = (Bytes)PyBytes_AS_STRING(data), .size = PyBytes_GET_SIZE(data), .path_size = (int)PyUnicode_GET_LENGTH(path), .whose = nobody};
+    memcpy(place.path, PyUnicode_1BYTE_DATA(path), (size_t)place.path_size);
+    if (topic != Py_None && !(place.whose.topic = (Bytes)PyUnicode_AsUTF8AndSize(topic, &place.whose.topic_size)))
+        return NULL;
+    if (partition != Py_None) {
+        place.whose.partition = PyLong_AsLongLong(partition);
+        place.whose.has_partition = 1;
+        if (place.whose.partition == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    if (put_place(self, data, &place) == FAILED)
         return NULL;
     Py_RETURN_NONE;
 }
 
 /* value(data: bytes): a key or a value */
-static PyObject *text_value(Text *self, PyObject *data)
+RARE static PyObject *text_value(Text *self, PyObject *data)
 {
     if (!PyBytes_Check(data))
         return PyErr_Format(PyExc_TypeError, "value must be bytes");
@@ -1307,7 +1563,7 @@ static PyObject *text_value(Text *self, PyObject *data)
     Py_RETURN_NONE;
 }
 
-static PyObject *text_write(Text *self, PyObject *text)
+RARE static PyObject *text_write(Text *self, PyObject *text)
 {
     if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text))
         return PyErr_Format(PyExc_TypeError, "expected ASCII text");
@@ -1315,10 +1571,11 @@ static PyObject *text_write(Text *self, PyObject *text)
     if (self->room - self->size < size && more_room(self, size) < 0)
         return NULL;
     put(self, PyUnicode_1BYTE_DATA(text), size);
+    self->doubted = 0; /* of a row that was declined, and is now written */
     Py_RETURN_NONE;
 }
 
-static PyObject *text_truncate(Text *self, PyObject *size)
+RARE static PyObject *text_truncate(Text *self, PyObject *size)
 {
     Py_ssize_t wanted = PyNumber_AsSsize_t(size, PyExc_OverflowError);
     if (wanted == -1 && PyErr_Occurred())
@@ -1343,29 +1600,32 @@ static void text_release_buffer(Text *self, Py_buffer *Py_UNUSED(view)) { self->
 
 static Py_ssize_t text_length(Text *self) { return self->size; }
 
-static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+RARE static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    PyObject *value_text, *field_text, *batch_body;
+    PyObject *value_text, *field_text, *batch_body, *payload_text = Py_None;
     int has_content;
-    if (!PyArg_ParseTuple(args, "OOOp", &value_text, &field_text, &batch_body, &has_content))
+    if (!PyArg_ParseTuple(args, "OOOp|O", &value_text, &field_text, &batch_body, &has_content, &payload_text))
         return NULL;
     Text *self = (Text *)type->tp_alloc(type, 0);
     if (self) {
         self->value_text = Py_NewRef(value_text);
         self->field_text = Py_NewRef(field_text);
         self->batch_body = Py_NewRef(batch_body);
+        self->payload_text = Py_NewRef(payload_text);
         self->has_content = has_content;
         self->second = -1;
     }
     return (PyObject *)self;
 }
 
-static void text_dealloc(Text *self)
+RARE static void text_dealloc(Text *self)
 {
     PyMem_Free(self->start);
+    PyMem_Free(self->places);
     Py_XDECREF(self->value_text);
     Py_XDECREF(self->field_text);
     Py_XDECREF(self->batch_body);
+    Py_XDECREF(self->payload_text);
     Py_XDECREF(self->owner);
     Py_TYPE(self)->tp_free(self);
 }
@@ -1399,8 +1659,24 @@ static PyTypeObject TextType = {
 
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.jsonl.writer", .m_size = -1};
 
+/* Find the function of `castagnoli.c`, which an interpreted build and some processors do not have. */
+RARE static int find_crc32c(void)
+{
+    PyObject *castagnoli = PyImport_ImportModule("kafkawire.records.castagnoli");
+    PyObject *function = castagnoli ? PyObject_GetAttrString(castagnoli, "function") : NULL;
+    if (function && PyCapsule_CheckExact(function))
+        *(void **)&crc32c = PyCapsule_GetPointer(function, NULL);
+    Py_XDECREF(castagnoli);
+    Py_XDECREF(function);
+    return function ? DONE : FAILED;
+}
+
 PyMODINIT_FUNC PyInit_writer(void)
 {
+#ifdef WIDE
+    __builtin_cpu_init();
+    has_wide = __builtin_cpu_supports("avx2") != 0;
+#endif
     for (int i = 0; i < 100; i++) {
         pairs[2 * i] = (char)('0' + i / 10);
         pairs[2 * i + 1] = (char)('0' + i % 10);
@@ -1412,6 +1688,8 @@ PyMODINIT_FUNC PyInit_writer(void)
     for (int i = 32; i < 127; i++)
         is_plain[i] = i != '"' && i != '\\';
     if (PyType_Ready(&ProgramType) < 0 || PyType_Ready(&TextType) < 0)
+        return NULL;
+    if (find_crc32c() == FAILED)
         return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made && (PyModule_AddObjectRef(made, "Program", (PyObject *)&ProgramType) < 0 || PyModule_AddObjectRef(made, "Text", (PyObject *)&TextType) < 0))

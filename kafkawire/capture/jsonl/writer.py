@@ -13,7 +13,8 @@ class Program:
     """The fields of a struct at a version, in wire order.
 
     steps: for each field the text before its value, its attribute, its kind, whether it is an
-    array, its role for records (see `records`; -1 for none), and the program of a struct.
+    array, its role for records or payloads (see `wire_layouts`; -1 for none), and the program
+    of a struct.
     """
 
     def __init__(
@@ -30,7 +31,8 @@ class Text:
 
     value_text, field_text: write keys and values, and `records` fields, that C declines.
     batch_body: returns the records of a batch (see `records`). has_content: whether records are
-    written, not only counted.
+    written, not only counted. payload_text: writes the payload of a field, if its kind is known:
+    its number (see `payload_texts`), the protocol's type and name, the bytes.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Text:
         field_text: Callable[[str, str | None, int | None, bytes], str],
         batch_body: Callable[[bytes, int, int, int, int], tuple[bytes, int, int] | None],  # noqa: ARG002
         has_content: bool,  # noqa: ARG002
+        payload_text: Callable[[int, str | None, str | None, bytes], str | None] | None = None,  # noqa: ARG002
     ) -> None:
         self._value_text = value_text
         self._field_text = field_text
@@ -75,7 +78,8 @@ class Text:
     def allow(self) -> bool:
         """Accept the nulls because of which the last row was declined.
 
-        Called after the decoder accepted them; returns whether there were any.
+        Called after the decoder accepted them, before anything is written; returns whether there
+        were any.
         """
         return False
 

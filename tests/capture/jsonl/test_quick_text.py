@@ -7,6 +7,7 @@ same.
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ from kafkawire.messages import REGISTRY
 from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkawire.protocol.embedded import embedded_payloads
 from kafkawire.protocol.json_text import to_json_text
-from kafkawire.records import Compression
+from kafkawire.records import BatchBuilder, Compression, castagnoli
 from kafkawire.records.checksum import crc32c
 from tests.capture.truth import capture_of, captures
 from tests.records.drawn import Batch, batches
@@ -137,6 +138,17 @@ def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
     assert not text().body(data, 0, program, 2)
 
 
+def test_nulls_of_a_row_are_not_allowed_after_the_next_row() -> None:
+    """The row was declined, its message was malformed, and another row was decoded and is valid."""
+    program = program_of(REGISTRY.load("FindCoordinatorRequest"), 0, False, True)
+    assert program is not None
+    out = text()
+    for _ in range(2):
+        assert not out.body(b"\xff\xff", 0, program, ELEMENTS)
+        out.write("the row with its error")
+        assert not out.allow()
+
+
 def test_nothing_is_written_while_somebody_looks() -> None:
     out = text()
     out.write("a" * 100)
@@ -236,6 +248,48 @@ def test_values_are_shown_as_the_decoder_shows_them(data: bytes) -> None:
     check_value(data)
 
 
+def decimals(rng: random.Random) -> Iterator[str]:
+    """Give numbers as Python writes them, and others as long, near them or halfway between them."""
+    for _ in range(500):
+        small, large = rng.uniform(-1, 1), rng.uniform(0, 10 ** rng.randint(-6, 17))
+        for value in (small, large):
+            text = repr(value)
+            yield text
+            if "e" not in text:
+                yield text[:-1] + rng.choice("0123456789")
+                yield text + rng.choice("0123456789")
+        power = 2.0 ** rng.randint(-14, 54)
+        near = rng.choice([power, math.nextafter(power, 0), math.nextafter(power, math.inf)])
+        yield f"{near:.{rng.randint(14, 22)}f}"
+        digits = "".join(rng.choices("0123456789", k=rng.randint(1, 22)))
+        yield rng.choice(["0.", "0.0", "0.00", "0.0000", "7.", "1234567."]) + digits
+
+
+def test_fractions_are_shown_as_the_decoder_shows_them() -> None:
+    for number in decimals(random.Random(11)):
+        check_value(f"[{number}]".encode())
+
+
+def test_what_needs_an_escape_is_found_everywhere() -> None:
+    for odd in ('"', "\\", "\x1f", "\x7f", "\u00e9", "\u65e5", "\n"):
+        for size in range(70):
+            text = "a" * size + odd + "b" * (size % 37)
+            check_value(text.encode())
+            check_value(json.dumps([text]).encode())
+            check_value(json.dumps({text: text}, ensure_ascii=False).encode())
+
+
+def test_bytes_of_any_length_are_shown_as_the_decoder_shows_them() -> None:
+    program = program_of(JoinGroupRequest, 0, False, True)
+    assert program is not None
+    rng = random.Random(5)
+    for size in range(300):
+        protocol = JoinGroupRequestProtocol(name="p", metadata=rng.randbytes(size))
+        message = JoinGroupRequest(protocols=[protocol])
+        expected = to_json_text(message, 0)
+        assert written(program, message.encode(0)) == (expected if NATIVE else None)
+
+
 # -- records
 
 
@@ -283,3 +337,28 @@ def test_what_is_plain_is_not_left_to_python(
     out.place("records", topic, partition, data)
     assert bytes(out.view()).decode() == records_of("records", topic, partition, data)
     assert len(left) == (0 if NATIVE else 1)
+
+
+def of_one_record(codec: Compression) -> bytes:
+    builder = BatchBuilder(compression=codec)
+    builder.append(b"key", b"value" * 40, 7)
+    return builder.build()
+
+
+def test_python_only_decompresses() -> None:
+    checked: list[int] = []
+
+    def counted(*args: Any) -> tuple[bytes, int, int] | None:
+        checked.append(args[1])
+        return batch_body(*args)
+
+    plain, packed = (of_one_record(codec) for codec in (Compression.NONE, Compression.GZIP))
+    out = Text(shown_value, records_of, counted, True)
+    out.place("records", "t", 0, plain + packed + plain)
+    if castagnoli.function is not None:  # in C, and the processor has what it needs
+        assert checked == [len(plain)]
+    assert bytes(out.view()).decode() == records_of("records", "t", 0, plain + packed + plain)
+    broken = plain[:-1] + bytes([plain[-1] ^ 1])
+    out.truncate(0)
+    out.place("records", "t", 0, broken)
+    assert bytes(out.view()).decode() == records_of("records", "t", 0, broken)

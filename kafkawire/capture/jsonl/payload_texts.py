@@ -1,0 +1,132 @@
+"""Writes payloads in bytes fields as JSON text, for decoded messages and for `writer`.
+
+Law: the text is that of `Payload.to_json_text`; a payload of the same kind, protocol and bytes is
+written once, since members of a group send the same, and get in responses what was in requests.
+
+    bytes --program--> text, if they fit their own version exactly      others --Payload--> text
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, final
+
+from ...messages import REGISTRY
+from ...primitives.limits import DEFAULT_LIMITS, elements_within
+from ...primitives.structure import Structure
+from ...protocol.embedded import Carried, kinds_of, payload_of_kinds
+from ...protocol.kinds import KINDS
+from ...protocol.payload import Payload
+from ...protocol.payload_fields import ASSIGNMENT, METADATA, USER_DATA, PayloadField
+from ...protocol.versioned import PREFIX
+from .wire_layouts import field_of, program_of
+from .writer import Text
+
+MAX_CACHED: Final = 1 << 12
+"""Payloads whose text is cached."""
+
+MAX_CACHED_BYTES: Final = 1 << 12
+"""The largest payload whose text is cached."""
+
+CONSUMER: Final = (METADATA["consumer"], ASSIGNMENT["consumer"])
+GUESSED: Final = (ASSIGNMENT["consumer"],)
+"""Kinds of the consumer protocol; of them, those whose text shows whether a guess is plausible."""
+
+PLAUSIBLE_ASSIGNMENT: Final = re.compile(
+    r'\{"assignedPartitions":\['
+    r'(?:\{"topic":"[a-zA-Z0-9._-]{1,249}","partitions":\[[0-9,]*\]\},?)*'
+    r'\],"userData":[^{}]*\}'
+)
+"""The text of an assignment that `kinds.recognise` takes for one."""
+
+
+def _no_records(*_: object) -> Any:
+    raise AssertionError("payloads have no records")
+
+
+@final
+class PayloadTexts:
+    """Writes payloads; cached. secrets: whether secrets in them are shown."""
+
+    def __init__(self, secrets: bool) -> None:
+        self._secrets = secrets
+        self._texts: dict[tuple[Any, ...], str | None] = {}
+        self._kinds: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self._out = Text(_no_records, _no_records, _no_records, False)
+
+    def text(
+        self, number: int, protocol_type: str | None, name: str | None, data: bytes
+    ) -> str | None:
+        """Write the payload of a field that `wire_layouts` numbered; None if it has none."""
+        field = field_of(number)
+        known = self._kinds.get((number, protocol_type, name))
+        if known is None:
+            if len(self._kinds) == MAX_CACHED:
+                self._kinds.clear()
+            known = kinds_of(field, protocol_type, name)
+            self._kinds[number, protocol_type, name] = known
+        return self._cached((known, name, data), field, "")
+
+    def text_of(self, cls: type[Structure], carried: Carried) -> str | None:
+        """Write the payload of a field of a message; None if it has none."""
+        field = carried.field
+        kinds = kinds_of(field, carried.protocol_type, carried.name)
+        key: tuple[Any, ...] = (kinds, carried.name, carried.value)
+        if field.own is not None:  # another package may have kinds with the same names
+            key = (*key, cls, field.steps)
+        return self._cached(key, field, carried.path)
+
+    def _cached(self, key: tuple[Any, ...], field: PayloadField, path: str) -> str | None:
+        known = self._texts.get(key, "")
+        if known != "":
+            return known
+        kinds, name, data = key[:3]
+        quick = None if field.own is not None else _quick_kind(kinds, name, data)
+        text = None if quick is None else self._quick_text(quick, len(kinds) > 1, data)
+        if text is None:
+            payload = payload_of_kinds(kinds, field, name, path, data)
+            if payload is not None:
+                text = payload.to_json_text(secrets=self._secrets)
+                if quick is not None and _is_exact(payload):  # so the nulls found were valid
+                    self._out.allow()
+        if len(data) <= MAX_CACHED_BYTES:
+            if len(self._texts) == MAX_CACHED:
+                self._texts.clear()
+            self._texts[key] = text
+        return text
+
+    def _quick_text(self, kind: str, is_guess: bool, data: bytes) -> str | None:
+        """Write a payload by its program; None if it has to be decoded."""
+        version = int.from_bytes(data[:PREFIX], "big", signed=True)
+        program = program_of(REGISTRY.load(kind), version, False, self._secrets)
+        out = self._out
+        out.truncate(0)
+        elements = elements_within(DEFAULT_LIMITS, len(data) - PREFIX)
+        assert program is not None  # the consumer protocol has neither secrets nor tags
+        if not out.body(data, PREFIX, program, elements):
+            return None
+        text = bytes(out.view()).decode("ascii")
+        if is_guess and PLAUSIBLE_ASSIGNMENT.fullmatch(text) is None:
+            return None
+        return f'{{"kind":"{kind}","version":{version},"value":{text}}}'
+
+
+def _quick_kind(kinds: tuple[str, ...], name: str | None, data: bytes) -> str | None:
+    """Return the kind of a payload of the consumer protocol with nothing inside.
+
+    None for others, and for those whose version is unknown.
+    """
+    kind = kinds[0] if kinds else ""
+    if len(kinds) > 1 and (kind not in GUESSED or KINDS[kinds[1]].marker in data):
+        return None
+    if kind not in CONSUMER or (kind == METADATA["consumer"] and name in USER_DATA):
+        return None
+    info = REGISTRY.get(kind)
+    version = int.from_bytes(data[:PREFIX], "big", signed=True)
+    return kind if len(data) >= PREFIX and info.first <= version <= info.last else None
+
+
+def _is_exact(payload: Payload) -> bool:
+    """Whether a payload fits the version in front of it exactly."""
+    value: Any = payload.value
+    return payload.error is None and payload.read_as == payload.version and value.deviations is None
