@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.varied import Damage, Scale, capture
+from benchmarks.varied import capture
+from benchmarks.varied.cluster import Scale
+from benchmarks.varied.network import Damage
 from kafkawire.capture.engine import Engine
 from kafkawire.capture.exchanges.endings import as_ended
 from kafkawire.capture.files.pcap import PcapDecoder
