@@ -10,7 +10,7 @@ beside the generated ones; they are checked when the package is first used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -192,7 +192,6 @@ def _read_declared(
 
 
 _declared: Final[dict[Package, PayloadFields]] = {KAFKA: PAYLOAD_FIELDS}
-_of_classes: Final[dict[type[Structure], tuple[PayloadField, ...]]] = {}
 
 
 def payload_fields_in(package: Package) -> PayloadFields:
@@ -210,12 +209,8 @@ def payload_fields_in(package: Package) -> PayloadFields:
     return found
 
 
+@cache
 def payload_fields_of(cls: type[Structure]) -> tuple[PayloadField, ...]:
     """Return the fields with payloads of a message's class."""
-    found = _of_classes.get(cls)
-    if found is None:
-        package = package_of(cls)
-        name: str = cls.__name__
-        found = () if package is None else payload_fields_in(package).get(name, ())
-        _of_classes[cls] = found
-    return found
+    package = package_of(cls)
+    return () if package is None else payload_fields_in(package).get(cls.__name__, ())

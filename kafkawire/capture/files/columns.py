@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .packet_headers import PacketHeader, Shape
-
 Ints: TypeAlias = npt.NDArray[np.int64]
 Octets: TypeAlias = npt.NDArray[np.uint8]
 
@@ -36,9 +34,3 @@ def take_rows(data: bytes, at: Ints, dtype: np.dtype[np.void]) -> npt.NDArray[np
     )
     rows = windows.view(f"V{size}")[:, 0]
     return rows[at].view(dtype)
-
-
-def header_dtype(shape: Shape) -> np.dtype[np.void]:
-    """Return the structure of a packet header of a pcap."""
-    fields = [(name, shape.order + "u4") for name in PacketHeader._fields]
-    return np.dtype(fields + [("more", f"V{shape.size - 16}")] * (shape.size > 16))

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .blocks import PacketBlock
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SECOND: Final = 10**9
 OFFSET: Final = 8
@@ -41,6 +44,13 @@ class Shape(NamedTuple):
     def header(self, data: bytes, at: int) -> PacketHeader:
         """Decode one header."""
         return PacketHeader(*struct.unpack_from(self.order + "4I", data, at))
+
+    def dtype(self) -> np.dtype[np.void]:
+        """Return the structure of a header, for numpy."""
+        import numpy as np
+
+        fields = [(name, self.order + "u4") for name in PacketHeader._fields]
+        return np.dtype(fields + [("more", f"V{self.size - 16}")] * (self.size > 16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +95,10 @@ class PcapBlock:
         """Decode the headers into columns."""
         import numpy as np
 
-        from .columns import header_dtype, take_rows
+        from .columns import take_rows
 
         offsets = np.frombuffer(self.offsets, "<i8")
-        headers = take_rows(self.data, offsets, header_dtype(self.shape))
+        headers = take_rows(self.data, offsets, self.shape.dtype())
         fraction = headers["fraction"].astype(np.int64) * self.shape.nanoseconds
         return PacketBlock(
             data=self.data,

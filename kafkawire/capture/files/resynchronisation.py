@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .columns import Ints, header_dtype, take_rows
+from .columns import Ints, take_rows
 from .packet_headers import Shape
 
 CHAIN: Final = 4
@@ -106,7 +106,7 @@ def packet_search(data: bytes, shape: Shape, *, ended: bool) -> Search:
     def find(window: range) -> Candidates:
         offsets = plausible(data, window, shape)
         chains = offsets[_chains(data, offsets, shape, ended)]
-        return chains, take_rows(data, chains, header_dtype(shape))["seconds"].astype(np.int64)
+        return chains, take_rows(data, chains, shape.dtype())["seconds"].astype(np.int64)
 
     return Search(data, find)
 
@@ -149,7 +149,7 @@ def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> npt.NDArra
             begins[remaining[at == len(data)]] = True
         inside = at + shape.size <= len(data)
         remaining, at = remaining[inside], at[inside]
-        headers = take_rows(data, at, header_dtype(shape))
+        headers = take_rows(data, at, shape.dtype())
         seconds = headers["seconds"].astype(np.int64)
         captured, original = headers["captured"], headers["original"]
         ok = (captured >= LEAST_PACKET) & (captured <= np.minimum(original, shape.longest))

@@ -7,7 +7,7 @@ API, version, direction ---------> Head: the text before the ids, and the progra
 from __future__ import annotations
 
 from json.encoder import encode_basestring_ascii
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from ...primitives.structure import Message, Structure
 from ...protocol.fields import Field, Step, steps_to
@@ -35,7 +35,7 @@ class Form:
     """How a message class is written at a version, and what it may contain."""
 
     def __init__(self, message: Message, version: int, secrets: bool, doubtful: bool) -> None:
-        cls = type(message)
+        cls: Any = type(message)  # mypy does not see that it is hashable
         self.template: Template = template(cls, version, secrets, doubtful)
         self.carries: bool = len(plan(cls, version)) > 0
         self.embeds: bool = bool(payload_fields_of(cls))

@@ -135,7 +135,8 @@ def field_of(number: int) -> PayloadField:
 def payload_roles(cls: type[Structure], version: int) -> Roles | None:
     """Find the roles of a message's fields for its payloads; None if it has to be decoded."""
     made: dict[Any, dict[str, int]] = {}
-    for field in payload_fields_of(cls):
+    owner: Any = cls  # mypy does not see that it is hashable
+    for field in payload_fields_of(owner):
         steps = payload_steps(cls, field, version)
         if steps is None:
             continue

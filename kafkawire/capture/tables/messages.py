@@ -78,7 +78,8 @@ def _body(row: Row, context: Context) -> str | None:
         return None
     message, version, secrets = row.message, row.body_version, context.secrets
     doubtful = row.status is not Status.OK
-    if not payload_fields_of(type(message)):
+    cls: Any = type(message)  # mypy does not see that it is hashable
+    if not payload_fields_of(cls):
         return to_json_text(message, version, secrets=secrets, doubtful=doubtful)
     made = shown_json(message, version, secrets, doubtful)
     add_payloads(made, message, version, limits=context.limits, secrets=secrets)

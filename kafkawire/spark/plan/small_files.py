@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...capture.files.blocks import MAX_PACKETS, PacketBlock
-from ...capture.files.columns import Ints, header_dtype, take_rows
+from ...capture.files.columns import Ints, take_rows
 from ...capture.files.packet_offsets import packets
 from ...capture.files.pcap import FILE_HEADER, PcapHeader, read_header
 from ...capture.packets.parser import PacketParser
@@ -204,7 +204,7 @@ def _block(header: PcapHeader, heads: Sequence[Head]) -> tuple[PacketBlock, Ints
     offsets = np.concatenate(
         [head.offsets + base for head, base in zip(heads, bases, strict=False)]
     )
-    packet_headers = take_rows(data, offsets, header_dtype(shape))
+    packet_headers = take_rows(data, offsets, shape.dtype())
     scale = 10**9 // header.variant.fractions
     block = PacketBlock(
         data=data,
