@@ -19,23 +19,29 @@ it follows from the protocol's name, if only one type uses that, otherwise from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Structure
-from .fields import Field, all_fields, fields_at
 from .json_form import Json
 from .kinds import read_payload, recognise
 from .payload import Payload, decoded_name
 from .payload_fields import (
     ASSIGNMENT,
     METADATA,
-    PROTOCOL_TYPE,
     USER_DATA,
     PayloadField,
     PayloadFields,
+    kinds_of,
+    on_path,
     payload_fields_of,
+    who_says,
 )
+
+MAX_CACHED: Final = 1 << 12
+"""Payloads whose text is cached."""
+
+MAX_CACHED_BYTES: Final = 1 << 12
+"""The largest payload whose text is cached."""
 
 
 class Found(NamedTuple):
@@ -116,8 +122,8 @@ def carried_bytes(
         first = getattr(message, steps[0])
         if not first:
             continue
-        type_at = _who_says(cls, steps, by_type, version)
-        name_at = _who_says(cls, steps, by_name, version)
+        type_at = who_says(cls, steps, by_type, version)
+        name_at = who_says(cls, steps, by_name, version)
         found: Iterable[_Step] = [((message,), steps[0], (), first)]
         for step in steps[1:]:
             found = _inside(found, step)
@@ -170,54 +176,16 @@ def _inside(found: Iterable[_Step], attribute: str) -> Iterator[_Step]:
                 yield (*owners, value), f"{path}.{attribute}", indices, inner
 
 
-@lru_cache(1 << 10)
-def _on_path(cls: Any, steps: tuple[str, ...]) -> tuple[Field, ...]:
-    """List the fields on a path."""
-    made = []
-    for step in steps:
-        made.append(next(field for field in all_fields(cls) if field.attribute == step))
-        cls = made[-1].struct
-    return tuple(made)
-
-
 def _json_steps(
     cls: Any, steps: tuple[str, ...], indices: tuple[int, ...]
 ) -> tuple[str | int, ...]:
     made: list[str | int] = []
     rest = iter(indices)
-    for field in _on_path(cls, steps):
+    for field in on_path(cls, steps):
         made.append(field.json_name)
         if field.is_array:
             made.append(next(rest))
     return tuple(made)
-
-
-class PayloadSteps(NamedTuple):
-    """The way to a field with payloads at a version of its message.
-
-    owners: the message's class and those of the structs on the way. fields: one of each owner; the
-    last one is the field. type_at, name_at: which owner has the protocol's type and name, if any.
-    """
-
-    owners: tuple[type[Structure], ...]
-    fields: tuple[Field, ...]
-    type_at: int | None
-    name_at: int | None
-
-
-def payload_steps(cls: type[Structure], field: PayloadField, version: int) -> PayloadSteps | None:
-    """Find the way to a field with payloads; None if messages do not have it at that version."""
-    owner: Any = cls
-    fields = _on_path(owner, field.steps)
-    owners = (owner, *[step.struct for step in fields[:-1]])
-    if any(step not in fields_at(of, version) for of, step in zip(owners, fields, strict=True)):
-        return None
-    return PayloadSteps(
-        owners,
-        fields,
-        _who_says(owner, field.steps, field.protocol_type, version),
-        _who_says(owner, field.steps, field.protocol_name, version),
-    )
 
 
 def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
@@ -248,35 +216,6 @@ def payload_of_kinds(
     return payload if inner is None else payload._replace(inner=inner)
 
 
-def kinds_of(field: PayloadField, protocol_type: Any, name: Any) -> tuple[str, ...]:
-    """List the kinds that a field may be of: several if the message does not say which."""
-    kinds = field.kinds
-    if not field.protocol_type:
-        return (next(iter(kinds.values())),)
-    if protocol_type is None:
-        if field.own is not None:
-            return ()
-        if name is not None:
-            protocol_type = PROTOCOL_TYPE.get(name)
-        if protocol_type is None:
-            return tuple(kinds.values())
-    kind = kinds.get(protocol_type)
-    return () if kind is None else (kind,)
-
-
-@lru_cache(1 << 10)
-def _who_says(cls: Any, steps: tuple[str, ...], attribute: str, version: int) -> int | None:
-    """Find the struct on a path that has an attribute in a version: how deep, 0 for the message."""
-    if not attribute:
-        return None
-    owners = [cls, *[field.struct for field in _on_path(cls, steps[:-1])]]
-    for at, owner in enumerate(owners):
-        assert owner is not None
-        if any(field.attribute == attribute for field in fields_at(owner, version)):
-            return at
-    return None
-
-
 def _inner(payload: Payload, name: str | None, limits: Limits) -> Payload | None:
     if payload.kind == METADATA["consumer"]:
         attribute, kind = "user_data", USER_DATA.get(name or "")
@@ -288,3 +227,38 @@ def _inner(payload: Payload, name: str | None, limits: Limits) -> Payload | None
     if not data or kind is None:
         return None
     return read_payload(f"{payload.path}.{attribute}", kind, data, limits)
+
+
+class DecodedPayloadTexts:
+    """Writes the payloads of decoded messages as JSON text; cached.
+
+    Members of a group send the same, and get in responses what was in requests. secrets: whether
+    secrets are shown. texts: by kinds, protocol name and bytes. kinds: by what decides about them.
+    """
+
+    def __init__(self, secrets: bool) -> None:
+        self.secrets = secrets
+        self.texts: dict[tuple[Any, ...], str | None] = {}
+        self.kinds: dict[tuple[Any, ...], tuple[str, ...]] = {}
+
+    def text_of(self, cls: type[Structure], carried: Carried) -> str | None:
+        """Write the payload of a field of a message; None if it has none."""
+        field, data = carried.field, carried.value
+        kinds = kinds_of(field, carried.protocol_type, carried.name)
+        key: tuple[Any, ...] = (kinds, carried.name, data)
+        if field.own is not None:  # another package may have kinds with the same names
+            key = (cls, field.steps, *key)
+        known = self.texts.get(key, "")
+        if known != "":
+            return known
+        payload = payload_of_kinds(kinds, field, carried.name, carried.path, data)
+        text = None if payload is None else payload.to_json_text(secrets=self.secrets)
+        return self.keep(key, data, text)
+
+    def keep(self, key: tuple[Any, ...], data: bytes, text: str | None) -> str | None:
+        """Cache the text of a payload, and return it."""
+        if len(data) <= MAX_CACHED_BYTES:
+            if len(self.texts) == MAX_CACHED:
+                self.texts.clear()
+            self.texts[key] = text
+        return text

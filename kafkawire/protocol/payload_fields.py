@@ -10,14 +10,14 @@ beside the generated ones; they are checked when the package is first used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..errors import Truncated, UnknownApiKey, UnsupportedVersion
 from ..primitives import Limits, MessageIndex, Structure
-from .fields import all_fields
+from .fields import Field, all_fields, fields_at
 from .kinds import REQUEST, Kind
 from .packages import KAFKA, Package, package_of
 from .versioned import PREFIX, Reading, decode_at
@@ -214,3 +214,73 @@ def payload_fields_of(cls: type[Structure]) -> tuple[PayloadField, ...]:
     """Return the fields with payloads of a message's class."""
     package = package_of(cls)
     return () if package is None else payload_fields_in(package).get(cls.__name__, ())
+
+
+# -- on the way to a field
+
+
+@lru_cache(1 << 10)
+def on_path(cls: Any, steps: tuple[str, ...]) -> tuple[Field, ...]:
+    """List the fields on a path."""
+    made = []
+    for step in steps:
+        made.append(next(field for field in all_fields(cls) if field.attribute == step))
+        cls = made[-1].struct
+    return tuple(made)
+
+
+@lru_cache(1 << 10)
+def who_says(cls: Any, steps: tuple[str, ...], attribute: str, version: int) -> int | None:
+    """Find the struct on a path that has an attribute in a version: how deep, 0 for the message."""
+    if not attribute:
+        return None
+    owners = [cls, *[field.struct for field in on_path(cls, steps[:-1])]]
+    for at, owner in enumerate(owners):
+        assert owner is not None
+        if any(field.attribute == attribute for field in fields_at(owner, version)):
+            return at
+    return None
+
+
+class PayloadSteps(NamedTuple):
+    """The way to a field with payloads at a version of its message.
+
+    owners: the message's class and those of the structs on the way. fields: one of each owner; the
+    last one is the field. type_at, name_at: which owner has the protocol's type and name, if any.
+    """
+
+    owners: tuple[type[Structure], ...]
+    fields: tuple[Field, ...]
+    type_at: int | None
+    name_at: int | None
+
+
+def payload_steps(cls: type[Structure], field: PayloadField, version: int) -> PayloadSteps | None:
+    """Find the way to a field with payloads; None if messages do not have it at that version."""
+    owner: Any = cls
+    fields = on_path(owner, field.steps)
+    owners = (owner, *[step.struct for step in fields[:-1]])
+    if any(step not in fields_at(of, version) for of, step in zip(owners, fields, strict=True)):
+        return None
+    return PayloadSteps(
+        owners,
+        fields,
+        who_says(owner, field.steps, field.protocol_type, version),
+        who_says(owner, field.steps, field.protocol_name, version),
+    )
+
+
+def kinds_of(field: PayloadField, protocol_type: Any, name: Any) -> tuple[str, ...]:
+    """List the kinds that a field may be of: several if the message does not say which."""
+    kinds = field.kinds
+    if not field.protocol_type:
+        return (next(iter(kinds.values())),)
+    if protocol_type is None:
+        if field.own is not None:
+            return ()
+        if name is not None:
+            protocol_type = PROTOCOL_TYPE.get(name)
+        if protocol_type is None:
+            return tuple(kinds.values())
+    kind = kinds.get(protocol_type)
+    return () if kind is None else (kind,)

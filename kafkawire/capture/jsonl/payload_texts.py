@@ -9,24 +9,18 @@ written once, since members of a group send the same, and get in responses what 
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any, Final, final
 
 from ...messages import REGISTRY
 from ...primitives.limits import DEFAULT_LIMITS, elements_within
-from ...primitives.structure import Structure
-from ...protocol.embedded import Carried, kinds_of, payload_of_kinds
+from ...protocol.embedded import MAX_CACHED, DecodedPayloadTexts, payload_of_kinds
 from ...protocol.kinds import KINDS
 from ...protocol.payload import Payload
-from ...protocol.payload_fields import ASSIGNMENT, METADATA, USER_DATA, PayloadField
+from ...protocol.payload_fields import ASSIGNMENT, METADATA, USER_DATA, kinds_of
 from ...protocol.versioned import PREFIX
 from .wire_layouts import field_of, program_of
 from .writer import Text
-
-MAX_CACHED: Final = 1 << 12
-"""Payloads whose text is cached."""
-
-MAX_CACHED_BYTES: Final = 1 << 12
-"""The largest payload whose text is cached."""
 
 CONSUMER: Final = (METADATA["consumer"], ASSIGNMENT["consumer"])
 GUESSED: Final = (ASSIGNMENT["consumer"],)
@@ -45,60 +39,42 @@ def _no_records(*_: object) -> Any:
 
 
 @final
-class PayloadTexts:
-    """Writes payloads; cached. secrets: whether secrets in them are shown."""
-
-    def __init__(self, secrets: bool) -> None:
-        self._secrets = secrets
-        self._texts: dict[tuple[Any, ...], str | None] = {}
-        self._kinds: dict[tuple[Any, ...], tuple[str, ...]] = {}
-        self._out = Text(_no_records, _no_records, _no_records, False)
+class PayloadTexts(DecodedPayloadTexts):
+    """Writes payloads, also those of messages that are not decoded; cached."""
 
     def text(
         self, number: int, protocol_type: str | None, name: str | None, data: bytes
     ) -> str | None:
         """Write the payload of a field that `wire_layouts` numbered; None if it has none."""
         field = field_of(number)
-        known = self._kinds.get((number, protocol_type, name))
-        if known is None:
-            if len(self._kinds) == MAX_CACHED:
-                self._kinds.clear()
-            known = kinds_of(field, protocol_type, name)
-            self._kinds[number, protocol_type, name] = known
-        return self._cached((known, name, data), field, "")
-
-    def text_of(self, cls: type[Structure], carried: Carried) -> str | None:
-        """Write the payload of a field of a message; None if it has none."""
-        field = carried.field
-        kinds = kinds_of(field, carried.protocol_type, carried.name)
-        key: tuple[Any, ...] = (kinds, carried.name, carried.value)
-        if field.own is not None:  # another package may have kinds with the same names
-            key = (*key, cls, field.steps)
-        return self._cached(key, field, carried.path)
-
-    def _cached(self, key: tuple[Any, ...], field: PayloadField, path: str) -> str | None:
-        known = self._texts.get(key, "")
+        kinds = self.kinds.get((number, protocol_type, name))
+        if kinds is None:
+            if len(self.kinds) == MAX_CACHED:
+                self.kinds.clear()
+            kinds = kinds_of(field, protocol_type, name)
+            self.kinds[number, protocol_type, name] = kinds
+        key = kinds, name, data
+        known = self.texts.get(key, "")
         if known != "":
             return known
-        kinds, name, data = key[:3]
-        quick = None if field.own is not None else _quick_kind(kinds, name, data)
+        quick = _quick_kind(kinds, name, data)
         text = None if quick is None else self._quick_text(quick, len(kinds) > 1, data)
         if text is None:
-            payload = payload_of_kinds(kinds, field, name, path, data)
+            payload = payload_of_kinds(kinds, field, name, "", data)
             if payload is not None:
-                text = payload.to_json_text(secrets=self._secrets)
+                text = payload.to_json_text(secrets=self.secrets)
                 if quick is not None and _is_exact(payload):  # so the nulls found were valid
                     self._out.allow()
-        if len(data) <= MAX_CACHED_BYTES:
-            if len(self._texts) == MAX_CACHED:
-                self._texts.clear()
-            self._texts[key] = text
-        return text
+        return self.keep(key, data, text)
+
+    @cached_property
+    def _out(self) -> Text:
+        return Text(_no_records, _no_records, _no_records, False)
 
     def _quick_text(self, kind: str, is_guess: bool, data: bytes) -> str | None:
         """Write a payload by its program; None if it has to be decoded."""
         version = int.from_bytes(data[:PREFIX], "big", signed=True)
-        program = program_of(REGISTRY.load(kind), version, False, self._secrets)
+        program = program_of(REGISTRY.load(kind), version, False, self.secrets)
         out = self._out
         out.truncate(0)
         elements = elements_within(DEFAULT_LIMITS, len(data) - PREFIX)

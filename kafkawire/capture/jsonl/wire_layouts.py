@@ -13,9 +13,13 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from ...primitives.structure import Structure
-from ...protocol.embedded import PayloadSteps, payload_steps
 from ...protocol.fields import Field, fields_at
-from ...protocol.payload_fields import PayloadField, payload_fields_of
+from ...protocol.payload_fields import (
+    PayloadField,
+    PayloadSteps,
+    payload_fields_of,
+    payload_steps,
+)
 from ...protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
 from .records_fields import NO_ROLE, WITHIN, plan
 from .writer import Program

@@ -1215,7 +1215,7 @@ static int plain_batch(Bytes p, Bytes next, const Cost *cost)
 }
 
 /* Put the records of the batch `frame[p:next]`; Python checks and decompresses its body, unless C can. */
-RARE static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
+static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
 {
     Bytes start = (Bytes)PyBytes_AS_STRING(frame);
     int attributes = p[ATTRIBUTES_AT + 1];
@@ -1481,7 +1481,7 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
 }
 
 /* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
-RARE static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != ARGUMENTS)
         return PyErr_Format(PyExc_TypeError, "row takes %d arguments", ARGUMENTS);

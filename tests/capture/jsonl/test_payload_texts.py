@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkawire.capture.frames.decoding import RawFrame, located
-from kafkawire.capture.jsonl import payload_texts, wire_layouts, writer
+from kafkawire.capture.jsonl import wire_layouts, writer
 from kafkawire.capture.jsonl.payload_texts import PayloadTexts
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.multifile import Traffic
@@ -18,9 +18,10 @@ from kafkawire.messages import consumer_protocol_assignment as assigned
 from kafkawire.messages import sync_group_request as sync
 from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.primitives import DEFAULT_LIMITS, Message
-from kafkawire.protocol.embedded import kinds_of, payload_of_kinds
+from kafkawire.protocol import embedded
+from kafkawire.protocol.embedded import payload_of_kinds
 from kafkawire.protocol.payload import Payload
-from kafkawire.protocol.payload_fields import PAYLOAD_FIELDS
+from kafkawire.protocol.payload_fields import PAYLOAD_FIELDS, kinds_of
 from kafkawire.protocol.versioned import encode_versioned
 from tests.capture.truth import capture_of, captures
 from tests.protocol.embedded_vectors import (
@@ -50,8 +51,7 @@ def texts_and_decoded(
         decoded.append(args[-1])
         return payload_of_kinds(*args)
 
-    monkeypatch.setattr(payload_texts, "payload_of_kinds", counted)
-    monkeypatch.setattr(payload_texts, "_quick_kind", lambda *_: None)
+    monkeypatch.setattr(embedded, "payload_of_kinds", counted)
     lines = Lines("a.pcap")
     made = [json.loads(f"{{{lines.message_text(*message)}}}") for message in messages]
     return [str(row.get("embedded")) for row in made], decoded
