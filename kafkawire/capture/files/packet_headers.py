@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from .blocks import PacketBlock
-
-if TYPE_CHECKING:
-    import numpy as np
 
 SECOND: Final = 10**9
 OFFSET: Final = 8
@@ -45,8 +42,8 @@ class Shape(NamedTuple):
         """Decode one header."""
         return PacketHeader(*struct.unpack_from(self.order + "4I", data, at))
 
-    def dtype(self) -> np.dtype[np.void]:
-        """Return the structure of a header, for numpy."""
+    def dtype(self) -> Any:
+        """Return the structure of a header, a dtype of numpy."""
         import numpy as np
 
         fields = [(name, self.order + "u4") for name in PacketHeader._fields]
