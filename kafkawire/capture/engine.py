@@ -87,7 +87,7 @@ class Engine:
             self._in_order = InOrderFrames(
                 limits.max_frame_bytes, reassembly.remembered_bytes, reassembly.max_window_bytes
             )
-        self._tracked: list[LocatedConversation | None] = []
+        self._tracked: dict[int, LocatedConversation] = {}  # by slot
         self._candidates: list[LocatedConversation] = []
 
     @property
@@ -232,7 +232,6 @@ class Engine:
         row: i64 = 0
         for frame in frames:
             state = tracked[read_i64_le(numbers, row)]
-            assert state is not None
             side, packet = read_i64_le(numbers, row + 8), read_i64_le(numbers, row + 16)
             event = Frame(side, frame, packet, read_i64_le(numbers, row + 24))
             for item in state.conversation.handle(event):
@@ -258,23 +257,18 @@ class Engine:
                 slot = track(in_order, table, state.connection, state.conversation)
                 if slot != UNTRACKED:
                     state.slot = slot
-                    while len(self._tracked) <= slot:
-                        self._tracked.append(None)
                     self._tracked[slot] = state
         self._candidates.clear()
 
     def _untrack(self, in_order: InOrderFrames, slot: i64) -> None:
-        state, table = self._tracked[slot], self._reassembler.table
-        assert state is not None
+        state, table = self._tracked.pop(slot), self._reassembler.table
         untrack(in_order, slot, table, state.connection, state.conversation)
-        self._tracked[slot] = None
         state.slot = UNTRACKED
 
     def _untrack_all(self) -> None:
         if self._in_order is not None:
-            for slot, state in enumerate(self._tracked):
-                if state is not None:
-                    self._untrack(self._in_order, slot)
+            for slot in [*self._tracked]:
+                self._untrack(self._in_order, slot)
 
     # -- conversations
 

@@ -245,7 +245,7 @@ def test_most_bytes_of_open_connections_are_in_order() -> None:
     for rows in segments(PcapDecoder().feed(varied(3, 0, 0, 2_000_000)), 1 << 15):
         for _ in engine.handle(rows):
             pass
-    tracked_states = [each for each in engine._tracked if each is not None]
+    tracked_states = [*engine._tracked.values()]
     assert len(tracked_states) > 10
     by_flows = sum(total.delivered for each in tracked_states for total in each.connection.totals)
     engine._untrack_all()
