@@ -20,6 +20,7 @@ from benchmarks.varied.cluster import Scale
 from benchmarks.varied.network import Damage
 from kafkawire.capture.engine import Engine
 from kafkawire.capture.exchanges.endings import as_ended
+from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.files.pcap import PcapDecoder
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames import in_order
@@ -31,6 +32,7 @@ from kafkawire.capture.snapshot import attributes
 from kafkawire.capture.snapshot_classes import STATE
 from kafkawire.capture.tcp.connection import Connection
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from kafkawire.capture.tcp.retransmission import DeliveredBytes
 from kafkawire.primitives import DEFAULT_LIMITS
 from tests.conftest import FIXTURES, missing
 from tests.fuzzing import examples
@@ -41,7 +43,7 @@ SEEDS = st.integers(0, 1 << 32)
 SMALL = Scale(groups=3, producers=4, administrators=1)
 LIMITS = {
     "default": DEFAULT_REASSEMBLY,
-    "few bytes": replace(DEFAULT_REASSEMBLY, max_total_bytes=1 << 15, remembered_bytes=700),
+    "few bytes": replace(DEFAULT_REASSEMBLY, max_total_bytes=1 << 12, remembered_bytes=700),
     "none stored": replace(DEFAULT_REASSEMBLY, remembered_bytes=0),
     "few connections": replace(DEFAULT_REASSEMBLY, max_connections=4),
     "small window": replace(DEFAULT_REASSEMBLY, max_window_bytes=3000),
@@ -234,9 +236,14 @@ def tracked(frames: in_order.InOrderFrames, number: int) -> int:
     return frames.track(key(number), 0, STATE_OF_NEW, [], [], b"", b"", b"", b"")
 
 
-def segment(payload: bytes, seq: int, packet: int = 2) -> bytes:
+def segment(payload: bytes, seq: int, packet: int = 2, flags: int = 16, ns: int = 2) -> bytes:
     """Make the row of a segment whose payload is the data."""
-    return int64s(packet, packet, seq, 100, 0, len(payload), len(payload), 16)
+    return int64s(packet, ns, seq, 100, 0, len(payload), len(payload), flags)
+
+
+def cut(frames: in_order.InOrderFrames, data: bytes, row: bytes, left: int = 9999) -> in_order.Cut:
+    """Handle a segment of connection 1."""
+    return frames.cut(data, key(1), row, 0, 9, 999, left)
 
 
 def test_most_bytes_of_open_connections_are_in_order() -> None:
@@ -290,9 +297,66 @@ def test_invalid_sizes_are_declined(size: int) -> None:
     frames = new_frames()
     slot = tracked(frames, 1)
     data = b"\0\0\0\x08requests" + size.to_bytes(4, "big", signed=True) + b"more"
-    before = frames.cut(data, key(1), segment(data, 100), 0, 9, 999, 9999)
+    before = cut(frames, data, segment(data, 100))
     assert before[:4] == (0, 1, slot, [])
     assert frames.untrack(slot)[0] == STATE_OF_NEW
+
+
+@pytest.mark.parametrize("flags", [0, 16 | 1, 16 | 2, 16 | 4, 8])
+def test_other_segments_are_declined(flags: int) -> None:
+    frames = new_frames()
+    slot = tracked(frames, 1)
+    data = b"\0\0\0\x08requests"
+    assert cut(frames, data, segment(data, 100, flags=flags))[:4] == (0, 1, slot, [])
+    assert cut(frames, data, segment(data, 100, flags=16 | 8))[:4] == (
+        1,
+        1,
+        in_order.FULL,
+        [data[4:]],
+    )
+
+
+def test_bytes_beyond_the_limit_are_declined() -> None:
+    frames = new_frames()
+    slot = tracked(frames, 1)
+    data = b"\0\0\0\x08requests"
+    assert cut(frames, data, segment(data, 100), left=11)[:3] == (0, 1, slot)
+    assert cut(frames, data, segment(data, 100), left=12)[5] == 0
+
+
+def test_a_segment_without_a_time() -> None:
+    frames = new_frames()
+    slot = tracked(frames, 1)
+    data = b"\0\0\0\x08requests"
+    assert cut(frames, data, segment(data, 100, packet=7, ns=NO_TIME))[0] == 1
+    assert frames.untrack(slot)[0][:16] == int64s(7, 1)
+
+
+@pytest.mark.parametrize("limit", [0, 50, 4096])
+@pytest.mark.parametrize("sizes", [(8,), (8, 20, 100), (8, 20, 100, 3000, 9000)])
+def test_delivered_bytes_are_kept_as_flows_keep_them(sizes: tuple[int, ...], limit: int) -> None:
+    """Many small segments are joined; large ones replace what was before."""
+    rng = random.Random(5)
+    frames = new_frames(replace(DEFAULT_REASSEMBLY, remembered_bytes=limit))
+    expected = DeliveredBytes(limit)
+    slot, seq = tracked(frames, 1), 100
+    for size in rng.choices(sizes, k=300):
+        data = size.to_bytes(4, "big") + rng.randbytes(size)
+        assert frames.cut(data, key(1), segment(data, seq), 0, 9, 1 << 20, 1 << 20)[0] == 1
+        expected.deliver(data)
+        seq += len(data)
+    assert frames.untrack(slot)[1] == expected.chunks
+
+
+def test_packets_of_frames_that_are_complete_are_forgotten() -> None:
+    frames = new_frames()
+    slot = tracked(frames, 1)
+    data = b"\0\0\0\x08requests"
+    for number in range(20):
+        seq = 100 + number * len(data)
+        assert cut(frames, data[:7], segment(data[:7], seq))[3] == []
+        assert cut(frames, data[7:], segment(data[7:], seq + 7))[3] == [data[4:]]
+    assert frames.untrack(slot)[3:] == (b"", b"", b"", b"")
 
 
 def test_segments_beside_the_data_are_refused() -> None:
