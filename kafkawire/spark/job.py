@@ -79,7 +79,7 @@ def run(
         needed(table, TABLES[table].schema.names, options)
     store, root = _locate(output, options)
     plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
-    spark = job_session(spark)  # after workers were told to start
+    spark = job_session(spark)  # while workers start
     for line in input_warnings(plan):
         log(line)
     require_files(plan)

@@ -644,7 +644,7 @@ static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture
 PyMODINIT_FUNC PyInit_in_order(void)
 {
     PyObject *made = PyModule_Create(&module);
-    if (made && (PyModule_AddType(made, &FramesType) < 0 || PyModule_AddObjectRef(made, "AVAILABLE", Py_True) < 0 ||
+    if (made && (PyModule_AddType(made, &FramesType) < 0 || PyModule_AddObjectRef(made, "AVAILABLE", PY_LITTLE_ENDIAN ? Py_True : Py_False) < 0 ||
                  PyModule_AddIntConstant(made, "FULL", FULL) < 0 || PyModule_AddIntConstant(made, "UNTRACKED", UNTRACKED) < 0))
         Py_CLEAR(made);
     return made;

@@ -10,10 +10,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#if !PY_LITTLE_ENDIAN
-#error "only little-endian machines are supported"
-#endif
-
 #define LEAST 48 /* bytes up to the flags of TCP */
 #define K1 0x9E3779B97F4A7C15u
 #define K3 0x165667B19E3779F9u
@@ -39,6 +35,14 @@ typedef struct {
 
 static uint32_t big_endian(Bytes at) { return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]; }
 
+static uint64_t little_endian(Bytes at, int size)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < size; i++)
+        value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
 static uint64_t endpoint(Bytes address, Bytes port)
 {
     uint64_t low = (uint64_t)0xFFFF << 32 | big_endian(address);
@@ -49,15 +53,11 @@ static uint64_t endpoint(Bytes address, Bytes port)
 /* Return the captured bytes of a packet, and set its connection and TCP flags; 0 if it is not plain. */
 static uint32_t plain(const Packets *of, Py_ssize_t row, uint64_t *id, uint8_t *flags)
 {
-    int64_t at = of->offsets[row];
+    int64_t at = (int64_t)little_endian((Bytes)(of->offsets + row), 8);
     if (at < 0 || at > of->size - of->header - LEAST)
         return 0;
     Bytes packet = of->data + at;
-    uint32_t captured;
-    if (of->big)
-        captured = big_endian(packet + 8);
-    else
-        memcpy(&captured, packet + 8, 4);
+    uint32_t captured = of->big ? big_endian(packet + 8) : (uint32_t)little_endian(packet + 8, 4);
     packet += of->header;
     /* IPv4 without options, no fragment, TCP */
     if (captured < LEAST || packet[12] != 8 || packet[13] || packet[14] != 0x45 || packet[20] & 0x3F || packet[21] || packet[23] != 6)
