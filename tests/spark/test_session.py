@@ -56,8 +56,12 @@ def test_workers_are_forked_with_modules_loaded(spark: SparkSession) -> None:
         assert "kafkawire.spark.daemon" in command
 
 
-def test_workers_import_pandas_only_for_functions_of_pandas(spark: SparkSession) -> None:
+def test_workers_import_pandas_only_for_functions_of_pandas(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It takes a third of the time in which their modules are loaded."""
+    # with another environment they are new: those of the tests before may have imported it
+    monkeypatch.setitem(spark.sparkContext.environment, "KAFKAWIRE_NEW_WORKERS", "1")
 
     def loaded(_: int) -> bool:
         return "pandas" in sys.modules
