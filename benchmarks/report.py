@@ -22,7 +22,7 @@ from .measure import Figure
 RESULTS: Final = Path(__file__).resolve().parent / "results"
 PACKAGES: Final = (
     "kafkawire", "kio", "kafka-python", "aiokafka", "confluent-kafka", "mypy", "librt", "numpy",
-    "pyarrow", "cramjam", "zstandard", "typer", "pydantic",
+    "pyarrow", "cramjam", "zlib-ng", "zstandard", "typer", "pydantic",
 )  # fmt: skip
 CPUS: Final = Path("/proc/cpuinfo")
 

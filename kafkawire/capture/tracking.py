@@ -46,17 +46,17 @@ def track(
     numbers, marks, other_marks = BytesWriter(), BytesWriter(), BytesWriter()
     write_i64_le(numbers, connection.last_packet)
     write_i64_le(numbers, connection.last_ns)
-    chunks = flow.save(numbers)
+    delivered = flow.save(numbers)
     write_i64_le(numbers, first.position)
-    other_chunks = peer.save(numbers)
+    other_delivered = peer.save(numbers)
     write_i64_le(numbers, second.position)
     held, other_held = first.save(marks), second.save(other_marks)
     return in_order.track(
         connection.key,
         conversation.client or 0,
         numbers.getvalue(),
-        chunks,
-        other_chunks,
+        delivered,
+        other_delivered,
         held,
         other_held,
         marks.getvalue(),
@@ -72,14 +72,15 @@ def untrack(
     conversation: Conversation,
 ) -> None:
     """Continue behind the segments that were handled while the connection was tracked."""
-    numbers, chunks, other_chunks, held, other_held, marks, other_marks = in_order.untrack(slot)
+    state = in_order.untrack(slot)
+    numbers, delivered, other_delivered, held, other_held, marks, other_marks = state
     flow = table.flows[connection.key]
     peer = flow.peer
     assert peer is not None
     connection.last_packet = read_i64_le(numbers, 0)
     connection.last_ns = read_i64_le(numbers, 8)
-    flow.restore(numbers, SIDE_AT, chunks)
-    peer.restore(numbers, OTHER_SIDE_AT, other_chunks)
+    flow.restore(numbers, SIDE_AT, delivered)
+    peer.restore(numbers, OTHER_SIDE_AT, other_delivered)
     first, second = conversation.streams
     first.restore(read_i64_le(numbers, SIDE_AT + STREAM_AT), held, marks)
     second.restore(read_i64_le(numbers, OTHER_SIDE_AT + STREAM_AT), other_held, other_marks)

@@ -6,7 +6,6 @@ Work is bytes handed to a decompressor, or copied by it as what it left unread; 
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final
@@ -15,6 +14,7 @@ import cramjam
 import pytest
 import zstandard
 from lz4 import frame as lz4_frame
+from zlib_ng import zlib_ng
 
 from kafkawire.capture.files.source import Unpacked
 from kafkawire.errors import CorruptBatch, LimitExceeded
@@ -59,7 +59,7 @@ class Work:
 
 
 class Counted:
-    """A zlib or zstd decompressor whose work is counted."""
+    """A zlib-ng or zstd decompressor whose work is counted."""
 
     def __init__(self, inner: Any, work: Work) -> None:
         self._inner = inner
@@ -93,7 +93,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     def wrapping(make: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **named: Counted(make(*args, **named), found)
 
-    monkeypatch.setattr(zlib, "decompressobj", wrapping(zlib.decompressobj))
+    monkeypatch.setattr(zlib_ng, "decompressobj", wrapping(zlib_ng.decompressobj))
     monkeypatch.setattr(zstd, "ZstdDecompressor", wrapping(zstd.ZstdDecompressor))
     monkeypatch.setattr(lz4_frame, "decompress_chunk", counting(lz4_frame.decompress_chunk, 1))
     raw = counting(cramjam.snappy.decompress_raw, 0)

@@ -5,11 +5,9 @@ Law: any other input is refused with the reason; nothing is decoded on a guess.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import sys
-import zlib
 from enum import StrEnum
 from io import BufferedReader, RawIOBase
 from pathlib import Path
@@ -227,6 +225,9 @@ def unpacked(data: bytes, name: str) -> bytes:
     """Decompress gzip data, and return other data as it is; InputError if it is corrupt."""
     if not is_gzip(data[:2]):
         return data
+    import gzip
+    import zlib
+
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:

@@ -21,7 +21,7 @@ enum { FAILED = -1, DECLINED = 0, DONE = 1 }; /* an exception is set | left to P
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
 enum { KEY = 36, END = 18 };                                   /* bytes of a key, and of each of its endpoints */
 enum { PACKET, TIME, SEQ, ACKED, PAYLOAD, CAPTURED, SIZE, FLAGS, NUMBERS }; /* columns of a row of segments */
-enum { PREFIX = 4, MIN_REQUEST = 8, MAX_CHUNKS = 64, FIRST_ROOM = 1 << 16, MAX_BEHIND = 32 };
+enum { PREFIX = 4, MIN_REQUEST = 8, FIRST_STORED = 512, FIRST_ROOM = 1 << 16, MAX_BEHIND = 32 };
 enum { FULL = -2, UNTRACKED = -1 };
 
 #define NO_TIME INT64_MIN
@@ -32,15 +32,16 @@ typedef struct {
 } Mark;
 
 /* One direction. position: of the next expected byte; next_seq: its sequence number. acked, peer_ack: as in `Flow`.
-   chunks, stored: the last delivered bytes, as in `DeliveredBytes`. framed: the position of the next frame; held: bytes
-   from there on, the size of the frame in `prefix` and the rest in `frame`, which has room for `room` bytes. */
+   recent, stored: the last delivered bytes, as in `DeliveredBytes`, with room for `recent_room`. framed: the position of
+   the next frame; held: bytes from there on, the size of the frame in `prefix` and the rest in `frame`, which has room
+   for `room` bytes. */
 typedef struct {
     uint8_t key[KEY], prefix[PREFIX];
     uint32_t next_seq;
     int least;
-    int64_t position, acked, peer_ack, delivered, framed, held, size, room, stored;
-    PyObject *frame, *chunks[MAX_CHUNKS + 1];
-    int chunk_count;
+    int64_t position, acked, peer_ack, delivered, framed, held, size, room, stored, recent_room;
+    PyObject *frame;
+    uint8_t *recent;
     Mark *marks;
     Py_ssize_t mark_count, mark_room;
 } Side;
@@ -139,54 +140,44 @@ static void remove_key(Frames *self, Bytes key)
 
 /* -- delivered bytes, as `DeliveredBytes` keeps them */
 
-static void drop_chunks(Side *side, int count)
+/* Make room for `size` more bytes, at most twice the limit in all. */
+static int more_recent(Side *side, int64_t size)
 {
-    for (int i = 0; i < count; i++)
-        Py_DECREF(side->chunks[i]);
-    side->chunk_count -= count;
-    memmove(side->chunks, side->chunks + count, (size_t)side->chunk_count * sizeof *side->chunks);
+    int64_t room = side->recent_room ? 2 * side->recent_room : FIRST_STORED;
+    while (room < side->stored + size)
+        room *= 2;
+    uint8_t *recent = PyMem_Realloc(side->recent, (size_t)room);
+    if (!recent)
+        return FAILED;
+    side->recent = recent;
+    side->recent_room = room;
+    return DONE;
 }
 
-/* Join the chunks, and keep the last `limit` bytes. */
-static int join_chunks(Side *side, int64_t limit)
+static int store_recent(Side *side, Bytes p, int64_t size)
 {
-    int64_t kept = side->stored < limit ? side->stored : limit, left = kept;
-    PyObject *joined = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)kept);
-    if (!joined)
+    if (!size)
+        return DONE;
+    if (side->stored + size > side->recent_room && more_recent(side, size) != DONE)
         return FAILED;
-    for (int i = side->chunk_count - 1; i >= 0 && left; i--) {
-        int64_t size = PyBytes_GET_SIZE(side->chunks[i]), taken = size < left ? size : left;
-        left -= taken;
-        memcpy(PyBytes_AS_STRING(joined) + left, PyBytes_AS_STRING(side->chunks[i]) + size - taken, (size_t)taken);
-    }
-    drop_chunks(side, side->chunk_count);
-    side->chunks[side->chunk_count++] = joined;
-    side->stored = kept;
+    memcpy(side->recent + side->stored, p, (size_t)size);
+    side->stored += size;
     return DONE;
 }
 
 static int deliver(Side *side, Bytes p, int64_t size, int64_t limit)
 {
-    int64_t kept = size < limit ? size : limit;
-    PyObject *chunk = PyBytes_FromStringAndSize((const char *)p + size - kept, (Py_ssize_t)kept);
-    if (!chunk)
-        return FAILED;
-    if (size >= limit) {
-        drop_chunks(side, side->chunk_count);
-        side->stored = 0;
-    }
-    side->chunks[side->chunk_count++] = chunk;
-    side->stored += kept;
     side->delivered += size;
-    if (side->chunk_count > MAX_CHUNKS)
-        return join_chunks(side, limit);
-    if (side->stored > 2 * limit) {
-        int dropped = 0;
-        while (side->stored - PyBytes_GET_SIZE(side->chunks[dropped]) >= limit)
-            side->stored -= PyBytes_GET_SIZE(side->chunks[dropped++]);
-        drop_chunks(side, dropped);
+    if (size >= limit) {
+        side->stored = 0;
+        return store_recent(side, p + size - limit, limit);
     }
-    return DONE;
+    if (side->stored + size > 2 * limit) {
+        int64_t kept = limit - size;
+        memmove(side->recent, side->recent + side->stored - kept, (size_t)kept);
+        side->stored = kept;
+    }
+    return store_recent(side, p, size);
 }
 
 /* -- frames */
@@ -418,14 +409,14 @@ failed:
 /* -- what is tracked
 
    The state of a connection: last packet, its time | of each side: next_seq, position, acked, peer_ack, delivered,
-   framed | chunks of each side | held bytes of each side | their marks: end, packet and time of each, as int64 */
+   framed | the last delivered bytes of each side | held bytes of each side | their marks: end, packet and time of each, as int64 */
 
 enum { LAST_PACKET, LAST_NS, SIDES, PER_SIDE = 6 };
 
 static void clear_side(Side *side)
 {
-    drop_chunks(side, side->chunk_count);
     Py_CLEAR(side->frame);
+    PyMem_Free(side->recent);
     PyMem_Free(side->marks);
 }
 
@@ -436,26 +427,15 @@ static void free_connection(Connection *connection)
     PyMem_Free(connection);
 }
 
-static int fill_side(Frames *self, Side *side, Bytes numbers, PyObject *chunks, PyObject *held, PyObject *marks)
+static int fill_side(Frames *self, Side *side, Bytes numbers, PyObject *recent, PyObject *held, PyObject *marks)
 {
     side->next_seq = (uint32_t)int64_at(numbers);
     side->position = int64_at(numbers + 8);
     side->acked = int64_at(numbers + 16);
     side->peer_ack = int64_at(numbers + 24);
     side->framed = int64_at(numbers + 40);
-    if (!PyList_Check(chunks) || !PyBytes_Check(held) || !PyBytes_Check(marks) || PyList_GET_SIZE(chunks) > MAX_CHUNKS) {
-        PyErr_SetString(PyExc_TypeError, "invalid state");
+    if (store_recent(side, (Bytes)PyBytes_AS_STRING(recent), PyBytes_GET_SIZE(recent)) != DONE)
         return FAILED;
-    }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(chunks); i++) {
-        PyObject *chunk = PyList_GET_ITEM(chunks, i);
-        if (!PyBytes_Check(chunk)) {
-            PyErr_SetString(PyExc_TypeError, "invalid chunk");
-            return FAILED;
-        }
-        side->chunks[side->chunk_count++] = Py_NewRef(chunk);
-        side->stored += PyBytes_GET_SIZE(chunk);
-    }
     Py_ssize_t size = PyBytes_GET_SIZE(held);
     Bytes p = (Bytes)PyBytes_AS_STRING(held);
     if (!are_valid(self, side, p, size))
@@ -493,14 +473,14 @@ static int new_slot(Frames *self)
     return self->free_slots[self->free_count - 1];
 }
 
-/* track(key, client, numbers, chunks, other chunks, held, other held, marks, other marks) -> slot, or -1
+/* track(key, client, numbers, delivered, other delivered, held, other held, marks, other marks) -> slot, or -1
 
    key: of side 0. -1: a held frame is complete, or its size is invalid. */
 static PyObject *frames_track(Frames *self, PyObject *args)
 {
-    PyObject *key, *numbers, *chunks[2], *held[2], *marks[2];
+    PyObject *key, *numbers, *recent[2], *held[2], *marks[2];
     int client;
-    if (!PyArg_ParseTuple(args, "SiSOOOOOO", &key, &client, &numbers, &chunks[0], &chunks[1], &held[0], &held[1], &marks[0], &marks[1]))
+    if (!PyArg_ParseTuple(args, "SiSSSSSSS", &key, &client, &numbers, &recent[0], &recent[1], &held[0], &held[1], &marks[0], &marks[1]))
         return NULL;
     if (PyBytes_GET_SIZE(key) != KEY || PyBytes_GET_SIZE(numbers) != (SIDES + 2 * PER_SIDE) * 8)
         return PyErr_Format(PyExc_ValueError, "invalid state");
@@ -519,7 +499,7 @@ static PyObject *frames_track(Frames *self, PyObject *args)
     for (int i = 0; i < 2; i++) {
         Side *side = &made->sides[i];
         side->least = i == client ? MIN_REQUEST : PREFIX;
-        int filled = fill_side(self, side, number + (SIDES + i * PER_SIDE) * 8, chunks[i], held[i], marks[i]);
+        int filled = fill_side(self, side, number + (SIDES + i * PER_SIDE) * 8, recent[i], held[i], marks[i]);
         if (filled == DONE && (self->table[place_of(self, side->key)] || (i && !memcmp(side->key, first, KEY))))
             filled = DECLINED;
         if (filled != DONE) {
@@ -549,15 +529,9 @@ static PyObject *held_bytes(const Side *side)
     return held;
 }
 
-static PyObject *chunk_list(const Side *side)
-{
-    PyObject *chunks = PyList_New(side->chunk_count);
-    for (int i = 0; chunks && i < side->chunk_count; i++)
-        PyList_SET_ITEM(chunks, i, Py_NewRef(side->chunks[i]));
-    return chunks;
-}
+static PyObject *recent_bytes(const Side *side) { return PyBytes_FromStringAndSize((const char *)side->recent, (Py_ssize_t)side->stored); }
 
-/* untrack(slot) -> (numbers, chunks, other chunks, held, other held, marks, other marks) */
+/* untrack(slot) -> (numbers, delivered, other delivered, held, other held, marks, other marks) */
 static PyObject *frames_untrack(Frames *self, PyObject *number)
 {
     Py_ssize_t slot = PyLong_AsSsize_t(number);
@@ -573,7 +547,7 @@ static PyObject *frames_untrack(Frames *self, PyObject *number)
         const int64_t values[PER_SIDE] = {side->next_seq, side->position, side->acked, side->peer_ack, side->delivered, side->framed};
         memcpy(numbers + SIDES + i * PER_SIDE, values, sizeof values);
     }
-    PyObject *state = Py_BuildValue("y#NNNNy#y#", (const char *)numbers, (Py_ssize_t)sizeof numbers, chunk_list(first), chunk_list(second), held_bytes(first), held_bytes(second),
+    PyObject *state = Py_BuildValue("y#NNNNy#y#", (const char *)numbers, (Py_ssize_t)sizeof numbers, recent_bytes(first), recent_bytes(second), held_bytes(first), held_bytes(second),
                                     first->marks ? (const char *)first->marks : "", first->mark_count * (Py_ssize_t)sizeof(Mark),
                                     second->marks ? (const char *)second->marks : "", second->mark_count * (Py_ssize_t)sizeof(Mark));
     if (!state)

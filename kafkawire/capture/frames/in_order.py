@@ -15,7 +15,7 @@ FULL: Final = -2
 UNTRACKED: Final = -1
 """Why `cut` ended, where it is not the slot of the connection whose segment was declined."""
 
-State: TypeAlias = tuple[bytes, list[bytes], list[bytes], bytes, bytes, bytes, bytes]
+State: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes]
 """What has changed of a connection: numbers; and of each side the last delivered bytes, the bytes
 of the incomplete frame, and the packets that these were in.
 
@@ -46,8 +46,8 @@ class InOrderFrames:
         key: bytes,  # noqa: ARG002
         client: int,  # noqa: ARG002
         numbers: bytes,  # noqa: ARG002
-        chunks: list[bytes],  # noqa: ARG002
-        other_chunks: list[bytes],  # noqa: ARG002
+        delivered: bytes,  # noqa: ARG002
+        other_delivered: bytes,  # noqa: ARG002
         held: bytes,  # noqa: ARG002
         other_held: bytes,  # noqa: ARG002
         marks: bytes,  # noqa: ARG002

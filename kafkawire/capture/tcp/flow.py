@@ -160,16 +160,16 @@ class Flow:
             and (policy is None or policy.is_idle)
         )
 
-    def save(self, out: BytesWriter) -> list[bytes]:
-        """Write what segments in order change, as int64; return the delivered bytes, in chunks."""
+    def save(self, out: BytesWriter) -> bytes:
+        """Write what segments in order change, as int64; return the delivered bytes."""
         write_i64_le(out, self.next_seq)
         write_i64_le(out, self.position)
         write_i64_le(out, self.acked)
         write_i64_le(out, self._peer_ack)
         write_i64_le(out, 0)  # bytes delivered since
-        return self._delivered.chunks
+        return self._delivered.save()
 
-    def restore(self, state: bytes, at: i64, chunks: list[bytes]) -> None:
+    def restore(self, state: bytes, at: i64, delivered: bytes) -> None:
         """Continue behind segments that were handled elsewhere. state: as `save` writes it."""
         self.next_seq = read_i64_le(state, at)
         self.position = read_i64_le(state, at + 8)
@@ -179,7 +179,7 @@ class Flow:
         if size:
             self.totals.delivered += size
             self.connection.out_of_window = 0
-            self._delivered.restore(self.position, chunks)
+            self._delivered.restore(self.position, delivered)
 
     # -- segments
 

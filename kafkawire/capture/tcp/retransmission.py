@@ -13,9 +13,6 @@ from mypy_extensions import i64, mypyc_attr
 MAX_GAPS: Final = 16
 """Last gaps that are stored, to distinguish late bytes from duplicates."""
 
-MAX_CHUNKS: Final = 64
-"""Stored chunks before they are joined."""
-
 
 class Retransmission(NamedTuple):
     """The bytes of a segment before the next expected byte, by what they repeat.
@@ -37,72 +34,52 @@ class Retransmission(NamedTuple):
 class DeliveredBytes:
     """The last delivered bytes of one direction, and its last gaps.
 
-    stored: bytes stored, up to twice the limit, because chunks are dropped only now and then, and
-    whole.
+    stored: bytes stored, up to twice the limit, because old ones are dropped only now and then.
     """
 
-    __slots__ = ("_chunks", "_gaps", "_limit", "position", "stored")
+    __slots__ = ("_gaps", "_limit", "_recent", "position", "stored")
 
     def __init__(self, remembered_bytes: int) -> None:
         self.position: i64 = 0
         self.stored: i64 = 0
         self._limit: i64 = remembered_bytes
-        self._chunks: list[bytes] | None = None
+        self._recent: bytearray | None = None
         self._gaps: tuple[tuple[int, int], ...] = ()
 
-    @property
-    def chunks(self) -> list[bytes]:
-        """The stored bytes."""
-        return [] if self._chunks is None else self._chunks
+    def save(self) -> bytes:
+        """Return the stored bytes, for `restore`."""
+        return b"" if self._recent is None else bytes(self._recent)
 
-    def restore(self, position: i64, chunks: list[bytes]) -> None:
+    def restore(self, position: i64, recent: bytes) -> None:
         """Continue behind bytes that were delivered elsewhere, and stored in the same way."""
         self.position = position
-        self._chunks = chunks or None
-        self.stored = sum([len(chunk) for chunk in chunks])
+        self._recent = bytearray(recent)
+        self.stored = len(recent)
 
     def deliver(self, data: bytes) -> None:
-        """Store delivered bytes."""
+        """Store delivered bytes. Stored ones are moved once for each `limit` bytes of new ones."""
         size: i64 = len(data)
         self.position += size
-        chunks = self._chunks
-        if size >= self._limit:
-            self._chunks = [data[size - self._limit :]]
+        recent = self._recent
+        if recent is None or size >= self._limit:
+            self._recent = bytearray(data[max(0, size - self._limit) :])
+            self.stored = min(size, self._limit)
+            return
+        self.stored += size
+        if self.stored > 2 * self._limit:
+            del recent[: self.stored - self._limit]
             self.stored = self._limit
-        elif chunks is None:
-            self._chunks = [data]
-            self.stored = size
-        else:
-            chunks.append(data)
-            self.stored += size
-            if len(chunks) > MAX_CHUNKS:
-                self.recent()
-            elif self.stored > 2 * self._limit:
-                self._drop_oldest(chunks)
-
-    def _drop_oldest(self, chunks: list[bytes]) -> None:
-        """Drop the chunks that are not needed, without copying the others."""
-        dropped: i64 = 0
-        oldest: i64 = len(chunks[0])
-        while self.stored - oldest >= self._limit:
-            self.stored -= oldest
-            dropped += 1
-            oldest = len(chunks[dropped])
-        del chunks[:dropped]
+        recent += data
 
     def recent(self) -> bytes:
-        """Join and return the stored bytes."""
-        if self._chunks is None:
+        """Return the last bytes, up to the limit."""
+        if self._recent is None:
             return b""
-        recent = b"".join(self._chunks)
-        recent = recent[max(0, len(recent) - self._limit) :]
-        self._chunks = [recent]
-        self.stored = len(recent)
-        return recent
+        return bytes(self._recent[max(0, self.stored - self._limit) :])
 
     def clear(self) -> None:
         """Drop the stored bytes."""
-        self._chunks = None
+        self._recent = None
         self.stored = 0
 
     def skip(self, end: int) -> None:

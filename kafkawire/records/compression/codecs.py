@@ -5,7 +5,6 @@ Law: a codec is written in the form that Kafka's own clients write; `decompressi
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
@@ -60,8 +59,10 @@ def compress(codec: Compression, data: bytes, magic: int, level: int | None = No
 
 def gzip(data: bytes, _magic: int, level: int | None) -> bytes:
     """Write one gzip member."""
-    stream = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, GZIP_WINDOW)
-    return stream.compress(data) + stream.flush()
+    package = package_of("gzip")
+    stream = package.compressobj(-1 if level is None else level, package.DEFLATED, GZIP_WINDOW)
+    written: bytes = stream.compress(data) + stream.flush()
+    return written
 
 
 def to_snappy(data: bytes, _magic: int, _level: int | None) -> bytes:

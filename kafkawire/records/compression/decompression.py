@@ -4,7 +4,7 @@ Law: memory is allocated for actual output, never for a declared size, and time 
 bytes in and out. Each codec's package is imported on demand; a missing one raises
 UnsupportedCompression with its name.
 
-    gzip    RFC 1952, one or more members                    zlib
+    gzip    RFC 1952, one or more members                    zlib-ng
     snappy  Java's framing (xerial), or one raw block        cramjam
     lz4     frames; magic 0 has a header checksum of its own lz4
     zstd    RFC 8878 frames                                  zstandard
@@ -15,7 +15,6 @@ ones, are read again in pieces (see `pieces`).
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from typing import Final
 
@@ -72,10 +71,11 @@ def opened(
 
 def gunzip(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
     """Read every member of a gzip stream."""
-    member = zlib.decompressobj(gzip.GZIP_WINDOW)
+    package = package_of("gzip")
+    member = package.decompressobj(gzip.GZIP_WINDOW)
     try:
-        first = member.decompress(data, limit + 1)
-    except zlib.error as error:
+        first: bytes = member.decompress(data, limit + 1)
+    except package.error as error:
         raise CorruptBatch(f"gzip: {error}") from None
     if len(first) > limit:
         raise bomb("gzip", len(data), limit)

@@ -1,24 +1,24 @@
 """Decompresses gzip members (RFC 1952) in pieces.
 
-Law: the unread rest that zlib copies after a member is at most as long as the member or
+Law: the unread rest that zlib-ng copies after a member is at most as long as the member or
 FIRST_PIECE, so time is linear in the input for any number of members. Of corrupt data, everything
 before the fault is returned.
 """
 
 from __future__ import annotations
 
-import zlib
 from typing import Any, Final, final
 
+from .packages import package_of
+
 GZIP_WINDOW: Final = 31
-"""zlib's code for a gzip header and trailer."""
+"""The code of zlib's interface for a gzip header and trailer."""
 
 FIRST_PIECE: Final = 4096
 LARGEST_PIECE: Final = 1 << 18
 """Bytes of a member that are decompressed at a time, at first and at most."""
 
 
-@final
 @final
 class Member:
     """Decompresses one gzip member.
@@ -28,7 +28,7 @@ class Member:
     """
 
     def __init__(self) -> None:
-        self._stream: Any = zlib.decompressobj(GZIP_WINDOW)
+        self._stream: Any = package_of("gzip").decompressobj(GZIP_WINDOW)
         self._fresh: bool = True
         self.ended: bool = False
         self.unread: int = 0
@@ -41,16 +41,16 @@ class Member:
 
     def decompress(self, data: bytes, most: int) -> bytes:
         """Decompress the rest of the last call and `data`, to at most `most` bytes."""
-        stream = self._stream
+        stream, package = self._stream, package_of("gzip")
         if stream.unconsumed_tail:
             data = stream.unconsumed_tail + data
         before = None if self._fresh else stream.copy()
         self._fresh = False
         try:
             read: bytes = stream.decompress(data, most)
-        except zlib.error as error:
+        except package.error as error:
             self.fault = str(error)
-            return until_fault(before or zlib.decompressobj(GZIP_WINDOW), data, most)
+            return until_fault(before or package.decompressobj(GZIP_WINDOW), data, most)
         self.ended = stream.eof
         self.unread = len(stream.unused_data)
         return read
@@ -59,7 +59,7 @@ class Member:
 def until_fault(stream: Any, data: bytes, most: int) -> bytes:
     """Decompress up to where `data` is corrupt, to at most `most` bytes.
 
-    zlib drops its output when it meets a fault, so halves are tried on copies.
+    zlib-ng drops its output when it meets a fault, so halves are tried on copies.
     """
     parts: list[bytes] = []
     while len(data) > 1 and most > 0:
@@ -67,7 +67,7 @@ def until_fault(stream: Any, data: bytes, most: int) -> bytes:
         attempt = stream.copy()
         try:
             part = attempt.decompress(half, most)
-        except zlib.error:
+        except package_of("gzip").error:
             data = half
             continue
         parts.append(part)

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from ...errors import UnsupportedCompression
 
-PACKAGES: Final = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
+PACKAGES: Final = {"gzip": "zlib-ng", "snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
 
-MODULES: Final = {"lz4": "lz4.frame"}
+MODULES: Final = {"gzip": "zlib_ng.zlib_ng", "lz4": "lz4.frame"}
 """The module to import, if it is not the package itself."""
 
 
