@@ -120,8 +120,9 @@ def keep_memory() -> None:
 
 def write(text: bytes | memoryview) -> None:
     """Write encoded text to standard output."""
+    view = memoryview(text)  # slices of bytes would be copies
     for at in range(0, len(text), WRITE_BYTES):
-        sys.stdout.buffer.write(text[at : at + WRITE_BYTES])
+        sys.stdout.buffer.write(view[at : at + WRITE_BYTES])
 
 
 def make_private(path: Path) -> None:

@@ -6,6 +6,7 @@ Law: a process that dies is reported by whoever waits for it; it never outlives 
 from __future__ import annotations
 
 import os
+import pickle
 import select
 import signal
 import sys
@@ -33,6 +34,16 @@ class SubmittedTask(NamedTuple):
 
     number: int
     span: Span
+
+
+def send(connection: Connection, message: object) -> None:
+    """Send a message: `Connection.send` would make a pickler of its own for each."""
+    connection.send_bytes(pickle.dumps(message, 5))
+
+
+def receive(connection: Connection) -> Any:
+    """Wait for a message. Raises EOFError at the end."""
+    return pickle.loads(connection.recv_bytes())
 
 
 class Forked:
@@ -65,7 +76,7 @@ class Forked:
     def send(self, message: object) -> None:
         """Send a message. If the process has died, `receive` raises the error."""
         with suppress(ConnectionError):
-            self.connection.send(message)
+            send(self.connection, message)
 
     def poll(self) -> bool:
         """Return whether `receive` would return at once."""
@@ -74,7 +85,7 @@ class Forked:
     def receive(self) -> Any:
         """Wait for a message. Raises ChildProcessError if the process died."""
         try:
-            return self.connection.recv()
+            return receive(self.connection)
         except (EOFError, ConnectionError):
             self._process.join()
             reason = f"worker process exited with {self._process.exitcode}; rows are missing"

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..input.inputs import InputError
@@ -28,10 +27,10 @@ from .row_batches import (
     DecodeOptions,
     decode_file,
     read_batches,
-    render,
     render_views,
     show_progress,
 )
+from .shared_memory import Apart, Placed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,10 +43,12 @@ if TYPE_CHECKING:
     from ..render.table_formats import Write
     from ..render.tables import Reading, Rendering
 
-BATCHES_AHEAD: Final = 16
-"""Batches queued per worker; while all queues are full, this process prints batches itself."""
+BATCHES_AHEAD: Final = 6
+"""Batches queued per worker; while all queues are full, this process prints batches itself. Few, so
+that what waits for its turn is still in the caches of the processors when it is written.
+"""
 
-TASK_BYTES: Final = 1 << 19
+TASK_BYTES: Final = 1 << 18
 """Bytes of messages that are worth a task."""
 
 FILES_AHEAD: Final = 2
@@ -164,14 +165,10 @@ def _file_per_task(
 
 
 class _WorkItem(NamedTuple):
-    """A batch of a capture, serialised for a worker.
-
-    frames: the bytes of the frames, pickled out of band, so that they are not copied.
-    """
+    """A batch of a capture, serialised for a worker; the frames are the pieces behind it."""
 
     name: str
     header: SerialisedFrames
-    frames: PickleBuffer
     first_ns: int | None
     previous_ns: int
 
@@ -184,7 +181,7 @@ def _batch_per_task(
 
     from .ordered_output import OrderedOutput
 
-    output = OrderedOutput[_WorkItem](
+    output = OrderedOutput[Placed | _WorkItem](
         jobs - 1, partial(_decode_item, options=options), BATCHES_AHEAD
     )
     try:
@@ -194,7 +191,8 @@ def _batch_per_task(
                 for batch in combined(read_batches(file, options, noted, show_progress())):
                     yield from output.ready()
                     if not output.submit(partial(_serialise, name, batch)):
-                        yield from output.write(render(name, batch, options))
+                        for printed in render_views(name, batch, options):
+                            yield from output.write(printed)
             except InputError as error:
                 yield from output.write(Printed(b"", True, error))
         yield from output.drain()
@@ -226,17 +224,21 @@ def combined(batches: Iterable[Batch]) -> Iterator[Batch]:
         yield held
 
 
-def _serialise(name: str, batch: Batch) -> _WorkItem:
-    from kafkawire.capture.frames.serialised import pack
+def _serialise(name: str, batch: Batch) -> Apart:
+    from kafkawire.capture.frames.serialised import pack_apart
 
-    packed = pack(batch.items)
-    header, frames = packed._replace(frames=b""), PickleBuffer(packed.frames)
-    return _WorkItem(name, header, frames, batch.first_ns, batch.previous_ns)
+    header, frames = pack_apart(batch.items)
+    return Apart(_WorkItem(name, header, batch.first_ns, batch.previous_ns), frames)
 
 
-def _decode_item(work: _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
+def _decode_item(placed: Placed | _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
     """Decode and render a batch in a worker."""
-    from kafkawire.capture.frames.serialised import unpack
+    from kafkawire.capture.frames.serialised import unpack, unpack_apart
 
-    items = unpack(work.header._replace(frames=bytes(work.frames)))
+    if isinstance(placed, Placed):
+        work: _WorkItem = placed.value
+        items = unpack_apart(work.header, placed.memory, placed.start)
+    else:  # without frames
+        work = placed
+        items = unpack(work.header)
     return render_views(work.name, Batch(items, work.first_ns, work.previous_ns), options)

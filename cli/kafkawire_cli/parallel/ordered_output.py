@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from ..render.messages import Printed
 from . import worker as worker_process
-from .shared_memory import pickled
+from .shared_memory import Apart, pickled
 from .worker import Run, Worker
 
 Task = TypeVar("Task")
@@ -28,9 +28,9 @@ Task = TypeVar("Task")
 class OrderedOutput(Generic[Task]):
     """A pool of workers, and the output that waits for its turn.
 
-    run_task: runs a task; each chunk of output that it yields is used before it continues.
-    queue_size: tasks that a worker may have queued. The caller must write each chunk that these
-    generators yield to `sys.stdout.buffer` before it requests the next.
+    run_task: runs a task; output that it yields is kept until its turn: a buffer may be used again
+    when nothing views it any more. queue_size: tasks that a worker may have queued. The caller must
+    write each chunk that these generators yield to `sys.stdout.buffer` before it requests the next.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class OrderedOutput(Generic[Task]):
         self._queue: deque[Run | Printed] = deque()
         self._buffered = self._runs = 0
 
-    def submit(self, task: Callable[[], Task]) -> bool:
+    def submit(self, task: Callable[[], Task | Apart]) -> bool:
         """Submit a task to the least busy worker.
 
         Return False if all queues are full or the task is too large.
@@ -64,11 +64,11 @@ class OrderedOutput(Generic[Task]):
         return True
 
     def write(self, printed: Printed) -> Iterator[Printed]:
-        """Yield output of this process, or buffer it until its turn."""
+        """Yield output of this process, or keep it until its turn."""
         if not self._queue:
             yield printed
             return
-        printed = printed._replace(text=bytes(printed.text))
+        printed = printed._replace(text=memoryview(printed.text))
         self._queue.append(printed)
         self._buffered += len(printed.text)
         while self._buffered > worker_process.BUFFERED_BYTES:
@@ -99,6 +99,8 @@ class OrderedOutput(Generic[Task]):
             if isinstance(first, Printed):
                 self._buffered -= len(first.text)
                 yield first
+                if isinstance(first.text, memoryview):
+                    first.text.release()
             elif first.pending:
                 return
             self._queue.popleft()

@@ -19,7 +19,7 @@ from kafkawire.capture.tables.arrow.record_columns import record_batches
 from kafkawire.capture.tables.arrow.record_fields import Fields
 from kafkawire.errors import KafkaWireError
 
-from .forked import Forked, SubmittedTask
+from .forked import Forked, SubmittedTask, receive, send
 from .shared_memory import SharedMemory, pickled, unpickled
 
 if TYPE_CHECKING:
@@ -134,14 +134,14 @@ def _serve(
                         write(batch.slice(start, content.size))
     except (KafkaWireError, OSError) as failure:
         error = failure
-    connection.send(_Finished(error))
+    send(connection, _Finished(error))
 
 
 def _received(connection: Connection, memory: SharedMemory) -> Iterator[Fields]:
-    while (message := connection.recv()) is not None:
+    while (message := receive(connection)) is not None:
         if isinstance(message, SubmittedTask):
             fields: Fields = unpickled(memory.get(message.span))
-            connection.send(_Taken())
+            send(connection, _Taken())
         else:
             fields = unpickled([connection.recv_bytes() for _ in range(message.number)])
         yield fields

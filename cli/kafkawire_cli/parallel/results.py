@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kafkawire.errors import KafkaWireError
 
-from .forked import Forked, SubmittedTask
+from .forked import Forked, SubmittedTask, receive, send
 from .shared_memory import Pickled, SharedMemory, Span, pickled, unpickled
 
 Task = TypeVar("Task")
@@ -199,7 +199,7 @@ class _WorkerResults:
         sizes = [len(part) for part in result.parts]
         while (span := self._memory.put(result)) is None and self._untaken:
             self._receive()
-        self._connection.send(_Finished(sizes, span))
+        send(self._connection, _Finished(sizes, span))
         if span is None:  # larger than the memory
             for part in result.parts:
                 self._connection.send_bytes(part)
@@ -207,7 +207,7 @@ class _WorkerResults:
             self._untaken += 1
 
     def _receive(self) -> None:
-        message = self._connection.recv()
+        message = receive(self._connection)
         if isinstance(message, SubmittedTask):
             self._submitted.append(message)
         else:

@@ -156,7 +156,7 @@ def _renumbered(located: LocatedItem) -> LocatedItem:
 
 
 def render_views(name: str, batch: Batch, options: DecodeOptions) -> Iterator[Printed]:
-    """Render rows without copying the text: it is valid until the next batch is rendered."""
+    """Render rows without copying the text: it is valid while something views it."""
     if options.form is not Shape.JSONL:
         yield render(name, batch, options)
         return

@@ -1,33 +1,54 @@
 """Passes objects from one process to another in memory that both share.
 
 Law: objects are freed in the order in which they were put. Large buffers are pickled out of band,
-so that they are copied once into the memory and once out of it.
+so that they are copied once into the memory and once out of it. So are pieces of bytes, which are
+not even joined: whoever reads them slices the memory.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections import deque
+from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, NamedTuple
 
 
+class Apart(NamedTuple):
+    """An object, and pieces of bytes that are put behind it, one after the other."""
+
+    value: object
+    pieces: list[bytes]
+
+
+class Placed(NamedTuple):
+    """An object that was put with pieces, which begin at `start` in the memory."""
+
+    value: Any
+    memory: mmap
+    start: int
+
+
 class Pickled(NamedTuple):
-    """A pickle, and the buffers that it refers to."""
+    """A pickle, the buffers that it refers to, and the pieces behind it."""
 
     parts: list[memoryview]
+    pieces: Sequence[bytes] = ()
 
     @property
     def size(self) -> int:
-        """The bytes of all parts."""
-        return sum(map(len, self.parts))
+        """The bytes of all parts and pieces."""
+        return sum(map(len, self.parts)) + sum(map(len, self.pieces))
 
 
 def pickled(value: object) -> Pickled:
     """Pickle an object."""
+    pieces: Sequence[bytes] = ()
+    if isinstance(value, Apart):
+        value, pieces = value
     buffers: list[pickle.PickleBuffer] = []
     text = pickle.dumps(value, 5, buffer_callback=buffers.append)
-    return Pickled([memoryview(text), *(buffer.raw() for buffer in buffers)])
+    return Pickled([memoryview(text), *(buffer.raw() for buffer in buffers)], pieces)
 
 
 def unpickled(parts: list[bytes]) -> Any:
@@ -36,11 +57,12 @@ def unpickled(parts: list[bytes]) -> Any:
 
 
 class Span(NamedTuple):
-    """Where the parts of an object lie."""
+    """Where the parts of an object lie, and then its pieces, if it has some."""
 
     start: int
     end: int
     sizes: list[int]
+    has_pieces: bool = False
 
 
 class SharedMemory:
@@ -62,7 +84,17 @@ class SharedMemory:
         for part in value.parts:
             self._memory[at : at + len(part)] = part
             at += len(part)
-        return Span(start, end, [len(part) for part in value.parts])
+        if value.pieces:
+            self._memory.seek(at)
+            deque(map(self._memory.write, value.pieces), maxlen=0)
+        return Span(start, end, [len(part) for part in value.parts], bool(value.pieces))
+
+    def value(self, span: Span) -> Any:
+        """Unpickle an object; one with pieces is Placed: it has to be read before it is freed."""
+        value = unpickled(self.get(span))
+        if not span.has_pieces:
+            return value
+        return Placed(value, self._memory, span.start + sum(span.sizes))
 
     def get(self, span: Span) -> list[bytes]:
         """Copy the parts of an object out of the memory."""

@@ -17,8 +17,8 @@ from typing import BinaryIO, Final, NamedTuple, TypeVar
 from .. import pipes
 from ..input.inputs import InputError
 from ..render.messages import Printed
-from .forked import Forked, SubmittedTask
-from .shared_memory import SharedMemory, unpickled
+from .forked import Forked, SubmittedTask, receive, send
+from .shared_memory import SharedMemory
 
 Task = TypeVar("Task")
 
@@ -86,7 +86,7 @@ def _work(
         try:
             _run_next(run_task, tasks, output)
         except OSError as failure:
-            connection.send(TaskDone(False, failure=failure))
+            send(connection, TaskDone(False, failure=failure))
             break
 
 
@@ -94,7 +94,7 @@ def _run_next(
     run_task: Callable[[Task], Iterable[Printed]], tasks: SharedMemory, output: _WorkerOutput
 ) -> None:
     submitted = output.next()
-    task: Task = unpickled(tasks.get(submitted.span))
+    task: Task = tasks.value(submitted.span)
     run = submitted.number
     clean, error = True, None
     for printed in run_task(task):
@@ -107,29 +107,32 @@ def _run_next(
 class _BufferedRun:
     """Output of a run whose turn has not come, and the results of its tasks.
 
-    The first BUFFERED_BYTES stay in memory, in the pieces they came in; the rest is in a file.
+    The first BUFFERED_BYTES stay in memory, in the pieces they came in, without a copy; the rest is
+    in a file.
     """
 
     def __init__(self, run: int) -> None:
         self.run = run
         self.done: list[TaskDone] = []
-        self._pieces: list[bytes] = []
+        self._pieces: list[memoryview] = []
         self._size = 0
         self._file: BinaryIO | None = None
 
     def add(self, text: bytes | memoryview) -> None:
-        """Add output, which is copied."""
+        """Add output, which may not change until it is taken."""
         self._size += len(text)
         if self._file is None and self._size > BUFFERED_BYTES:
             self._file = TemporaryFile()  # noqa: SIM115  # closed once written
         if self._file is None:
-            self._pieces.append(bytes(text))
+            self._pieces.append(memoryview(text))
         else:
             self._file.write(text)
 
-    def take(self) -> Iterator[bytes]:
-        """Return the output."""
-        yield from self._pieces
+    def take(self) -> Iterator[bytes | memoryview]:
+        """Return the output, in pieces that are valid until the next one is requested."""
+        for piece in self._pieces:
+            with piece:
+                yield piece
         if self._file is not None:
             with self._file as file:
                 file.seek(0)
@@ -167,7 +170,7 @@ class _WorkerOutput:
         """Report the result of a task as soon as its output is written."""
         if run <= self._turn:
             sys.stdout.flush()
-            self._connection.send(done)
+            send(self._connection, done)
         else:
             self._buffer(run).done.append(done)
 
@@ -177,7 +180,7 @@ class _WorkerOutput:
         return self._buffered[-1]
 
     def _receive(self) -> None:
-        message: SubmittedTask | int = self._connection.recv()
+        message: SubmittedTask | int = receive(self._connection)
         if isinstance(message, SubmittedTask):
             self._tasks.append(message)
             return
@@ -188,4 +191,4 @@ class _WorkerOutput:
                 pipes.write(text)
             sys.stdout.flush()
             for done in buffered.done:
-                self._connection.send(done)
+                send(self._connection, done)

@@ -8,6 +8,7 @@ Law: unpacked items equal the packed ones, in the same order; decoding needs not
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Final, NamedTuple
 
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
@@ -21,8 +22,8 @@ class SerialisedFrames(NamedTuple):
     """Items as a few flat values.
 
     numbers: 11 integers of each request, 13 of each response, of 8 bytes each; some of them are
-    indices into `texts`. frames: the bytes of all frames, concatenated. others: the items that are
-    not raw frames, by index. package: the import name of their package.
+    indices into `texts`. frames: the bytes of all frames, concatenated, unless they are apart.
+    others: the items that are not raw frames, by index. package: the import name of their package.
     """
 
     numbers: bytes
@@ -39,6 +40,12 @@ RESPONSE_BYTES: Final = 13 * NUMBER
 
 def pack(items: list[LocatedItem]) -> SerialisedFrames:
     """Serialise items, all of one package."""
+    packed, frames = pack_apart(items)
+    return packed._replace(frames=b"".join(frames))
+
+
+def pack_apart(items: list[LocatedItem]) -> tuple[SerialisedFrames, list[bytes]]:
+    """Serialise items without a copy of their frames, which are returned apart."""
     numbers = BytesWriter()
     texts: dict[str | None, i64] = {}
     frames: list[bytes] = []
@@ -68,7 +75,7 @@ def pack(items: list[LocatedItem]) -> SerialisedFrames:
             write_i64_le(numbers, request.packet)
             write_i64_le(numbers, request.time_ns)
     package: str = apis.package.name
-    return SerialisedFrames(numbers.getvalue(), list(texts), b"".join(frames), others, package)
+    return SerialisedFrames(numbers.getvalue(), list(texts), b"", others, package), frames
 
 
 def _index(texts: dict[str | None, i64], text: str | None) -> i64:
@@ -80,11 +87,19 @@ def _index(texts: dict[str | None, i64], text: str | None) -> i64:
 
 def unpack(serialised: SerialisedFrames) -> list[LocatedItem]:
     """Deserialise items."""
+    return _unpacked(serialised, None, 0)
+
+
+def unpack_apart(serialised: SerialisedFrames, memory: mmap, start: int) -> list[LocatedItem]:
+    """Deserialise items whose frames begin at `start` in the memory; each is copied once."""
+    return _unpacked(serialised, memory, start)
+
+
+def _unpacked(serialised: SerialisedFrames, memory: mmap | None, start: i64) -> list[LocatedItem]:
     numbers, texts, frames, others, package = serialised
     apis = apis_of(package)
     items: list[LocatedItem] = []
     at: i64 = 0
-    start: i64 = 0
     end: i64 = len(numbers)
     while at < end or len(items) in others:
         if others:
@@ -92,9 +107,10 @@ def unpack(serialised: SerialisedFrames) -> list[LocatedItem]:
             if other is not None:
                 items.append(other)
                 continue
-        size = read_i64_le(numbers, at + 3 * NUMBER)
-        located = _item_at(numbers, at, texts, frames[start : start + size], apis)
-        start += size
+        stop = start + read_i64_le(numbers, at + 3 * NUMBER)
+        frame = frames[start:stop] if memory is None else memory[start:stop]
+        located = _item_at(numbers, at, texts, frame, apis)
+        start = stop
         at += REQUEST_BYTES if read_i64_le(numbers, at + 8 * NUMBER) & 1 else RESPONSE_BYTES
         items.append(located)
     return items

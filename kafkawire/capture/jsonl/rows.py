@@ -11,7 +11,9 @@ Law: a row is one line of ASCII; JSON lines omit nothing but what redaction hide
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
@@ -43,6 +45,13 @@ MAX_CACHED_RESPONSES: Final = 1 << 8
 
 MAX_CACHED_BYTES: Final = 1 << 12
 """The largest response whose text is cached."""
+
+
+MAX_SPARE: Final = 8
+"""Buffers that are kept for the next texts, while views of others exist."""
+
+SPARE_BYTES: Final = 1 << 21
+"""The largest text whose buffer is kept."""
 
 
 class CachedResponse(NamedTuple):
@@ -78,7 +87,11 @@ class Lines:
         field_text = records_of if records else counts_of
         self.payloads: PayloadTexts = PayloadTexts(secrets)
         payload_text: Any = self.payloads.text
-        self.out: Text = Text(shown_value, field_text, batch_body, records, payload_text)
+        self.make_text: Callable[[], Text] = partial(
+            Text, shown_value, field_text, batch_body, records, payload_text
+        )
+        self.out: Text = self.make_text()
+        self.spare: list[Text] = []
         self.endpoint_texts: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
         self.error_texts: dict[tuple[int, ...], str] = {}
@@ -91,7 +104,9 @@ class Lines:
         return bytes(self.view(items, limits))
 
     def view(self, items: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> memoryview:
-        """Do as `text` without a copy; the view has to be released before the next call."""
+        """Do as `text` without a copy; while the view exists, other texts have other buffers."""
+        if self.out.is_viewed():
+            self.use_another()
         out = self.out
         out.truncate(0)
         self.few_elements = elements_within(limits, 0)
@@ -113,6 +128,17 @@ class Lines:
                 self.clean = False
             out.write(self.line(connection, client, broker, row) + "\n")
         return out.view()
+
+    def use_another(self) -> None:
+        """Write the next texts into a buffer without views."""
+        viewed = self.out
+        for at, spare in enumerate(self.spare):
+            if not spare.is_viewed():
+                self.out, self.spare[at] = spare, viewed
+                return
+        if len(self.spare) < MAX_SPARE and len(viewed) <= SPARE_BYTES:
+            self.spare.append(viewed)
+        self.out = self.make_text()
 
     def connect(self, connection: int | None, client: str | None, broker: str | None) -> None:
         """Write the common text of the rows of a connection."""

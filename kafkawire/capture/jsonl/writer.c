@@ -1589,6 +1589,9 @@ RARE static PyObject *text_truncate(Text *self, PyObject *size)
 /* view() -> memoryview: the text, without a copy */
 static PyObject *text_view(Text *self, PyObject *Py_UNUSED(nothing)) { return PyMemoryView_FromObject((PyObject *)self); }
 
+/* is_viewed() -> bool: whether there are views, so that nothing may be written */
+RARE static PyObject *text_is_viewed(Text *self, PyObject *Py_UNUSED(nothing)) { return PyBool_FromLong(self->views); }
+
 static int text_get_buffer(Text *self, Py_buffer *view, int flags)
 {
     int failed = PyBuffer_FillInfo(view, (PyObject *)self, self->start ? self->start : "", self->size, 1, flags);
@@ -1639,6 +1642,7 @@ static PyMethodDef text_methods[] = {
     {"write", (PyCFunction)text_write, METH_O, NULL},
     {"truncate", (PyCFunction)text_truncate, METH_O, NULL},
     {"view", (PyCFunction)text_view, METH_NOARGS, NULL},
+    {"is_viewed", (PyCFunction)text_is_viewed, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

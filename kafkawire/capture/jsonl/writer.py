@@ -104,3 +104,7 @@ class Text:
     def view(self) -> memoryview:
         """Return a view of the text; nothing may be written while it exists."""
         return memoryview("".join(self._parts).encode("ascii"))
+
+    def is_viewed(self) -> bool:
+        """Whether there are views, so that nothing may be written: here they are copies."""
+        return False

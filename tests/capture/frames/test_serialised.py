@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pickle
 from itertools import islice
+from mmap import mmap
 from pathlib import Path
 
 import pytest
 
 from kafkawire.capture import decode_capture
 from kafkawire.capture.frames.decoding import InFlightRequest, LocatedItem, RawFrame, located
-from kafkawire.capture.frames.serialised import SerialisedFrames, pack, unpack
+from kafkawire.capture.frames.serialised import (
+    SerialisedFrames,
+    pack,
+    pack_apart,
+    unpack,
+    unpack_apart,
+)
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Status
 from tests.conftest import FIXTURES
@@ -32,6 +39,18 @@ def test_real_traffic_survives_serialisation(path: Path) -> None:
     while some := list(islice(rest, 17)):
         serialised.append(pickle.loads(pickle.dumps(pack(some))))
     assert [located(item) for each in serialised for item in unpack(each)] == wanted
+
+
+@pytest.mark.parametrize("path", CAPTURES[:5], ids=lambda path: path.name)
+def test_frames_apart_from_their_items(path: Path) -> None:
+    items = items_of(path)
+    header, frames = pack_apart(items)
+    assert header == pack(items)._replace(frames=b"")
+    joined = b"".join(frames)
+    with mmap(-1, 7 + len(joined) + 7) as memory:
+        memory[7:-7] = joined
+        unpacked = unpack_apart(pickle.loads(pickle.dumps(header)), memory, 7)
+        assert [located(item) for item in unpacked] == [located(item) for item in items]
 
 
 def test_a_raw_frame_pickles() -> None:
