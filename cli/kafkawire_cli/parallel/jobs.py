@@ -181,9 +181,7 @@ def _batch_per_task(
 
     from .ordered_output import OrderedOutput
 
-    output = OrderedOutput[Placed | _WorkItem](
-        jobs - 1, partial(_decode_item, options=options), BATCHES_AHEAD
-    )
+    output = OrderedOutput[Placed](jobs - 1, partial(_decode_item, options=options), BATCHES_AHEAD)
     try:
         for file in files:
             name = str(file)
@@ -231,14 +229,10 @@ def _serialise(name: str, batch: Batch) -> Apart:
     return Apart(_WorkItem(name, header, batch.first_ns, batch.previous_ns), frames)
 
 
-def _decode_item(placed: Placed | _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
+def _decode_item(placed: Placed, options: DecodeOptions) -> Iterator[Printed]:
     """Decode and render a batch in a worker."""
-    from kafkawire.capture.frames.serialised import unpack, unpack_apart
+    from kafkawire.capture.frames.serialised import unpack_apart
 
-    if isinstance(placed, Placed):
-        work: _WorkItem = placed.value
-        items = unpack_apart(work.header, placed.memory, placed.start)
-    else:  # without frames
-        work = placed
-        items = unpack(work.header)
+    work: _WorkItem = placed.value
+    items = unpack_apart(work.header, placed.memory, placed.start)
     return render_views(work.name, Batch(items, work.first_ns, work.previous_ns), options)

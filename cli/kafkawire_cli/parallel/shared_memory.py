@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, NamedTuple
 
@@ -33,17 +32,17 @@ class Pickled(NamedTuple):
     """A pickle, the buffers that it refers to, and the pieces behind it."""
 
     parts: list[memoryview]
-    pieces: Sequence[bytes] = ()
+    pieces: list[bytes] | None = None
 
     @property
     def size(self) -> int:
         """The bytes of all parts and pieces."""
-        return sum(map(len, self.parts)) + sum(map(len, self.pieces))
+        return sum(map(len, self.parts)) + sum(map(len, self.pieces or ()))
 
 
 def pickled(value: object) -> Pickled:
     """Pickle an object."""
-    pieces: Sequence[bytes] = ()
+    pieces: list[bytes] | None = None
     if isinstance(value, Apart):
         value, pieces = value
     buffers: list[pickle.PickleBuffer] = []
@@ -57,7 +56,7 @@ def unpickled(parts: list[bytes]) -> Any:
 
 
 class Span(NamedTuple):
-    """Where the parts of an object lie, and then its pieces, if it has some."""
+    """Where the parts of an object lie, and then its pieces, if it was put with some."""
 
     start: int
     end: int
@@ -84,10 +83,10 @@ class SharedMemory:
         for part in value.parts:
             self._memory[at : at + len(part)] = part
             at += len(part)
-        if value.pieces:
+        if value.pieces is not None:
             self._memory.seek(at)
             deque(map(self._memory.write, value.pieces), maxlen=0)
-        return Span(start, end, [len(part) for part in value.parts], bool(value.pieces))
+        return Span(start, end, [len(part) for part in value.parts], value.pieces is not None)
 
     def value(self, span: Span) -> Any:
         """Unpickle an object; one with pieces is Placed: it has to be read before it is freed."""

@@ -71,7 +71,7 @@ def test_pieces_that_do_not_fit_are_not_put() -> None:
     assert memory.put(pickled(Apart("x", [b"y" * 4000, b"z" * 97]))) is None
     span = memory.put(pickled(Apart("x", [])))
     assert span is not None
-    assert memory.value(span) == "x"
+    assert memory.value(span)[::2] == ("x", span.end)
     memory.close()
 
 
