@@ -21,6 +21,7 @@ from kafkawire.spark.options import parse
 from kafkawire.spark.plan import planning
 from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
 from kafkawire.spark.shuffle.tasks import tune
+from tests.conftest import FIXTURES
 
 
 def test_settings_of_the_session(spark: SparkSession) -> None:
@@ -75,6 +76,23 @@ def test_workers_import_pandas_only_for_functions_of_pandas(
 
     rows = spark.range(5).mapInPandas(doubled, "id long").collect()
     assert [row["id"] for row in rows] == [0, 2, 4, 6, 8]
+
+
+def test_a_job_does_not_make_workers_import_pandas(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Pyarrow would, to find types and to make numpy arrays of its own."""
+    monkeypatch.setitem(spark.sparkContext.environment, "KAFKAWIRE_NEW_WORKERS", "2")
+    tables = ["exchanges", "partitions", "records", "group_events"]
+    file = str(FIXTURES / "captures" / "ck-txn.pcap")
+    made = job.run(spark, [file], str(tmp_path), tables, parse({"splitBytes": "9k"}))
+    assert made["splits"] > 1
+
+    def loaded(_: int) -> bool:
+        return "pandas" in sys.modules
+
+    numbers: Any = spark.sparkContext.parallelize(range(2), 2)
+    assert not any(numbers.map(loaded).collect())
 
 
 def test_installed_packages_are_preferred_to_copies_of_them(
