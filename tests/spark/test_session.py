@@ -151,7 +151,6 @@ def test_workers_start_before_inputs_are_listed(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(planning, "begin_workers", lambda _: said.append("workers"))
     monkeypatch.setattr(planning, "inputs", listed)
-    monkeypatch.setattr(job, "job_session", lambda _: said.append("session"))
     with pytest.raises(FileNotFoundError, match="workers"):
         job.run(session, ["x.pcap"], "out", ["exchanges"], parse({}))
     assert said == ["workers"]
