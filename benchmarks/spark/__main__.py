@@ -6,17 +6,17 @@
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
 are 10^6 bytes of capture, times are wall-clock time. For Spark they begin where Java runs, with a
-session that has done nothing in Python yet, and end with the last row written; a second figure has
-the session's start, too. What is measured of a size: with many connections, with half of the bytes
-on one, and with the few hundred connections of varied traffic (`benchmarks.varied`), most of which
-never end:
+session as `session()` starts it: with a local master, with its Python workers. They end with the
+last row written; a second figure has the session's start, too. What is measured of a size: with
+many connections, with half of the bytes on one, and with the few hundred connections of varied
+traffic (`benchmarks.varied`), most of which never end:
 
     decode       `kafkawire decode --table T -o x-{table}.parquet`: one process
     local[N]     the job of `kafkawire spark`
     cluster      the same on a standalone cluster of two executors of one core (--cluster), whose
                  Java is not the driver's
-    CPU time     seconds of all processes, without the session's start; Java's part of them is
-                 Spark's own
+    CPU time     seconds of all processes, without the session's start, but with that of workers;
+                 Java's part of them is Spark's own
     memory       the largest of Python's workers, an executor's Java, and both: resident MiB at
                  their peak
 

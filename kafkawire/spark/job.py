@@ -29,7 +29,6 @@ from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
 from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
 from .reading import Decoded
-from .session import job_session
 from .splitting.stores import Store, filesystem, located
 from .write.finishing import Finish
 from .write.manifest import InputEntries, manifest_pieces
@@ -79,7 +78,6 @@ def run(
         needed(table, TABLES[table].schema.names, options)
     store, root = _locate(output, options)
     plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
-    spark = job_session(spark)  # while workers start
     for line in input_warnings(plan):
         log(line)
     require_files(plan)

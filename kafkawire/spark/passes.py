@@ -20,6 +20,7 @@ from .decode.scratch import Scratch
 from .options import Options
 from .plan.planning import Plan
 from .reading import Decoded, decode, partitions
+from .session import job_session
 from .write import shared_directory as shared
 from .write.early_files import MakeDirectory
 from .write.shared_directory import SpilledTable
@@ -40,8 +41,9 @@ def decode_passes(
     """
     partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
     if not shared.supports(plan, partitioner):
+        own = job_session(spark)  # only here Spark has plans of ours
         for table in tables:
-            yield {table: decode(spark, plan, replace(options, table=table))}
+            yield {table: decode(own, plan, replace(options, table=table))}
         return
     cuts = bool(partitioner.hot) or any(visit.cut for visit in plan.visits)
     groups = partitions(spark, plan.bytes, options)

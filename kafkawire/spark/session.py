@@ -14,12 +14,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from .errors import NoJava
+from .shuffle.tasks import begin_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +85,9 @@ acknowledgements.
 SOCKET_ROOT: Final = Path("/tmp")
 """Where sockets are made: their paths are limited to about 100 characters."""
 
+STOP_SECONDS: Final = 5.0
+"""How long stopping a session waits for its workers to start; a long job may come first."""
+
 
 def session(
     master: str | None = None,
@@ -91,8 +97,9 @@ def session(
 ) -> SparkSession:
     """Start a session, or return the running one.
 
-    master: as for spark-submit; the default is that of spark-submit, or `local[*]`. settings: take
-    precedence over those of this package. Raises NoJava.
+    The workers of a new local session start in the background, if they run this Python. master: as
+    for spark-submit; the default is that of spark-submit, or `local[*]`. settings: take precedence
+    over those of this package. Raises NoJava.
     """
     if "SPARK_CONNECT_MODE_ENABLED" not in os.environ:
         check_java()
@@ -121,7 +128,34 @@ def session(
         conf.set(SOCKETS, "true")
         conf.setIfMissing(SOCKETS_IN, _socket_directory())
     conf.setIfMissing("spark.app.name", name)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    is_new = SparkContext._active_spark_context is None
+    made = SparkSession.builder.config(conf=conf).getOrCreate()
+    if local and is_new and made.sparkContext.pythonExec == sys.executable:
+        _start_workers(made)
+    return made
+
+
+def _start_workers(spark: SparkSession) -> None:
+    """Start the workers of a session in the background; stopping it, and exiting, wait for them.
+
+    Their tasks would log errors where the session has stopped meanwhile.
+    """
+
+    def begin() -> None:
+        with suppress(Exception):  # a job that needs workers reports it
+            begin_workers(spark).get()
+
+    # A thread, since Java loads classes for its first task, which takes some 0.15 s.
+    starting = Thread(target=begin, name="kafkawire-workers", daemon=True)
+    stop = spark.stop
+
+    def stop_when_started() -> None:
+        starting.join(STOP_SECONDS)
+        stop()
+
+    spark.stop = stop_when_started  # type: ignore[method-assign]
+    atexit.register(starting.join, STOP_SECONDS)
+    starting.start()
 
 
 @cache

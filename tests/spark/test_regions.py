@@ -7,8 +7,9 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import chain, count, product
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from benchmarks.captures import HEADER, recorded, shifted
 from kafkawire.spark import job, read, splitting
 from kafkawire.spark.decode.work import PACKETS
 from kafkawire.spark.options import parse
+from kafkawire.spark.plan import planning
 from kafkawire.spark.plan.opening import as_one
 from kafkawire.spark.plan.parts import split_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
-from kafkawire.spark.plan.split_index import index_split
+from kafkawire.spark.plan.split_index import SplitIndex, index_split
 from kafkawire.spark.shuffle.packets import Partitioner, hashes
 from kafkawire.spark.splitting import inputs
 from tests.capture.written import Scenario
@@ -111,6 +113,25 @@ def test_connections_in_one_region_are_not_shuffled(tmp_path: Path) -> None:
     stayed, rows = decoded_rows(plan, "exchanges", Partitioner(2))
     assert stayed > len(rows) * 3 // 4
     assert counted(rows) == counted(rows_of(files, "exchanges"))
+
+
+def test_splits_are_indexed_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By threads of the driver; the plan has the splits in order."""
+    file = str(FIXTURES / "captures" / "ck-txn.pcap")
+    options = parse({"splitBytes": "4k"})
+    want = make_plan(None, [file], options)
+    both, calls = Barrier(2), count()
+
+    def index(one: tuple[splitting.Split, int]) -> SplitIndex:
+        if next(calls) < 2:
+            both.wait(10)  # fails where one is indexed after the other
+        return index_split(one)
+
+    monkeypatch.setattr(planning, "index_split", index)
+    monkeypatch.setattr(planning, "core_count", lambda _: 2)
+    found = make_plan(None, [file], options)
+    assert [*found.parts] == [*want.parts]
+    assert next(calls) == len(want.parts) > 2
 
 
 def test_the_same_endpoints_in_another_region_are_shuffled(tmp_path: Path) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +25,7 @@ from kafkawire.spark.options import parse
 from kafkawire.spark.plan import planning
 from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
 from kafkawire.spark.shuffle.tasks import tune
+from tests.conftest import FIXTURES
 
 
 def test_settings_of_the_session(spark: SparkSession) -> None:
@@ -75,6 +80,89 @@ def test_workers_import_pandas_only_for_functions_of_pandas(
 
     rows = spark.range(5).mapInPandas(doubled, "id long").collect()
     assert [row["id"] for row in rows] == [0, 2, 4, 6, 8]
+
+
+def test_a_job_does_not_make_workers_import_pandas(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Pyarrow would, to find types and to make numpy arrays of its own."""
+    monkeypatch.setitem(spark.sparkContext.environment, "KAFKAWIRE_NEW_WORKERS", "2")
+    tables = ["exchanges", "partitions", "records", "group_events"]
+    file = str(FIXTURES / "captures" / "ck-txn.pcap")
+    made = job.run(spark, [file], str(tmp_path), tables, parse({"splitBytes": "9k"}))
+    assert made["splits"] > 1
+
+    def loaded(_: int) -> bool:
+        return "pandas" in sys.modules
+
+    numbers: Any = spark.sparkContext.parallelize(range(2), 2)
+    assert not any(numbers.map(loaded).collect())
+
+
+class Starting:
+    """Stands for a session whose workers start until they are let go. events: what happened."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.go = Event()
+
+    def get(self) -> None:
+        """Wait for the workers: the method of a Java `Future`."""
+        assert self.go.wait(10)
+        self.events.append("workers")
+        raise RuntimeError("they could not start")
+
+    def stop(self) -> None:
+        self.events.append("stop")
+
+
+def test_workers_start_in_the_background_and_stop_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether they can start or not. No thread is left behind."""
+    module = import_module("kafkawire.spark.session")
+    exits: list[Any] = []
+    monkeypatch.setattr(module, "begin_workers", lambda spark: spark)
+    monkeypatch.setattr("atexit.register", lambda *call: exits.append(call))
+    before = set(threading.enumerate())
+    session: Any = Starting()
+    module._start_workers(session)  # which returns at once
+    assert session.events == []
+    (thread,) = set(threading.enumerate()) - before
+
+    def join(_: float) -> None:
+        session.go.set()
+        Thread.join(thread, 10)
+
+    monkeypatch.setattr(thread, "join", join)
+    session.stop()
+    assert session.events == ["workers", "stop"]
+    assert set(threading.enumerate()) == before
+    ((_, seconds),) = exits
+    assert seconds == module.STOP_SECONDS
+
+
+def test_a_session_starts_its_workers(tmp_path: Path) -> None:
+    """Only a new one does: the running one is returned as it is."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from kafkawire.spark import session\n"
+        "module = sys.modules['kafkawire.spark.session']\n"
+        "begin, futures = module.begin_workers, []\n"
+        "def begin_workers(spark):\n"
+        "    futures.append(begin(spark))\n"
+        "    return futures[-1]\n"
+        "module.begin_workers = begin_workers\n"
+        "spark = session('local[2]')\n"
+        "session('local[2]')\n"
+        "spark.stop()\n"
+        "print([future.get() for future in futures])\n"
+    )
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["[2]"]
+    assert "ERROR Executor" not in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_installed_packages_are_preferred_to_copies_of_them(
@@ -133,7 +221,6 @@ def test_workers_start_before_inputs_are_listed(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(planning, "begin_workers", lambda _: said.append("workers"))
     monkeypatch.setattr(planning, "inputs", listed)
-    monkeypatch.setattr(job, "job_session", lambda _: said.append("session"))
     with pytest.raises(FileNotFoundError, match="workers"):
         job.run(session, ["x.pcap"], "out", ["exchanges"], parse({}))
     assert said == ["workers"]

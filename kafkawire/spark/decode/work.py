@@ -73,7 +73,7 @@ PACKETS: Final = "packets"
 def packets_row(row: pa.RecordBatch) -> pa.RecordBatch:
     """Turn a row of packets into an output row."""
     bucket, kind, packet, body = row.columns
-    name = [pa.array([text]) for text in (PACKETS, str(kind[0].as_py()))]
+    name = [pa.array([text], pa.string()) for text in (PACKETS, str(kind[0].as_py()))]
     return pa.RecordBatch.from_arrays([*name, packet, bucket.cast(pa.int64()), body], schema=OUT)
 
 

@@ -12,6 +12,7 @@ order they were given. Splits are proven, so packets have their numbers before a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -63,6 +64,9 @@ PARTITION_BYTES: Final = 32 << 20
 """Bytes of inputs for each bucket of connections."""
 
 LEAST_SPLIT: Final = 8 << 20
+
+INDEX_THREADS: Final = 4
+"""Threads of the driver that index splits at most; reading and C run beside each other."""
 
 INDEX_TASKS_PER_CORE: Final = 4
 """Tasks for each core that index splits: indexing takes no longer than starting a task."""
@@ -165,7 +169,7 @@ def make_plan(
     if local and not to_store:
         for name in options.others:  # no store to pass it to
             unknown(name)
-    run = runner(spark, files, local=local)
+    run, index = (runner(spark, files, local=local, threads=each) for each in (1, cores))
     size = options.split_bytes or split_bytes(spark, files)
 
     # Indexing proves the starts of splits, too; only without executors are files walked first.
@@ -187,11 +191,14 @@ def make_plan(
         skipped=(*skipped,),
     )
     sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
-    return cut if whole else with_placement(cut, ordered, run, size, sharing)
+    return cut if whole else with_placement(cut, ordered, index, size, sharing)
 
 
-def runner(spark: SparkSession | None, files: FileList, *, local: bool) -> Run:
-    """Return what calls functions for planning: the executors, if there is much to read."""
+def runner(spark: SparkSession | None, files: FileList, *, local: bool, threads: int) -> Run:
+    """Return what calls functions for planning: the executors, if there is much to read.
+
+    Otherwise the driver does, with so many threads, at most INDEX_THREADS.
+    """
     on_executors = spark is not None and files.bytes >= (
         LOCAL_PLANNING_BYTES if local else REMOTE_PLANNING_BYTES
     )
@@ -199,7 +206,10 @@ def runner(spark: SparkSession | None, files: FileList, *, local: bool) -> Run:
     def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         if on_executors and spark is not None and len(items) > 1:
             return on_workers(spark, function, items, INDEX_TASKS_PER_CORE * core_count(spark))
-        return [function(item) for item in items]
+        if threads == 1 or len(items) == 1:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(min(threads, INDEX_THREADS)) as pool:
+            return [*pool.map(function, items)]
 
     return run
 

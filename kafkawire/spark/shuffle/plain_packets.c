@@ -102,6 +102,7 @@ static PyObject *sum_connections(PyObject *Py_UNUSED(module), PyObject *const *a
     int ok = table && entries && others;
     if (!table)
         PyErr_NoMemory();
+    PyThreadState *thread = PyEval_SaveThread(); /* others read meanwhile; nothing here is seen by them */
     for (Py_ssize_t row = 0; ok && row < of.count; row++) {
         Entry *made = (Entry *)PyBytes_AS_STRING(entries), *entry = NULL;
         uint64_t id;
@@ -128,6 +129,7 @@ static PyObject *sum_connections(PyObject *Py_UNUSED(module), PyObject *const *a
         entry->size += captured;
         entry->syns += syn;
     }
+    PyEval_RestoreThread(thread);
     PyMem_Free(table);
     if (ok && !_PyBytes_Resize(&entries, found * (Py_ssize_t)sizeof(Entry)) && !_PyBytes_Resize(&others, left * 8))
         return Py_BuildValue("NN", entries, others);

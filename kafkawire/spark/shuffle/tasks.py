@@ -66,11 +66,14 @@ def on_workers(
     return found
 
 
-def begin_workers(spark: SparkSession) -> None:
-    """Start a worker for each core without waiting, while the driver does other work."""
+def begin_workers(spark: SparkSession) -> Any:
+    """Start a worker for each core without waiting, while the driver does other work.
+
+    Returns the Java `Future`.
+    """
     cores = core_count(spark)
     numbers: Any = spark.sparkContext.parallelize(range(cores), cores).mapPartitions(iter)
-    numbers._jrdd.countAsync()
+    return numbers._jrdd.countAsync()
 
 
 def core_count(spark: SparkSession | None) -> int:

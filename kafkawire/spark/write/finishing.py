@@ -32,6 +32,17 @@ StatedNames: TypeAlias = Mapping[tuple[int, bytes], Mapping[str, int]]
 """Set and topic id -> the names that messages state for it, each with the packet that did first."""
 
 
+def ints(values: pa.Array) -> Ints:
+    """Return integers without nulls for numpy.
+
+    They are not copied. `to_numpy` would import pandas, in each worker.
+    """
+    size, data = values.type.bit_width // 8, values.buffers()[1]
+    if not len(values):
+        return np.empty(0, f"i{size}")
+    return np.frombuffer(data, f"i{size}", len(values), values.offset * size)
+
+
 class Finish:
     """Finishes batches of a table.
 
@@ -64,10 +75,10 @@ class Finish:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         if "connection" in columns:
             connections = columns["connection"]
-            firsts = pc.fill_null(connections, 0).to_numpy(zero_copy_only=False)
+            firsts = ints(pc.fill_null(connections, 0))
             sets = self._sets[firsts >> FILE_BITS]
             numbers = np.searchsorted(self._firsts, firsts) - self._before[sets]
-            unknown = pc.is_null(connections).to_numpy(zero_copy_only=False)
+            unknown = ints(pc.is_null(connections).cast(pa.int8())).view(bool)
             columns["connection"] = pa.array(numbers, pa.int64(), mask=unknown)
             if len(self._ids):
                 self._name(columns, sets)
@@ -87,7 +98,7 @@ class Finish:
         ids = {id for each in map(_topic_ids, batch.schema.names, batch.columns) for id in each}
         if not ids or "connection" not in batch.schema.names:
             return self
-        firsts = pc.fill_null(batch.column("connection"), 0).to_numpy(zero_copy_only=False)
+        firsts = ints(pc.fill_null(batch.column("connection"), 0))
         names: dict[tuple[int, bytes], str] = {}
         for key in product(np.unique(self._sets[firsts >> FILE_BITS]).tolist(), ids):
             known = stated.get(key, {})
@@ -134,8 +145,8 @@ class Finish:
     def _listed(self, column: pa.Array, sets: Ints) -> pa.Array:
         """Replace ids by names in lists of topics; each name is listed once."""
         named = _inside(column, sets, lambda values, own: self._known(values, values, own))
-        rows = pc.list_parent_indices(named).to_numpy()
-        values = pc.dictionary_encode(named.flatten()).indices.to_numpy()
+        rows = ints(pc.list_parent_indices(named))
+        values = ints(pc.dictionary_encode(named.flatten()).indices)
         pairs = rows.astype(np.int64) << 32 | values
         if len(np.unique(pairs)) == len(pairs):
             return named
@@ -154,7 +165,8 @@ def _topic_ids(name: str, column: pa.Array) -> Iterator[bytes]:
                 return
             column = pc.struct_field(column, "topic_id")
         elif name == "topics":
-            column = column.filter(pc.equal(pc.binary_length(column), UUID_TEXT))
+            length = pa.scalar(UUID_TEXT, pa.int32())  # to find a type, pyarrow imports pandas
+            column = column.filter(pc.equal(pc.binary_length(column), length))
         else:
             return
     for text in column.unique().drop_null().to_pylist():
@@ -166,6 +178,6 @@ def _inside(column: pa.Array, sets: Ints, change: Callable[[Any, Ints], pa.Array
     """Change the values inside lists. sets: of the rows."""
     plain = pa.array(column.to_pylist(), column.type) if column.offset else column
     offsets = plain.offsets
-    values = change(plain.values, np.repeat(sets, np.diff(offsets.to_numpy())))
+    values = change(plain.values, np.repeat(sets, np.diff(ints(offsets))))
     mask = pc.is_null(plain) if plain.null_count else None
     return pa.ListArray.from_arrays(offsets, values, type=plain.type, mask=mask)

@@ -52,6 +52,10 @@ each row of packets.
 """
 
 
+NUMBER: Final = pa.schema([pa.field("id", pa.int64())])
+CHUNK: Final = pa.schema([pa.field("name", pa.string()), pa.field("body", pa.binary())])
+"""Inputs of steps. They are typed: pyarrow imports pandas to find types, which takes 0.2 s."""
+
 FRAME_TASKS: Final = 12
 """Tasks for each core that read the rows of a DataFrame, at most."""
 
@@ -165,7 +169,7 @@ def finish(
     decode_chunks = work.decode_chunks()
 
     def decode_chunk(name: str) -> TaskOutput:
-        made = decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]})])
+        made = decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]}, CHUNK)])
         return collect_output(made, scratch, groups)
 
     for one in on_workers(spark, decode_chunk, output.chunks):
@@ -213,7 +217,7 @@ def decode_packets(
                 step = work.decode_visits(writers.write)
             else:
                 step = work.decode_regions(partitioner, writers.write)
-            numbers = pa.RecordBatch.from_pydict({"id": [at if is_visit else at - visits]})
+            numbers = pa.RecordBatch.from_pydict({"id": [at if is_visit else at - visits]}, NUMBER)
             output = collect_output(step([numbers]), scratch, groups)
             output.written.update(writers.finish())
             return output

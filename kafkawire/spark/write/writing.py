@@ -24,6 +24,7 @@ from pyspark import TaskContext
 from ...capture.files.columns import Ints
 from ...capture.tables.parquet import columns_with_statistics, repeating_columns
 from ..splitting.stores import Store, filesystem
+from .finishing import ints
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
 """Tables that are partitioned by API, too."""
@@ -53,8 +54,7 @@ def times(batch: pa.RecordBatch) -> Ints:
     """Return the time of each row in microseconds, or NEVER."""
     columns = [batch.column(name) for name in TIMES if name in batch.schema.names]
     known = pc.coalesce(*columns).cast(pa.int64())
-    found: Ints = pc.fill_null(known, NEVER).to_numpy(zero_copy_only=False)
-    return found
+    return ints(pc.fill_null(known, NEVER))
 
 
 def by_partition(
@@ -72,7 +72,7 @@ def by_partition(
         apis = pa.chunked_array([batch.column("api_name") for batch in batches])
         known = pc.fill_null(apis.combine_chunks(), "unknown").dictionary_encode()
         names = known.dictionary.to_pylist()
-        sort_key = sort_key * len(names) + known.indices.to_numpy()
+        sort_key = sort_key * len(names) + ints(known.indices)
     if (sort_key == sort_key[0]).all() and (np.diff(when) >= 0).all():
         yield _partition(sort_key[0], names, by_api=by_api), batches
         return
