@@ -9,7 +9,7 @@ contain. Byte code is cached, as after pip.
 
     tshark -T fields    30 fields of each message, keys, values and headers of records among them
       ours              the tables that hold those fields: `exchanges`, `records` and
-                        `partitions`, as Parquet or as Arrow files, in one pass
+                        `partitions`, as Parquet (zstd, or snappy) or as Arrow files, in one pass
     tshark -T json      every field of each message and every record
       ours              `decode --format jsonl --records`: every field, every record, and on which
                         connection, to which request
@@ -139,6 +139,7 @@ def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
     return {
         "kafkawire jsonl": [ours(capture, "--format", "jsonl", "--records")],
         "kafkawire tables": [ours(capture, *tables, folder)],
+        "kafkawire snappy": [ours(capture, *tables, folder, "--compression", "snappy")],
         "kafkawire arrow": [ours(capture, *tables, folder / "{table}.arrow")],
         "tshark fields": [tshark_fields(capture)],
         "tshark json": [tshark(capture, ["-T", "json"])],
@@ -151,6 +152,7 @@ ALL_OF: Final = ("tshark json", "tshark json, kafka only")
 PAIRS: Final = (
     ("pcap to JSON lines vs -T fields", "kafkawire jsonl", FIELDS_OF),
     ("pcap to tables vs -T fields", "kafkawire tables", FIELDS_OF),
+    ("pcap to tables, snappy, vs -T fields", "kafkawire snappy", FIELDS_OF),
     ("pcap to Arrow files vs -T fields", "kafkawire arrow", FIELDS_OF),
     ("pcap to JSON lines vs -T json", "kafkawire jsonl", ALL_OF),
     ("pcap to tables vs -T json", "kafkawire tables", ALL_OF),

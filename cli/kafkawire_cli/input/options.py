@@ -22,6 +22,15 @@ class Form(StrEnum):
     JSON = "json"
 
 
+class Compression(StrEnum):
+    """Codecs of Parquet files."""
+
+    ZSTD = "zstd"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    NONE = "none"
+
+
 FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
 ROW_FORMAT: Final = typer.Option(
     "--format",

@@ -26,6 +26,8 @@ import typer
 
 from kafkawire.display import csv_text
 
+from ..input.options import Compression
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -125,7 +127,10 @@ GROUP_BYTES: Final = 1 << 24
 
 @contextmanager
 def parquet_writer(
-    output: Path | None, schema: pa.Schema, writes: Writes = AT_ONCE
+    output: Path | None,
+    schema: pa.Schema,
+    writes: Writes = AT_ONCE,
+    compression: Compression = Compression.ZSTD,
 ) -> Iterator[Write]:
     """Open a Parquet file, and return what writes a batch."""
     import pyarrow as pa
@@ -158,7 +163,7 @@ def parquet_writer(
     with ParquetWriter(
         str(output),
         schema,
-        compression="zstd",
+        compression=compression.value,
         use_dictionary=list(repeating_columns(schema)),
         write_statistics=columns_with_statistics(schema),
     ) as out:
@@ -201,15 +206,23 @@ FORMATS: Final[dict[str, TableFormat]] = {
 """File extension -> its format."""
 
 
-def format_of(output: Path | None) -> TableFormat:
-    """Return the format of a file, or that of standard output; a usage error if unknown."""
-    found = FORMATS.get(".jsonl" if output is None else output.suffix)
+def format_of(output: Path | None, compression: Compression | None = None) -> TableFormat:
+    """Return the format of a file, or that of standard output; a usage error if unknown.
+
+    compression: of a Parquet file; a usage error for other formats.
+    """
+    suffix = ".jsonl" if output is None else output.suffix
+    found = FORMATS.get(suffix)
     if found is None:
         raise typer.BadParameter(
             f"unknown format {str(output)!r}: expected one of {', '.join(FORMATS)}",
             param_hint="--output",
         )
-    return found
+    if compression is None:
+        return found
+    if suffix != ".parquet":
+        raise typer.BadParameter("only allowed with .parquet files", param_hint="--compression")
+    return found._replace(opened=partial(parquet_writer, compression=compression))
 
 
 @contextmanager

@@ -22,10 +22,19 @@ import typer
 from ..input import sources as captures
 from ..input.filters import usage_errors
 from ..input.names import check_tables
+from ..input.options import Compression
 from ..input.progress import progress
 from ..pipes import make_private
 from .bodies import schema_of, with_bodies
-from .table_formats import AT_ONCE, FORMATS, Text, Write, Writes, WritesInThread, format_of
+from .table_formats import (
+    AT_ONCE,
+    FORMATS,
+    Text,
+    Write,
+    Writes,
+    WritesInThread,
+    format_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +56,8 @@ class Rendering(NamedTuple):
 
     texts: what makes the text of a batch, where a table's format has one. where: the filter of the
     rows. message: the one whose bodies are columns of the table `messages`, which has no other.
-    package: the import name of the messages' package, None for Kafka's.
+    package: the import name of the messages' package, None for Kafka's. compression: of Parquet
+    files, None for the default.
     """
 
     texts: dict[str, Text | None]
@@ -55,6 +65,7 @@ class Rendering(NamedTuple):
     redact: bool
     message: str | None
     package: str | None
+    compression: Compression | None
 
     @property
     def is_light(self) -> bool:
@@ -100,6 +111,13 @@ class Reading(NamedTuple):
     take_records: Callable[[Fields], None] | None
 
 
+class Output(NamedTuple):
+    """Where tables are written. to: as given; compression: of Parquet files, None if not given."""
+
+    to: Path | None
+    compression: Compression | None
+
+
 class Written(NamedTuple):
     """How writing ended.
 
@@ -131,14 +149,14 @@ def write(
     given: list[str],
     names: list[str],
     message: str | None,
-    to: Path | None,
+    output: Output,
     wanted: Wanted,
     view: View,
     processes: Processes,
 ) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
-    Without `to` as JSON lines to standard output. message: as in Rendering. An interrupt ends the
+    Without a file as JSON lines to standard output. message: as in Rendering. An interrupt ends the
     captures: the tables have the rows until then. InputError without a capture; usage errors
     for unknown tables and file extensions, and for a filter by what a table lacks.
     """
@@ -153,7 +171,8 @@ def write(
     check_tables(names, brokers.package)
     with usage_errors():
         checked(wanted.where, names, brokers.package)
-    files = _files(list(dict.fromkeys(names)), to)
+    to, compression = output
+    files = _files(list(dict.fromkeys(names)), to, compression)
     size = 1 if given == ["-"] and to is None else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     if view.secrets:
@@ -161,7 +180,7 @@ def write(
             file.parent.mkdir(parents=True, exist_ok=True)
             make_private(file)
     texts = {name: format_of(file).text for name, file in files.items()}
-    rendering = Rendering(texts, wanted.where, view.redact, message, brokers.package)
+    rendering = Rendering(texts, wanted.where, view.redact, message, brokers.package, compression)
     with (
         progress(sources, drawn=to is not None or not sys.stdout.isatty()) as watch,
         captures.readable(given, to),
@@ -220,15 +239,19 @@ def _opened(
     file = files[name]
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-    return format_of(file).opened(file, rendering.schema(name), writes)
+    form = format_of(file, rendering.compression)
+    return form.opened(file, rendering.schema(name), writes)
 
 
-def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
-    """Return the output file of each table."""
+def _files(
+    names: list[str], output: Path | None, compression: Compression | None
+) -> dict[str, Path | None]:
+    """Return the output file of each table; usage errors for what cannot be written."""
     several = len(names) > 1
     if output is None:
         if several:
             raise typer.BadParameter("required for several tables", param_hint="--output")
+        format_of(None, compression)
         return {names[0]: None}
     if TABLE in output.name:
         files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
@@ -241,5 +264,5 @@ def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
         )
     else:
         files = {names[0]: output}
-    format_of(next(iter(files.values())))
+    format_of(next(iter(files.values())), compression)
     return dict(files)

@@ -22,7 +22,7 @@ from ..input.names import (
     direction_of,
     message_of,
 )
-from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, Compression, KeyLogOption, PortOption
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
 from ..parallel.jobs import decoded, records_process, table_batches
@@ -130,6 +130,14 @@ def decode(  # noqa: PLR0913 - options of the verb
             "directory or a name with {table}.",
         ),
     ] = None,
+    compression: Annotated[
+        Compression | None,
+        typer.Option(
+            "--compression",
+            help="With --table: compression of .parquet files [default: zstd].",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Decode every Kafka message in captures, frames or hex text.
 
@@ -153,12 +161,15 @@ def decode(  # noqa: PLR0913 - options of the verb
     brokers, where = known(port, broker, keylog, package), parse_filter(wanted, package)
     if bodies is not None and package is not None:
         raise typer.BadParameter("not allowed with --registry", param_hint="--bodies")
+    if compression is not None and not table and bodies is None:
+        raise typer.BadParameter("only allowed with --table", param_hint="--compression")
     if table or bodies is not None or to is not None:
         message = message_of_bodies(table, bodies)
         _refuse_with_table(
             {"--format": shape, "--api": api, "--records": records, "--strict": strict}
         )
-        _write_tables(given, table or [], message, to, Wanted(brokers, where), view, jobs)
+        output = (to, compression)
+        _write_tables(given, table or [], message, output, Wanted(brokers, where), view, jobs)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
@@ -260,7 +271,7 @@ def _write_tables(
     given: list[str],
     names: list[str],
     message: str | None,
-    to: Path | None,
+    output: tuple[Path | None, Compression | None],
     wanted: Wanted,
     view: View,
     jobs: int,
@@ -271,7 +282,8 @@ def _write_tables(
     with pipes.stop_at_closed_pipe():
         try:
             processes = tables.Processes(jobs, table_batches, records_process)
-            written = tables.write(given, names, message, to, wanted, view, processes)
+            made = tables.Output(*output)
+            written = tables.write(given, names, message, made, wanted, view, processes)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

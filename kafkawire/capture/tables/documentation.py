@@ -33,9 +33,10 @@ Several tables can be read in one pass: `tables.read_tables(source, ["exchanges"
 yields each batch with the name of its table, and the command writes one file per table,
 `DIR/exchanges.parquet` and `DIR/records.parquet`. The file name extension sets the format:
 `.parquet`, `.csv`, `.jsonl`, or `.arrow`, an Arrow IPC file compressed with lz4, which is the
-fastest. In `-o 'a-{table}.csv'`, `{table}` is replaced by the name of the table. Missing
-directories are created. Without `-o`, one table is printed as JSON lines. In CSV, nested columns
-are JSON strings; in CSV and JSON lines, binary values are base64.
+fastest. Parquet files are compressed with zstd; `--compression snappy` takes about a tenth less CPU
+time, for files of up to 1.6 times the size. In `-o 'a-{table}.csv'`, `{table}` is replaced by the
+name of the table. Missing directories are created. Without `-o`, one table is printed as JSON
+lines. In CSV, nested columns are JSON strings; in CSV and JSON lines, binary values are base64.
 
 `--bodies FetchResponse` leaves the messages of one type in the table `messages`, with their bodies
 as columns instead of JSON text ([Arrow schemas](arrow.md)).

@@ -122,6 +122,25 @@ def test_row_groups_hold_many_batches(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found.num_row_groups == 1
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("options", "codec"),
+    [([], "ZSTD")]
+    + [(["--compression", name], name.upper()) for name in ("zstd", "snappy", "lz4")]
+    + [(["--compression", "none"], "UNCOMPRESSED")],
+)
+def test_parquet_files_have_a_codec(
+    options: list[str], codec: str, jobs: int, tmp_path: Path
+) -> None:
+    """Files of other codecs have the same rows; with two jobs, another process writes `records`."""
+    names = [word for table in ("records", "exchanges") for word in ("--table", table)]
+    run(str(CAPTURE), *names, *options, "--jobs", str(jobs), "-o", str(tmp_path))
+    for table in ("records", "exchanges"):
+        file = parquet.ParquetFile(tmp_path / f"{table}.parquet")
+        assert file.metadata.row_group(0).column(0).compression == codec
+        assert file.metadata.num_rows == wanted(table)
+
+
 def test_numbers_and_times_have_statistics(tmp_path: Path) -> None:
     file = tmp_path / "out.parquet"
     run(str(CAPTURE), "--table", "records", "-o", str(file))
@@ -205,6 +224,13 @@ REFUSED = [
     (["--table", "records", "--records"], "for --records: not allowed with --table"),
     (["--table", "records", "--filter", "group == g"], "table records has no group; tables that"),
     (["--table", "exchanges", "--filter", "api=Fetch"], "use =="),
+    (["--compression", "zstd"], "for --compression: only allowed with --table"),
+    (["--table", "records", "--compression", "zstd"], "only allowed with .parquet files"),
+    (
+        ["--table", "records", "-o", "out.arrow", "--compression", "none"],
+        "for --compression: only allowed with .parquet files",
+    ),
+    (["--table", "records", "-o", "out.parquet", "--compression", "gzip"], "'gzip' is not one of"),
 ]
 
 
