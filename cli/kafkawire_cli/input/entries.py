@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
-from .inputs import Entry, Format, InputError
+from .inputs import Entry, Format, InputError, MissingOption
+from .names import checked_version, direction_of, message_of
 from .packages import registry
 from .progress import progress
 from .sources import Known
 
 if TYPE_CHECKING:
+    from kafkawire import Registry
     from kafkawire.capture.filters import Filter
     from kafkawire.capture.rows import Row
 
@@ -29,6 +31,20 @@ class BareBody(NamedTuple):
     api_key: int
     version: int
     direction: str
+
+
+def bare_body(
+    api: str | None, version: int | None, direction: str | None, messages_of: Registry | None
+) -> BareBody | None:
+    """Return the type that options name, None without `--api`; usage errors for what is unknown."""
+    if api is None:
+        if version is not None or direction is not None:
+            raise MissingOption("required by --version and --direction", param_hint="--api")
+        return None
+    towards = direction_of(direction or "request")
+    info = message_of(api, towards, messages_of)
+    assert info.api_key is not None  # every request and response has one
+    return BareBody(info.api_key, checked_version(info, version), towards)
 
 
 def each_file(given: list[str]) -> Iterator[str]:

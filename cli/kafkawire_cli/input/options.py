@@ -31,6 +31,14 @@ class Compression(StrEnum):
     NONE = "none"
 
 
+CompressionOption = Annotated[
+    Compression | None,
+    typer.Option(
+        "--compression",
+        help="With --table: compression of .parquet files [default: zstd].",
+        show_default=False,
+    ),
+]
 FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
 ROW_FORMAT: Final = typer.Option(
     "--format",

@@ -171,19 +171,18 @@ def write(
     check_tables(names, brokers.package)
     with usage_errors():
         checked(wanted.where, names, brokers.package)
-    to, compression = output
-    files = _files(list(dict.fromkeys(names)), to, compression)
-    size = 1 if given == ["-"] and to is None else BATCH_ROWS  # rows of a live capture at once
+    files = _files(list(dict.fromkeys(names)), *output)
+    is_live = given == ["-"] and output.to is None
+    size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     if view.secrets:
-        for file in filter(None, files.values()):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            make_private(file)
+        _make_private(files)
     texts = {name: format_of(file).text for name, file in files.items()}
-    rendering = Rendering(texts, wanted.where, view.redact, message, brokers.package, compression)
+    package, compression = brokers.package, output.compression
+    rendering = Rendering(texts, wanted.where, view.redact, message, package, compression)
     with (
-        progress(sources, drawn=to is not None or not sys.stdout.isatty()) as watch,
-        captures.readable(given, to),
+        progress(sources, drawn=output.to is not None or not sys.stdout.isatty()) as watch,
+        captures.readable(given, output.to),
         interrupts() as noted,
         ExitStack() as opened,
     ):
@@ -201,6 +200,13 @@ def write(
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
     return Written(refused, watch.packets if noted.requested else None)
+
+
+def _make_private(files: dict[str, Path | None]) -> None:
+    """Let only their owner read the files of tables with secrets."""
+    for file in filter(None, files.values()):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(file)
 
 
 def _writers(

@@ -11,18 +11,21 @@ import typer
 from kafkawire.display import plural
 
 from .. import pipes
-from ..input.entries import BareBody, Wanted, capture_files, each_file, entries
+from ..input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
-from ..input.inputs import Format, InputError, MissingOption
+from ..input.inputs import Format, InputError
 from ..input.names import (
-    checked_version,
     complete_api,
     complete_captured,
     complete_table,
-    direction_of,
-    message_of,
 )
-from ..input.options import ROW_FORMAT, BrokerOption, Compression, KeyLogOption, PortOption
+from ..input.options import (
+    ROW_FORMAT,
+    BrokerOption,
+    CompressionOption,
+    KeyLogOption,
+    PortOption,
+)
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
 from ..parallel.jobs import decoded, records_process, table_batches
@@ -32,7 +35,7 @@ from ..render.messages import Shape, View
 from ..render.table_style import Colour, Style, Times, heading, style
 
 if TYPE_CHECKING:
-    from kafkawire import Registry
+    from ..input.options import Compression
 
 
 def decode(  # noqa: PLR0913 - options of the verb
@@ -130,14 +133,7 @@ def decode(  # noqa: PLR0913 - options of the verb
             "directory or a name with {table}.",
         ),
     ] = None,
-    compression: Annotated[
-        Compression | None,
-        typer.Option(
-            "--compression",
-            help="With --table: compression of .parquet files [default: zstd].",
-            show_default=False,
-        ),
-    ] = None,
+    compression: CompressionOption = None,
 ) -> None:
     """Decode every Kafka message in captures, frames or hex text.
 
@@ -177,7 +173,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     messages = Messages(
         given,
         input_format,
-        _bare(api, version, direction, messages_of),
+        bare_body(api, version, direction, messages_of),
         DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
     )
     with pipes.stop_at_closed_pipe():
@@ -295,16 +291,3 @@ def _write_tables(
         raise typer.Exit(INTERRUPTED)
     if written.refused:
         raise typer.Exit(2)
-
-
-def _bare(
-    api: str | None, version: int | None, direction: str | None, messages_of: Registry | None
-) -> BareBody | None:
-    if api is None:
-        if version is not None or direction is not None:
-            raise MissingOption("required by --version and --direction", param_hint="--api")
-        return None
-    towards = direction_of(direction or "request")
-    info = message_of(api, towards, messages_of)
-    assert info.api_key is not None  # every request and response has one
-    return BareBody(info.api_key, checked_version(info, version), towards)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-
 import pytest
+from zlib_ng import zlib_ng
 
 from kafkawire.client.producer.batch import Batch
 from kafkawire.records import Compression, RecordBatches
@@ -44,7 +43,7 @@ def test_a_batch_that_cannot_be_encoded_fails_when_it_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     batch = filled(early=True)
-    monkeypatch.setattr(zlib, "compressobj", cannot_compress)
+    monkeypatch.setattr(zlib_ng, "compressobj", cannot_compress)
     batch.close()
     with pytest.raises(ValueError, match="cannot be compressed"):
         batch.build()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from enum import IntEnum
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from zlib_ng import zlib_ng
 
 from kafkawire.client.cluster import ClusterView, Partition, Topic
 from kafkawire.client.config import read_config
@@ -147,7 +147,7 @@ def test_an_exception_over_one_parked_record_is_that_records_result(
 
 def test_a_batch_that_cannot_be_built_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the package of a codec is missing."""
-    compressor = zlib.compressobj
+    compressor = zlib_ng.compressobj
 
     def failing(*options: Any) -> Any:
         stream = compressor(*options)
@@ -159,7 +159,7 @@ def test_a_batch_that_cannot_be_built_fails_alone(monkeypatch: pytest.MonkeyPatc
 
         return SimpleNamespace(compress=compress, flush=stream.flush)
 
-    monkeypatch.setattr(zlib, "compressobj", failing)
+    monkeypatch.setattr(zlib_ng, "compressobj", failing)
     stage = Stage({"linger.ms": 0, "batch.size": 0, "compression.type": "gzip"})
     stage.warm()
     for token in (4, 5, 6, 7):
