@@ -51,8 +51,10 @@ VARIANTS: Final = {
 }
 
 FILE_HEADER: Final = 24
-SEARCH_BYTES: Final = 4 * MAX_PACKET_BYTES
-"""Bytes buffered before the search for the next packet behind damage."""
+SEARCH_BYTES: Final = 8 * MAX_PACKET_BYTES
+"""Bytes in which the next packet behind damage is searched, see `Search.find_behind_damage`: twice
+as many as the headers that prove a packet can be apart.
+"""
 
 PACKETS_BEHIND_DAMAGE: Final = 64
 """Packets in the first block behind damage, then twice as many: there may be more damage."""
@@ -100,8 +102,7 @@ class PcapDecoder:
     """Decodes a pcap file from its first byte, or from any packet if the header is given.
 
     position: offset in the file of the first byte fed. first: number of the first packet. seconds:
-    the time of the packet before it. may_search: whether the next packet behind damage may be
-    searched in the bytes fed so far.
+    the time of the packet before it.
     """
 
     def __init__(
@@ -112,7 +113,6 @@ class PcapDecoder:
         first: int = 1,
         seconds: int | None = None,
     ) -> None:
-        self.may_search = True
         self.problems: list[CaptureError] = []
         self.key_logs: list[bytes] = []
         self._header = header
@@ -197,26 +197,21 @@ class PcapDecoder:
     def _search(self, data: bytes, start: int, shape: Shape, *, ended: bool) -> int | None:
         """Find the next packet behind damage; None if more bytes are needed, or the file ended."""
         assert self._damage is not None
-        if not (ended or self.may_search):
-            self._input.consume(start)
-            return None
         if not ended and len(data) - start < SEARCH_BYTES:
-            # twice as many, so the rest is copied only once per as many new bytes
-            self._input.consume(start, 2 * SEARCH_BYTES)
+            self._input.consume(start, SEARCH_BYTES)
             return None
         if self._searching is None or self._searching.data is not data:
             from .resynchronisation import packet_search  # imports numpy
 
             self._searching = packet_search(data, shape, ended=ended)
-        found = self._searching.find(start, self._seconds)
-        if found is None:
-            # A packet may begin in the last bytes searched, with its proof behind them.
-            self._input.consume(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
-            if ended:
-                self._report(self._input.position)
-            return None
-        self._report(self._input.position + found)
-        return found
+        is_found, at = self._searching.find_behind_damage(
+            start, SEARCH_BYTES, near=self._seconds, ended=ended
+        )
+        if not is_found:
+            self._input.consume(at, SEARCH_BYTES)
+        if is_found or ended:
+            self._report(self._input.position + at if is_found else self._input.position)
+        return at if is_found else None
 
     def _report(self, end: int) -> None:
         assert self._damage is not None

@@ -42,8 +42,8 @@ from .pcapng_blocks import (
 )
 from .resynchronisation import Search
 
-SEARCH_BYTES: Final = 1 << 20
-"""Bytes buffered before the search for the next block behind damage."""
+SEARCH_BYTES: Final = 1 << 21
+"""Bytes in which the next block behind damage is searched, see `Search.find_behind_damage`."""
 
 NO_INTERFACE: Final = -1
 INCOMPLETE: Final = -1
@@ -63,7 +63,6 @@ class PcapngDecoder:
     """Decodes a pcapng file from its first byte, or from any block if its section is given.
 
     position: offset in the file of the first byte fed. first: number of the first packet.
-    may_search: whether the next block behind damage may be searched in the bytes fed so far.
     bytes_at: where the packets of the last PacketBlock begin in their blocks.
     """
 
@@ -73,7 +72,6 @@ class PcapngDecoder:
         self.problems: list[CaptureError] = []
         self.key_logs: list[bytes] = []
         self.section = section or Section("<")
-        self.may_search = True
         self.bytes_at = 0
         self._input = InputBuffer(position)
         self._number = first
@@ -130,25 +128,19 @@ class PcapngDecoder:
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
         """Find the next block behind damage; None if more bytes are needed, or the file ended."""
-        if not (ended or self.may_search):
-            self._input.consume(start)
-            return None
         if not ended and len(data) - start < SEARCH_BYTES:
-            # twice as many, so the rest is copied only once per as many new bytes
-            self._input.consume(start, 2 * SEARCH_BYTES)
+            self._input.consume(start, SEARCH_BYTES)
             return None
         order = self.section.order
         before = self._searching
         if before is None or before[0] != order or before[1].data is not data:
             before = self._searching = order, block_search(data, order)
-        found = before[1].find(start)
-        if found is not None:
-            self._report(self._input.position + found)
-            return found
-        self._input.consume(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
-        if ended:
-            self._report(self._input.position)
-        return None
+        is_found, at = before[1].find_behind_damage(start, SEARCH_BYTES, ended=ended)
+        if not is_found:
+            self._input.consume(at, SEARCH_BYTES)
+        if is_found or ended:
+            self._report(self._input.position + at if is_found else self._input.position)
+        return at if is_found else None
 
     def _report(self, end: int) -> None:
         assert self._damage is not None

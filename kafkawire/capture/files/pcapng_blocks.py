@@ -86,7 +86,10 @@ def block_search(data: bytes, order: str) -> Search:
         whole = offsets + size <= len(data)
         offsets, size = offsets[whole], size[whole]
         again = take_rows(data, offsets + size - 4, np.dtype([("length", order + "u4")]))
-        blocks = np.sort(offsets[again["length"] == size])
-        return blocks, np.zeros(len(blocks), np.int64)
+        good = again["length"] == size
+        offsets, size = offsets[good], size[good]
+        by_offset = np.argsort(offsets)
+        offsets, size = offsets[by_offset], size[by_offset]
+        return Candidates(offsets, np.zeros_like(offsets), offsets + size)
 
     return Search(data, find)

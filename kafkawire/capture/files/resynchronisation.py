@@ -7,7 +7,7 @@ caller that needs certainty compares the guess with the end of the packets befor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,15 @@ FIRST_CANDIDATES: Final = 16
 """Chains whose times are compared at first."""
 
 
-Candidates = tuple[Ints, Ints]
-"""Sorted offsets in a window, and the seconds since the epoch of each."""
+class Candidates(NamedTuple):
+    """Offsets in a window, sorted; for each the seconds since the epoch, and where its proof ends.
+
+    The proof of a packet is a chain of headers, that of a block its last field.
+    """
+
+    offsets: Ints
+    seconds: Ints
+    ends: Ints
 
 
 def find_packet(
@@ -42,7 +49,7 @@ def find_packet(
     the end of the file, so a chain that ends exactly there is accepted. Returns None if there is
     none.
     """
-    return packet_search(data, shape, ended=ended).find(start, near)
+    return packet_search(data, shape, ended=ended).find(start, near=near)
 
 
 class Search:
@@ -60,23 +67,46 @@ class Search:
         self._find_in = find
         self._reset(0)
 
-    def find(self, start: int, near: int | None = None) -> int | None:
-        """Find the first offset from `start` on that is near that time; None if there is none."""
+    def find(self, start: int, limit: int | None = None, *, near: int | None = None) -> int | None:
+        """Find the first offset from `start` on whose proof ends before `limit`; None if none does.
+
+        near: the time that it must be close to.
+        """
         if not self._begin <= start <= self._end:
             self._reset(start)
+        last = len(self.data) + 1 if limit is None else limit
         while True:
-            found = self._first(start, near)
+            found = self._first(start, last, near)
             if found is not None:
                 return found
-            if self._end >= len(self.data):
+            if self._end >= min(last, len(self.data)):
                 return None
             self._next()
+
+    def find_behind_damage(
+        self, start: int, size: int, *, near: int | None = None, ended: bool
+    ) -> tuple[bool, int]:
+        """Find where packets or blocks begin again in the `size` bytes from `start` on.
+
+        If nowhere, the next `size` bytes are searched, half of which are the same: a proof may
+        begin in them. Returns whether it was found, and where; if not, where the search has to
+        start when there are more bytes, or the end of the file. So the result depends on the file
+        alone, not on how many bytes are here already.
+        """
+        while ended or len(self.data) - start >= size:
+            limit = start + size
+            found = self.find(start, limit, near=near)
+            if found is not None:
+                return True, found
+            if limit > len(self.data):  # it has ended
+                return False, len(self.data)
+            start = limit - size // 2
+        return False, start
 
     def _reset(self, start: int) -> None:
         self._begin = self._end = start
         self._size = FIRST_WINDOW
-        self._offsets: Ints = np.empty(0, np.int64)
-        self._seconds: Ints = np.empty(0, np.int64)
+        self._found = Candidates(*[np.empty(0, np.int64)] * 3)
 
     def _next(self) -> None:
         """Search the next window, larger than the last: packets are usually close."""
@@ -84,17 +114,18 @@ class Search:
         self._begin, self._end = window.start, window.stop
         self._size = min(self._size * 8, LAST_WINDOW)
         self.searched += len(window)
-        self._offsets, self._seconds = self._find_in(window)
+        self._found = self._find_in(window)
 
-    def _first(self, start: int, near: int | None) -> int | None:
-        """Find the first chain in the window from `start` on whose time is near."""
-        at, size = int(np.searchsorted(self._offsets, start)), FIRST_CANDIDATES
-        while at < len(self._offsets):
-            if near is None:
-                return int(self._offsets[at])
-            fits = np.abs(self._seconds[at : at + size] - near) <= SECONDS_APART
+    def _first(self, start: int, limit: int, near: int | None) -> int | None:
+        """Find the first candidate in the window that fits."""
+        offsets, seconds, ends = self._found
+        at, size = int(np.searchsorted(offsets, start)), FIRST_CANDIDATES
+        while at < len(offsets):
+            fits = ends[at : at + size] <= limit
+            if near is not None:
+                fits &= np.abs(seconds[at : at + size] - near) <= SECONDS_APART
             if fits.any():
-                return int(self._offsets[at + fits.argmax()])
+                return int(offsets[at + fits.argmax()])
             at += size
             size *= 8
         return None
@@ -105,8 +136,10 @@ def packet_search(data: bytes, shape: Shape, *, ended: bool) -> Search:
 
     def find(window: range) -> Candidates:
         offsets = plausible(data, window, shape)
-        chains = offsets[_chains(data, offsets, shape, ended)]
-        return chains, take_rows(data, chains, shape.dtype())["seconds"].astype(np.int64)
+        ends = _chains(data, offsets, shape, ended)
+        chains = offsets[ends > 0]
+        seconds = take_rows(data, chains, shape.dtype())["seconds"].astype(np.int64)
+        return Candidates(chains, seconds, ends[ends > 0])
 
     return Search(data, find)
 
@@ -138,15 +171,19 @@ def plausible(data: bytes, window: range, shape: Shape) -> Ints:
     return np.sort(np.concatenate(found))
 
 
-def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> npt.NDArray[np.bool_]:
-    """Return at which offsets a chain begins; all are followed together, a header at a time."""
-    begins = np.zeros(len(offsets), np.bool_)
+def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> Ints:
+    """Return where the chain of each offset ends, or 0 for none.
+
+    All are followed together, a header at a time. A shorter one that ends with the file needs a
+    reader that sees this end: one byte more.
+    """
+    ends = np.zeros(len(offsets), np.int64)
     remaining = np.arange(len(offsets))
     at = offsets.astype(np.int64)
     last: Ints | None = None
     for links in range(CHAIN):
         if ended and links:
-            begins[remaining[at == len(data)]] = True
+            ends[remaining[at == len(data)]] = len(data) + 1
         inside = at + shape.size <= len(data)
         remaining, at = remaining[inside], at[inside]
         headers = take_rows(data, at, shape.dtype())
@@ -157,6 +194,7 @@ def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> npt.NDArra
         if last is not None:
             ok &= np.abs(seconds - last[inside]) <= SECONDS_APART
         remaining, last = remaining[ok], seconds[ok]
-        at = at[ok] + shape.size + captured[ok]
-    begins[remaining] = True
-    return begins
+        headers_end = at[ok] + shape.size
+        at = headers_end + captured[ok]
+    ends[remaining] = headers_end
+    return ends

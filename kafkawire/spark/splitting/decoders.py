@@ -1,17 +1,7 @@
 """Resumes the capture decoders at an edge.
 
-They resynchronise after damage as the serial reader does.
-
-Law: what a search after damage finds depends on how far the serial reader had read, so a search
-waits for the end of one of its chunks.
-
-    chunks of the serial reader   |---------------|---------------|
-    pieces of a split                 |---|----|--|
-    damage                                  ^ searched only with all bytes up to here
-                                                  ^
-
-That suffices: a search begins when SEARCH_BYTES after the damage are available, and later damage
-needs later bytes, so no search depends on how far an earlier one had to read.
+Law: packets, problems and what is found behind damage are those of the serial reader: they depend
+on the file alone, not on how many bytes have been read.
 """
 
 from __future__ import annotations
@@ -31,14 +21,9 @@ from .splits import Edge
 
 
 class Resumed(Protocol):
-    """A decoder that was started at an edge.
-
-    may_search: set before `feed`: whether a chunk of the serial reader ends with these bytes, at
-    which it would search for packets behind damage.
-    """
+    """A decoder that was started at an edge."""
 
     problems: list[CaptureError]
-    may_search: bool
 
     def feed(self, chunk: bytes) -> Iterator[Block]:
         """Decode the next bytes of the file."""
@@ -64,7 +49,6 @@ class ResumedPcap(PcapDecoder):
 
     def __init__(self, header: PcapHeader, edge: Edge, first: int) -> None:
         super().__init__(header, position=edge.position, first=first, seconds=edge.seconds)
-        self.may_search = False
 
     def places(self, block: PcapBlock) -> Ints:
         found: Ints = np.frombuffer(block.offsets, np.int64) + block.position
@@ -85,7 +69,6 @@ class ResumedPcapng(PcapngDecoder):
     def __init__(self, edge: Edge, first: int) -> None:
         section = Section(edge.order or "<", list(edge.interfaces))
         super().__init__(section, position=edge.position, first=first)
-        self.may_search = False
 
     def places(self, block: PacketBlock) -> Ints:
         found: Ints = block.start + (block.position - self.bytes_at)

@@ -177,7 +177,7 @@ def probe(split: Split) -> Proof:
 
 
 def _blocks(decoder: Resumed, pieces: Iterator[Piece], source: Source) -> Iterator[Block]:
-    for data, decoder.may_search, is_last_read in pieces:
+    for data, is_last_read in pieces:
         yield from decoder.feed(data)
         if is_last_read:
             source.unread(decoder.give_back())
@@ -185,7 +185,7 @@ def _blocks(decoder: Resumed, pieces: Iterator[Piece], source: Source) -> Iterat
 
 
 def _behind(pieces: list[Piece], at: int) -> Iterator[Piece]:
-    for data, ends_chunk, _ in pieces:
+    for data, _ in pieces:
         if at < len(data):
-            yield Piece(data[at:], ends_chunk)
+            yield Piece(data[at:])
         at = max(0, at - len(data))

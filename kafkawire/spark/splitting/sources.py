@@ -1,11 +1,9 @@
-"""Reads the uncompressed bytes of a file from any offset on.
+"""Reads the uncompressed bytes of a file from any offset on, in pieces.
 
-They come in pieces that respect the chunks of the serial reader.
+Law: if a compressed member differs from the index, it and everything after it are read as the
+serial reader reads them.
 
-Law: a piece never extends beyond the end of a chunk of the serial reader. If a compressed member
-differs from the index, it and everything after it are read as the serial reader reads them.
-
-    plain    | CHUNK | CHUNK | ...       the chunks are multiples of CHUNK
+    plain    a piece after another
     packed   mark -> mark -> rest        each range decompressed, its end and size compared
 """
 
@@ -20,7 +18,7 @@ from .splits import Mark
 from .stores import Reader
 
 PIECE: Final = 1 << 21
-"""Bytes read at a time, less than CHUNK, so that they are still cached when they are decoded."""
+"""Bytes read at a time, so few that they are still cached when they are decoded."""
 
 BEYOND: Final = 1 << 16
 """Bytes read first where only the end of a packet is needed; then twice as many."""
@@ -29,12 +27,10 @@ BEYOND: Final = 1 << 16
 class Piece(NamedTuple):
     """Some bytes.
 
-    ends_chunk: a chunk of the serial reader ends with them. is_last_read: the source has not read
-    on yet, and can read the end of them again.
+    is_last_read: the source has not read on yet, and can read the end of them again.
     """
 
     data: bytes
-    ends_chunk: bool
     is_last_read: bool = False
 
 
@@ -73,16 +69,16 @@ class Plain:
         at, beyond = start, BEYOND
         while at < self._size or self._unread:
             if at < stop:
-                end = min(stop, chunk_end(at), at + PIECE)
+                end = min(stop, at + PIECE)
             else:
-                end = min(at + beyond, chunk_end(at))
+                end = at + min(beyond, CHUNK)
                 beyond *= 2
             begin, self._unread = at - self._unread, 0
             data = self._read(begin, min(end, self._size) - begin)
             if not data:
                 return
             at = begin + len(data)
-            yield Piece(data, at == self._size or at % CHUNK == 0, is_last_read=True)
+            yield Piece(data, is_last_read=True)
 
     def unread(self, count: int) -> None:
         self._unread = count
@@ -104,8 +100,7 @@ class Packed:
         for data in self._unpacked(*self._marks):
             at += len(data)
             if at > start:
-                # The serial reader needs 4 bytes to start.
-                yield Piece(data[max(0, start - at + len(data)) :], at >= 4)
+                yield Piece(data[max(0, start - at + len(data)) :])
 
     def unread(self, count: int) -> None:
         """Do nothing: no piece is marked as the last one read."""
@@ -133,15 +128,10 @@ class Packed:
             self.problem = kind(reason, begin.position + offset)
 
 
-def chunk_end(position: int) -> int:
-    """Return the end of the serial reader's chunk that contains an offset."""
-    return (position // CHUNK + 1) * CHUNK
-
-
 def chunks(reader: Reader, start: int, stop: int) -> Iterator[bytes]:
-    """Read a range of a file in the chunks of the serial reader."""
+    """Read a range of a file in chunks."""
     while start < stop:
-        data = reader.read(start, min(stop, chunk_end(start)) - start)
+        data = reader.read(start, min(CHUNK, stop - start))
         if not data:
             return
         yield data
