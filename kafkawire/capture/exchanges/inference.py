@@ -39,7 +39,9 @@ MAX_BYTES: Final = 1 << 20
 """A response larger than this is only tried with layouts seen."""
 
 MAX_UNDECODED_BYTES: Final = 1 << 14
-"""Bytes of responses buffered before they are decoded to learn their layouts."""
+"""Bytes of responses that are buffered before they are decoded to learn their layouts: the first
+response of each API and version.
+"""
 
 MAX_LISTED: Final = 6
 """Candidates that an error names."""
@@ -65,10 +67,10 @@ class Inference:
         self._limits = limits
         self._apis = apis
         self._seen: set[tuple[int, int]] = set()
-        self._last_key = self._last_version = -1  # of _seen, the pair that was looked up last
+        self._last_key = self._last_version = -1  # the last pair found in _seen or _undecoded
         self._layouts: dict[Layout, None] = {}
         self._searches = 0
-        self._undecoded: list[RawFrame] = []
+        self._undecoded: dict[tuple[int, int], RawFrame] = {}
         self._undecoded_bytes = 0
 
     def infer_unpaired(self, items: list[Item]) -> list[Item]:
@@ -86,24 +88,22 @@ class Inference:
         key, version = request.api_key, request.api_version
         if key == self._last_key and version == self._last_version:
             return
-        if self._seen and (key, version) in self._seen:
+        if (key, version) in self._seen or (key, version) in self._undecoded:
             self._last_key, self._last_version = key, version
             return
-        self._undecoded.append(response)
+        self._undecoded[key, version] = response
         self._undecoded_bytes += len(response.frame)
         if self._undecoded_bytes > MAX_UNDECODED_BYTES:
             self._learn()
 
     def _learn(self) -> None:
         """Decode the buffered responses, and remember the layouts of valid ones."""
-        for response in self._undecoded:
-            request = response.request
-            assert request is not None
-            seen = (request.api_key, request.api_version) in self._seen
-            if not seen and response.decode(self._limits).status is Status.OK:
-                self._add_seen(request.api_key, request.api_version)
-        self._undecoded = []
+        for (key, version), response in self._undecoded.items():
+            if response.decode(self._limits).status is Status.OK:
+                self._add_seen(key, version)
+        self._undecoded = {}
         self._undecoded_bytes = 0
+        self._last_key = self._last_version = -1
 
     def infer(self, row: Row) -> Row:
         """Infer a response if that is certain; otherwise name the candidates in the row's error."""
@@ -141,9 +141,8 @@ class Inference:
         return [one for one in found if one is not None]
 
     def _add_seen(self, api_key: int, api_version: int) -> None:
-        if (api_key, api_version) not in self._seen:
-            self._seen.add((api_key, api_version))
-            self._layouts.update(dict.fromkeys(layouts_of(api_key, api_version, self._apis)))
+        self._seen.add((api_key, api_version))
+        self._layouts.update(dict.fromkeys(layouts_of(api_key, api_version, self._apis)))
 
     def _is_seen(self, layout: Layout) -> bool:
         return layout in self._layouts

@@ -9,20 +9,26 @@ from pathlib import Path
 import pytest
 
 from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.exchanges.inference import Inference
 from kafkawire.capture.exchanges.response_layouts import layouts
 from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.snapshot import attributes
 from kafkawire.capture.tcp.connection import Run
 from kafkawire.capture.tcp.events import Closed
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.messages import REGISTRY
+from kafkawire.primitives import DEFAULT_LIMITS
 from tests.capture import truth
 from tests.capture.machine import feed, finish
 from tests.capture.written import BROKER, CLIENT, request, response
 
 CAPTURES = truth.captures()
+OFFSET_COMMIT = 8
+TOPICS = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
 METADATA = {"brokers": [{"nodeId": 1, "host": "broker-1.example", "port": 9092}], "clusterId": "c"}
 
 
@@ -114,22 +120,49 @@ def test_a_response_with_little_in_it_is_kept_as_it_is(version: int) -> None:
 
 
 def test_a_response_that_several_apis_write_alike_is_not_inferred() -> None:
-    topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
-    (row,) = alone(response("OffsetCommit", 3, 5, topics=topics))
+    (row,) = alone(response("OffsetCommit", 3, 5, topics=TOPICS))
     assert row.status is Status.UNPAIRED
     assert "OffsetCommit 3" in row.error
     assert "TxnOffsetCommit" in row.error
 
 
 def test_of_several_the_one_seen_on_the_connection_is_inferred() -> None:
-    topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
     conversation = Conversation(client=CLIENT, in_sync=(True, True))
     rows = feed(conversation, CLIENT, request("OffsetCommit", 7, 1, groupId="g"), 1, 1)
-    rows += feed(conversation, BROKER, response("OffsetCommit", 7, 1, topics=topics), 2, 2)
-    rows += feed(conversation, BROKER, response("OffsetCommit", 7, 9, topics=topics), 3, 3)
+    rows += feed(conversation, BROKER, response("OffsetCommit", 7, 1, topics=TOPICS), 2, 2)
+    rows += feed(conversation, BROKER, response("OffsetCommit", 7, 9, topics=TOPICS), 3, 3)
     rows += finish(conversation)
     assert [row.status for row in rows] == [Status.OK, Status.OK, Status.INFERRED]
     assert (rows[2].api_name, rows[2].api_version) == ("OffsetCommit", 7)
+
+
+def test_the_first_response_of_each_version_is_kept_to_learn_from() -> None:
+    inference = Inference(DEFAULT_LIMITS)
+    responses = []
+    for version in (7, 3, 7, 7, 3):
+        exchange = InFlightRequest(OFFSET_COMMIT, version, 1, None, 1, 1)
+        frame = response("OffsetCommit", version, 1, topics=TOPICS)[4:]
+        responses.append(RawFrame(False, frame, 2, 2, exchange, 4, ""))
+        inference.add_response(responses[-1], exchange)
+    assert list(attributes(inference)["_undecoded"].values()) == responses[:2]
+
+
+def test_a_damaged_response_is_not_learned_from_but_a_later_one_is() -> None:
+    rows = []
+    conversation = Conversation(client=CLIENT, in_sync=(True, True))
+    good = response("OffsetCommit", 7, 1, topics=TOPICS)
+    damaged = (len(good) - 5).to_bytes(4, "big") + good[4:-1]
+    for number, answer in enumerate([damaged, good], 1):
+        asked = request("OffsetCommit", 7, 1, groupId="g")
+        rows += feed(conversation, CLIENT, asked, 3 * number, 1)
+        rows += feed(conversation, BROKER, answer, 3 * number + 1, 2)
+        unpaired = response("OffsetCommit", 7, 9, topics=TOPICS)
+        rows += feed(conversation, BROKER, unpaired, 3 * number + 2, 3)
+    rows += finish(conversation)
+    assert [row.status for row in rows if row.correlation_id == 9] == [
+        Status.UNPAIRED,
+        Status.INFERRED,
+    ]
 
 
 def test_values_that_make_no_sense_are_no_fit() -> None:
