@@ -9,6 +9,9 @@ wall-clock seconds, start-up included, so it is meaningful only on an idle machi
 cores. CPU time is shown too. Captures and output are in memory if there is a file system for that.
 A first run does not count, and the others overwrite its output: the kernel writes pages to a disk
 and clears new ones at times that do not depend on the contender.
+
+"two commands" are two processes that share nothing, each with half of the files, at the same time:
+what two cores of the machine give.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from filecmp import cmp
 from itertools import zip_longest
 from pathlib import Path
@@ -68,7 +73,7 @@ def _compared(
     folder: Path,
 ) -> list[Figure]:
     """Measure a command with each number of processes."""
-    taken: dict[int, list[Run]] = {number: [] for number in processes}
+    taken: dict[str, list[Run]] = defaultdict(list)
     written = folder / "first"
     tables = folder / "tables"
     to = ["--output", str(tables)] if "--table" in options else []
@@ -77,19 +82,37 @@ def _compared(
             command = ours(*files, *options, *to, "--jobs", str(number))
             ran = measured(command, folder / "out", over=True)
             if turn:
-                taken[number].append(ran)
+                taken[f"--jobs {number}"].append(ran)
             if not turn and number == processes[0]:
                 shutil.copytree(tables, written) if to else shutil.copy(folder / "out", written)
             elif not (_same_tables(tables, written) if to else cmp(folder / "out", written, False)):
                 raise AssertionError(f"{name}: not all of them wrote the same")
+        if len(files) > 1:
+            ran = _two_commands(files, options, folder)
+            if turn:
+                taken["two commands"].append(ran)
     shutil.rmtree(written) if to else written.unlink()
     figures = []
-    for number, runs in taken.items():
-        contender = f"--jobs {number}"
+    for contender, runs in taken.items():
         clock, processor = [each.wall for each in runs], [each.cpu for each in runs]
-        figures.append(figure("--jobs, wall-clock", name, contender, "s", clock))
-        figures.append(figure("--jobs, processor", name, contender, "s", processor))
+        suite = "--jobs, one file" if len(files) == 1 else "--jobs, several files"
+        figures.append(figure(f"{suite}, wall-clock", name, contender, "s", clock))
+        figures.append(figure(f"{suite}, processor", name, contender, "s", processor))
     return figures
+
+
+def _two_commands(files: Sequence[Path], options: Sequence[str], folder: Path) -> Run:
+    """Run two commands at the same time, each with half of the files and an output of its own."""
+
+    def run_half(at: int) -> Run:
+        to = ["--output", str(folder / f"tables-{at}")] if "--table" in options else []
+        command = ours(*files[at::2], *options, *to)
+        return measured(command, folder / f"out-{at}", over=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        runs = list(pool.map(run_half, range(2)))
+    clock, processor = max(one.wall for one in runs), sum(one.cpu for one in runs)
+    return Run(processor, clock, max(one.peak for one in runs))
 
 
 def _same_tables(folder: Path, other: Path) -> bool:
