@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
-from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES, THROTTLING
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.protocol.frame import SIZE
 
 from .quantiles import Quantiles
 from .reading import Collector
@@ -51,26 +51,27 @@ class Api:
 
     def add(self, exchange: Exchange, entities: Entities) -> None:
         """Count an exchange."""
-        request, response = exchange.request, exchange.response
-        if request is not None:
-            self.requests += 1
-            self.request_bytes += request.length + 4
-            self.without_response += response is None and not expects_no_response(exchange)
-        else:
+        _, _, _, request, response = exchange
+        if request is None:
             self.without_request += 1
+        else:
+            self.requests += 1
+            self.request_bytes += request.length + SIZE
         if response is None:
+            self.without_response += request is not None and not expects_no_response(exchange)
             return
         self.responses += 1
-        self.response_bytes += response.length + 4
+        self.response_bytes += response.length + SIZE
         latency = since(response.request_time_ns, response.time_ns)
         if latency is not None:
             self.latency.add(latency)
-        if entities.error_codes:
+        codes, throttle_time_ms = entities.error_codes, entities.throttle_time_ms
+        if codes:
             self.errors += 1
-            self.codes.update(list(entities.error_codes))
-        if entities.throttle_time_ms:
+            self.codes.update(list(codes))
+        if throttle_time_ms:
             self.throttled += 1
-            self.max_throttle_time_ms = max(self.max_throttle_time_ms, entities.throttle_time_ms)
+            self.max_throttle_time_ms = max(self.max_throttle_time_ms, throttle_time_ms)
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -96,10 +97,13 @@ class Api:
         }
 
 
+PRODUCE: Final = ApiKey.PRODUCE
+
+
 def expects_no_response(exchange: Exchange) -> bool:
     """Whether the request is a Produce with acks=0."""
     request = exchange.request
-    if request is None or request.api_key != ApiKey.PRODUCE:
+    if request is None or request.api_key != PRODUCE:
         return False
     return getattr(request.message, "acks", None) == 0
 
@@ -136,11 +140,11 @@ class Apis(Collector):
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
         header = exchange.request or exchange.main_row
-        group_of = self._group_of
-        key = header.api_key, None if group_of is None else group_of(exchange)
-        found = self._found.get(key)
+        api_key, group_of = header.api_key, self._group_of
+        group = None if group_of is None else group_of(exchange)
+        found = self._found.get((api_key, group))
         if found is None:
-            found = self._found[key] = Api(header.api_key, header.api_name, key[1])
+            found = self._found[api_key, group] = Api(api_key, header.api_name, group)
         found.add(exchange, entities)
 
     def totals(self) -> ApiTotals:

@@ -15,36 +15,18 @@ from typing import Any, Final, NamedTuple
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Located, Row, Status
-from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES, GROUPS
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, GROUPS, Entities
 from kafkawire.messages.api_key import ApiKey
+from kafkawire.protocol.frame import SIZE
 
 from .client import Call, Client, Software, software_of
 from .reading import Collector
 
 
-class Requests:
-    """Counts of the requests of a client with one API version, on a connection.
-
-    call: None if the version is unknown. learn: notes the connection's properties in a request.
-    """
-
-    __slots__ = ("bytes", "call", "client", "count", "learn")
-
-    def __init__(self, client: Client, call: Call | None, learn: Learner | None) -> None:
-        self.client = client
-        self.call = call
-        self.learn = learn
-        self.count = self.bytes = 0
-
-
 class Connection:
-    """What is known of an open connection.
+    """What is known of an open connection. clients: the counts of each client id on it."""
 
-    requests: by client id, API key and version; they are added to those of clients when it ends.
-    """
-
-    __slots__ = ("address", "broker", "clients", "mechanism", "requests", "software")
+    __slots__ = ("address", "broker", "clients", "mechanism", "software")
 
     def __init__(self, address: str, broker: str) -> None:
         self.address = address
@@ -52,23 +34,6 @@ class Connection:
         self.software: Software | None = None
         self.mechanism: str | None = None
         self.clients: dict[str | None, Client] = {}
-        self.requests: dict[tuple[str | None, int | None, int | None], Requests] = {}
-
-    def client(self, client_id: str | None) -> Client:
-        """Return the counts of a client id on this connection."""
-        found = self.clients.get(client_id)
-        if found is None:
-            found = self.clients[client_id] = Client(client_id, self.address, None)
-        return found
-
-    def add_requests(self, row: Row) -> Requests:
-        """Add counts for the requests with the client id, API and version of a row."""
-        call = None
-        if row.api_key is not None and row.api_version is not None:
-            call = Call(row.api_key, row.api_name, row.api_version)
-        made = Requests(self.client(row.client_id), call, LEARNERS.get(row.api_key or 0))
-        self.requests[row.client_id, row.api_key, row.api_version] = made
-        return made
 
     def set_software(self, message: Any) -> None:
         """Note the software of an ApiVersions request."""
@@ -86,6 +51,8 @@ LEARNERS: Final[dict[int, Learner]] = {
     ApiKey.SASL_HANDSHAKE: Connection.set_mechanism,
 }
 """API key -> what notes the connection's properties in its requests."""
+
+API_VERSIONS: Final = ApiKey.API_VERSIONS
 
 
 class UndecodedConnections(NamedTuple):
@@ -106,9 +73,10 @@ class Clients(Collector):
     """Collects the clients of a capture.
 
     connections: number by protocol, None for those without data. undecoded: connections without a
-    decoded request. offers: of each broker, the highest supported version of each API.
+    decoded request.
     """
 
+    statuses = frozenset({Status.OTHER_PROTOCOL, Status.SASL_TOKEN})
     entities = frozenset({ERROR_CODES, GROUPS})
 
     def __init__(self) -> None:
@@ -116,60 +84,76 @@ class Clients(Collector):
         self.brokers: Counter[str] = Counter()
         self.reset = 0
         self.undecoded: Counter[UndecodedConnections] = Counter()
-        self.offers: dict[str, dict[int, int]] = {}
+        self._offers: dict[str, list[Any]] = {}  # of the last ApiVersions response of each broker
         self.first_ns = self.last_ns = NO_TIME
         self._open: dict[int | None, Connection] = {}
         self._others: dict[int, str] = {}
+        self._calls: dict[tuple[int | None, int | None], Call] = {}
         self._found: dict[tuple[str | None, str, Software | None], Client] = {}
 
     def row(self, found: Located) -> None:
-        """Count the next row."""
-        row = found.row
-        if row.api_key is None and not row.is_message:
-            if row.status is Status.OTHER_PROTOCOL and found.connection is not None:
-                self._others.setdefault(found.connection, row.error)
+        """Note a connection of another protocol, or one with a message that is in no exchange."""
+        connection, client, broker, row = found
+        if connection is None or client is None or broker is None:
             return
-        here = self._open.get(found.connection)
-        if here is None:
-            if found.connection is None or found.client is None or found.broker is None:
-                return
-            here = self._open[found.connection] = Connection(host(found.client), found.broker)
-        if row.direction != "request":
-            if row.client_id is not None or row.request_packet is not None:
-                client = here.clients.get(row.client_id) or here.client(row.client_id)
-                client.responses += 1
-                client.response_bytes += row.length + 4
-        elif row.status is not Status.SASL_TOKEN:  # truncated ones, too
-            requests = here.requests.get((row.client_id, row.api_key, row.api_version))
-            if requests is None:
-                requests = here.add_requests(row)
-            requests.count += 1
-            requests.bytes += row.length + 4
-            if requests.learn is not None and row.message is not None:
-                requests.learn(here, row.message)
+        if row.status is Status.OTHER_PROTOCOL:
+            self._others.setdefault(connection, row.error)
+        elif connection not in self._open:
+            self._open[connection] = Connection(host(client), broker)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
-        request = exchange.request
-        if request is None:
-            return
-        if entities.error_codes or entities.groups:
-            here = self._open.get(exchange.connection)
-            if here is None:
+        connection, address, broker, request, response = exchange
+        here = self._open.get(connection)
+        if here is None:
+            here = self._open[connection] = Connection(host(address), broker)
+        header = request or response
+        if header is None or (request is None and header.request_packet is None):
+            return  # only the response of an unknown client
+        client = here.clients.get(header.client_id)
+        if client is None:
+            client = Client(header.client_id, here.address, None)
+            here.clients[client.client_id] = client
+        if request is not None:
+            self._add_request(client, request)
+            if request.api_key in LEARNERS:
+                self._learn(here, exchange, request)
+            if entities.error_codes:
+                client.errors += 1
+            if entities.groups:
+                client.groups |= entities.groups
+        if response is not None:
+            client.responses += 1
+            client.response_bytes += response.length + SIZE
+
+    def _add_request(self, client: Client, request: Row) -> None:
+        client.requests += 1
+        client.request_bytes += request.length + SIZE
+        api_key, version = key = request.api_key, request.api_version
+        call = self._calls.get(key)
+        if call is None:
+            if api_key is None or version is None:
                 return
-            client = here.client(request.client_id)
-            client.errors += bool(entities.error_codes)
-            client.groups |= entities.groups
-        if request.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
+            call = self._calls[key] = Call(api_key, request.api_name, version)
+        client.calls[call] = client.calls.get(call, 0) + 1
+
+    def _learn(self, here: Connection, exchange: Exchange, request: Row) -> None:
+        """Note what a request says of its connection, and an ApiVersions response of the broker."""
+        if request.message is not None:
+            LEARNERS[request.api_key or 0](here, request.message)
+        if request.api_key == API_VERSIONS and exchange.response is not None:
             offered = getattr(exchange.response.message, "api_keys", None)
             if offered:
-                self.offers[exchange.broker] = {one.api_key: one.max_version for one in offered}
+                self._offers[exchange.broker] = offered
+
+    def offered(self, broker: str, api_key: int) -> int | None:
+        """Return the highest version of an API that a broker supports; None if unknown."""
+        found = [one.max_version for one in self._offers.get(broker, ()) if one.api_key == api_key]
+        return found[-1] if found else None
 
     def ended(self, connection: Ended) -> None:
         """Count a connection when it ends."""
         here = self._open.pop(connection.connection, None)
-        for requests in () if here is None else here.requests.values():
-            _add_requests(requests)
         other = self._others.pop(connection.connection, None)
         self.connections["kafka" if here is not None else other] += 1
         self.reset += connection.reset
@@ -239,15 +223,6 @@ def _copy(client: Client) -> Client:
     made = Client(client.client_id, client.address, client.software)
     made.add(client)
     return made
-
-
-def _add_requests(requests: Requests) -> None:
-    """Add the requests of a closed connection to those of the client."""
-    client = requests.client
-    client.requests += requests.count
-    client.request_bytes += requests.bytes
-    if requests.call is not None:
-        client.calls[requests.call] += requests.count
 
 
 def host(end: str) -> str:

@@ -14,9 +14,17 @@ from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.rows import Located
-from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES
-from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
+from kafkawire.capture.tables.extraction.group_event import (
+    ASSIGNED,
+    COMMITTED,
+    FAILED,
+    JOINED,
+    REBALANCE_ENDED,
+    REBALANCE_STARTED,
+    EventType,
+    GroupEvent,
+)
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
 from kafkawire.capture.tables.group_events import CAUSES
 from kafkawire.capture.tables.group_events import Groups as GroupEvents
@@ -39,6 +47,12 @@ HEARTBEATS: Final[dict[int, str]] = {
 """Requests that members send periodically -> field of their generation or epoch."""
 
 LEAVING: Final = frozenset({EventType.LEFT, EventType.REMOVED})
+NOT_OF_MEMBERS: Final = frozenset({FAILED, REBALANCE_STARTED})
+"""Events about a client that is not a member, or not yet."""
+
+API_VERSIONS: Final = ApiKey.API_VERSIONS
+REBALANCING: Final = [ErrorCode.REBALANCE_IN_PROGRESS]
+"""The error codes of a response that only members get."""
 
 
 class Groups(Collector):
@@ -76,19 +90,19 @@ class Groups(Collector):
             return
         if row.api_key in CAUSES:
             self._events.requested(found)
-        elif row.api_key == ApiKey.API_VERSIONS and row.message is not None:
+        elif row.api_key == API_VERSIONS and row.message is not None:
             software = software_of(row.message)
             if software is not None and found.connection is not None:
                 self._software[found.connection] = software
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle the next exchange."""
-        if exchange.main_row.api_key == ApiKey.API_VERSIONS:
+        api_key = exchange.main_row.api_key
+        if api_key == API_VERSIONS:
             return
-        if not entities.error_codes or list(entities.error_codes) == [
-            ErrorCode.REBALANCE_IN_PROGRESS
-        ]:
-            self._heartbeat(exchange)  # only members get this error
+        codes = entities.error_codes
+        if api_key in HEARTBEATS and (not codes or list(codes) == REBALANCING):
+            self._heartbeat(exchange, HEARTBEATS[api_key])
         for one in self._events.handle(exchange):
             self._add_event(one)
 
@@ -96,11 +110,10 @@ class Groups(Collector):
         """Forget a connection when it ends."""
         self._software.pop(connection.connection, None)
 
-    def _heartbeat(self, exchange: Exchange) -> None:
-        """Note the member of an accepted heartbeat."""
-        generation = HEARTBEATS.get(exchange.main_row.api_key or -1)
+    def _heartbeat(self, exchange: Exchange, generation: str) -> None:
+        """Note the member of an accepted heartbeat. generation: the field of its generation."""
         request, response = exchange.request, exchange.response
-        if generation is None or request is None or response is None:
+        if request is None or response is None:
             return
         message: Any = request.message
         if message is None or not message.member_id or getattr(message, generation) <= 0:
@@ -113,20 +126,20 @@ class Groups(Collector):
 
     def _add_event(self, one: GroupEvent) -> None:
         history = self._history(one.group_id)
-        if one.type is EventType.COMMITTED:
+        if one.type is COMMITTED:
             self._add_commit(history, one)
             return
-        if one.type is EventType.FAILED and one.error_code is not None:
+        if one.type is FAILED and one.error_code is not None:
             history.failures[one.error_code] += 1
-        if one.type is not EventType.FAILED or one.offsets is None:
+        if one.type is not FAILED or one.offsets is None:
             history.protocol = one.protocol
         if one.assignor is not None:
             history.assignors.pop(one.assignor, None)
             history.assignors[one.assignor] = None  # the last one is in use
         self._update_member(history, one)
-        if one.type is EventType.REBALANCE_STARTED:
+        if one.type is REBALANCE_STARTED:
             history.rebalances.append(Rebalance(one))
-        elif one.type is EventType.REBALANCE_ENDED and history.open_rebalance is not None:
+        elif one.type is REBALANCE_ENDED and history.open_rebalance is not None:
             history.end_rebalance(one)
         history.max_members = max(history.max_members, one.members or 0)
         history.add(_timeline_event(one, history))
@@ -144,19 +157,16 @@ class Groups(Collector):
                     one.reason,
                 )
             return
-        if one.type in (
-            EventType.FAILED,
-            EventType.REBALANCE_STARTED,
-        ):  # not a member, or not yet
+        if one.type in NOT_OF_MEMBERS:
             return
         member = self._member(history, one.member_id, one.exchange)
         member.group_instance_id = one.group_instance_id or member.group_instance_id
         member.in_generation(one.generation)
-        if one.type is EventType.JOINED:
+        if one.type is JOINED:
             member.left_by = member.left_ns = member.reason = None
             if member.joined_ns is None:
                 member.joined_ns = one.row.time_ns
-        elif one.type is EventType.ASSIGNED:
+        elif one.type is ASSIGNED:
             member.partitions = one.partitions
 
     def _add_commit(self, history: GroupHistory, one: GroupEvent) -> None:
@@ -204,7 +214,7 @@ def _client_of(one: GroupEvent, member: Member | None) -> str | None:
     """Return the client id of an event, if it is about one client."""
     if member is not None:
         return member.client_id
-    return one.client_id if one.type in (EventType.FAILED, EventType.REBALANCE_STARTED) else None
+    return one.client_id if one.type in NOT_OF_MEMBERS else None
 
 
 def _failure(one: GroupEvent) -> str:
@@ -213,7 +223,7 @@ def _failure(one: GroupEvent) -> str:
 
 def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
     member = history.members.get(one.member_id or "")
-    ended = one.type is EventType.REBALANCE_ENDED
+    ended = one.type is REBALANCE_ENDED
     return TimelineEvent(
         one.row.time_ns,
         one.type,
@@ -222,8 +232,8 @@ def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
         one.generation,
         one.members,
         one.assignor,
-        one.reason or (_failure(one) if one.type is EventType.FAILED else None),
-        None if one.error_code == ErrorCode.NONE else one.error_code,
+        one.reason or (_failure(one) if one.type is FAILED else None),
+        one.error_code or None,
         one.duration_ns,
         history.rebalances[-1].stops_consumption if ended and history.rebalances else None,
         history.rebalances[-1].stopped_ns if ended and history.rebalances else None,

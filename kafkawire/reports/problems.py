@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.rows import MESSAGES, Located, Row, Status
+from kafkawire.protocol.frame import SIZE
 
 from .reading import Collector, Reading
 
-SIZE: Final = 4
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.OTHER_PROTOCOL})
 """Statuses of rows without a problem, or of other protocols."""
 
@@ -99,48 +99,52 @@ KINDS: Final = {
 
 
 class Payload(Collector):
-    """Classifies every payload byte. missing: bytes that were sent but not captured.
+    """Classifies every payload byte.
+
+    messages: bytes of messages; missing: bytes that were sent but not captured.
 
     filtered: whether there is a filter; then the bytes are those of the rows that match.
     """
 
     def __init__(self, *, filtered: bool = False) -> None:
         self._filtered = filtered
-        self.captured = self.missing = self.messages = 0
+        self.missing = self.messages = 0
+        self._captured = 0  # with a filter, without the messages
         self.bytes: Counter[str] = Counter()  # those of messages are in `messages`
         self._ended = bytearray()  # by connection, 1 once it has ended
 
     def row(self, found: Located) -> None:
         """Count the next row."""
         row = found.row
-        if row.status in MESSAGES:
-            size = row.length + SIZE
-            self.messages += size
+        if row.status in MESSAGES:  # before the end of its connection
+            self.messages += row.length + SIZE
         elif row.status is Status.GAP:
             self.missing += row.length
-            return
         else:
             kind, size = _captured(row)
-            if not size:
-                return
-            self.bytes[kind] += size
-        if self._filtered:
-            self.captured += size
-            return
-        number, ended = found.connection, self._ended
-        if number is not None and number < len(ended) and ended[number]:
-            self.captured += size  # not included in `Ended.captured_bytes`
+            if size:
+                self.bytes[kind] += size
+            if self._filtered or self._has_ended(found.connection):
+                self._captured += size  # not included in `Ended.captured_bytes`
+
+    def _has_ended(self, number: int | None) -> bool:
+        return number is not None and number < len(self._ended) and bool(self._ended[number])
 
     def ended(self, connection: Ended) -> None:
         """Add the captured bytes of a connection when it ends."""
         if self._filtered:
             return
-        self.captured += connection.captured_bytes
+        self._captured += connection.captured_bytes
         self.bytes["repeated"] += connection.repeated_bytes
         number = connection.connection
         if number >= len(self._ended):
             self._ended.extend(bytes(number + 1 - len(self._ended)))
         self._ended[number] = 1
+
+    @property
+    def captured(self) -> int:
+        """The captured bytes."""
+        return self._captured + (self.messages if self._filtered else 0)
 
     def kinds(self) -> dict[str, int]:
         """Return the captured bytes by kind."""

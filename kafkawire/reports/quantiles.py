@@ -42,15 +42,13 @@ class Quantiles:
 
     def add(self, value: int) -> None:
         """Add a value."""
-        if self.min is None or self.max is None:
-            self.min = self.max = value
-        elif value < self.min:
+        if self.min is None or value < self.min:
             self.min = value
-        elif value > self.max:
+        if self.max is None or value > self.max:
             self.max = value
         if value > 0:
-            bucket = ceil(log(value) / _LOG_GROWTH)
-            self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
+            bucket, buckets = ceil(log(value) / _LOG_GROWTH), self._buckets
+            buckets[bucket] = buckets.get(bucket, 0) + 1
         else:
             self._not_positive += 1
 

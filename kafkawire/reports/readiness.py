@@ -145,9 +145,5 @@ def no_longer(api_name: str, version: int, releases: Releases, target: str) -> b
 
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:
     """Return the highest version that the brokers of a client support, None if unknown."""
-    offered = [
-        clients.offers[broker][api_key]
-        for broker in client.brokers
-        if api_key in clients.offers.get(broker, {})
-    ]
-    return max(offered, default=None)
+    offered = [clients.offered(broker, api_key) for broker in client.brokers]
+    return max([version for version in offered if version is not None], default=None)

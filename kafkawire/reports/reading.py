@@ -10,18 +10,18 @@ Law: each row, exchange and end of a connection is passed once to each collector
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.exchanges.topic_ids import TopicNames
-from kafkawire.capture.filters import Filter
 from kafkawire.capture.frames.decoding import LocatedItem
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located, Row, Status
-from kafkawire.capture.selection.selecting import Selection
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.entity_kinds import ALL_KINDS, NO_TOPICS, TOPICS, Searched
+from kafkawire.capture.tables.extraction.entities import ALL_KINDS, Entities, EntitySearch
+
+if TYPE_CHECKING:
+    from kafkawire.capture.filters import Filter
 
 
 class Watch(Protocol):
@@ -53,7 +53,7 @@ class Collector:
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle the next exchange, with the entities of both messages, of the kinds that it uses.
 
-        There may be others of other kinds.
+        There may be others of other kinds. Exchanges may share entities, which are not changed.
         """
 
     def ended(self, connection: Ended) -> None:
@@ -85,11 +85,6 @@ class Handlers:
 
     def __bool__(self) -> bool:
         return bool(self._own)
-
-    @property
-    def use_topics(self) -> bool:
-        """Whether a collector uses the topics of exchanges."""
-        return any(TOPICS in each.entities for each in self._own)
 
     def entities(self, api_key: int | None) -> frozenset[str]:
         """Return the kinds of entities that the collectors of an API use."""
@@ -138,10 +133,11 @@ class Reading:
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
         rows, exchanges = handlers_of_rows(collectors), Handlers(collectors, EXCHANGE)
+        handlers_of = {status: (one.by_api.get, one.others) for status, one in rows.items()}
         ends = [each.ended for each in overriding(collectors, ENDED)]  # connections have no API
         report = Reporting(exchanges, self.context.names).report
         pairs = Exchanges()
-        is_paired = bool(exchanges)
+        take = pairs.take if exchanges else None
         decode: Callable[[Any], Located] = self.context.decode if self.where is None else _same
         for batch in self._batches():
             for item in batch:
@@ -152,11 +148,11 @@ class Reading:
                     continue
                 found = decode(item)
                 row = found.row
-                handlers = rows[row.status]
-                for handle in handlers.by_api.get(row.api_key, handlers.others):
+                of_api, others = handlers_of[row.status]
+                for handle in of_api(row.api_key, others):
                     handle(found)
-                if is_paired:
-                    completed = pairs.take(found)
+                if take is not None:
+                    completed = take(found)
                     if completed:
                         report(completed)
 
@@ -171,6 +167,8 @@ class Reading:
         return self.traffic.batches() if self.where is None else self._selected(self.where)
 
     def _selected(self, where: Filter) -> Iterator[list[Located | Ended]]:
+        from kafkawire.capture.selection.selecting import Selection
+
         selection = Selection[Located](where, self.traffic, self, whole=True)
         decode = self.context.decode
         for batch in self.traffic.batches():
@@ -196,23 +194,16 @@ class Reporting:
 
     def __init__(self, handlers: Handlers, names: TopicNames) -> None:
         self._handlers = handlers
-        self._names = names if handlers.use_topics else NO_TOPICS
-        self._searched = Searched(handlers.entities)
+        self._entities = EntitySearch(names, handlers.entities).entities
 
     def report(self, exchanges: Iterable[Exchange]) -> None:
         """Pass the next exchanges."""
         by_api, others = self._handlers.by_api, self._handlers.others
-        is_searched = self._searched.has
         for exchange in exchanges:
-            request, response = exchange.request, exchange.response
+            _, _, _, request, response = exchange
             row = request or response
             handlers = by_api.get(None if row is None else row.api_key, others)
-            if not handlers:
-                continue
-            entities = Entities(self._names)
-            if is_searched(request):
-                entities.add(request)
-            if is_searched(response):
-                entities.add(response)
-            for handle in handlers:
-                handle(exchange, entities)
+            if handlers:
+                entities = self._entities(request, response)
+                for handle in handlers:
+                    handle(exchange, entities)

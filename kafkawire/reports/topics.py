@@ -134,17 +134,21 @@ class Topics(Collector):
         """Count the next row."""
         row = found.row
         content = CONTENTS.get((row.api_key, row.direction))
-        if content is None or row.message is None:
+        message = None if content is None else row.message
+        if content is None or message is None:
             return
         path, direction, codes = content
-        for struct in getattr(row.message, path.attributes[0]) or ():
-            for one in getattr(struct, path.partitions) or ():
+        partitions, number = path.partitions, path.number
+        for struct in getattr(message, path.attributes[0]) or ():
+            topic = None
+            for one in getattr(struct, partitions) or ():
                 code = one.error_code if codes else 0
                 data = None if direction is None else one.records
                 if not code and not data:
                     continue
-                topic = self._topic(path, struct)
-                partition = getattr(one, path.number)
+                if topic is None:
+                    topic = self._topic(path, struct)
+                partition = getattr(one, number)
                 topic.partitions.add(partition)
                 if code:
                     topic.codes[code] += 1

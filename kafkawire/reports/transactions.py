@@ -19,8 +19,7 @@ from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.entity_kinds import ERROR_CODES
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 

@@ -17,6 +17,8 @@ from kafkawire.messages.api_key import ApiKey
 
 from .reading import Collector, Reading
 
+FETCH: Final = ApiKey.FETCH
+
 LATEST: Final = -1
 """The timestamp with which ListOffsets requests the end offset."""
 
@@ -30,7 +32,7 @@ class Watermarks(Collector):
     Topics are stored by name, or by id while the name is unknown.
     """
 
-    apis = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})
+    apis = frozenset({FETCH, ApiKey.LIST_OFFSETS})
     entities = frozenset()
 
     def __init__(self, reading: Reading) -> None:
@@ -41,14 +43,14 @@ class Watermarks(Collector):
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Handle the next exchange."""
-        response = exchange.response
+        request, response = exchange.request, exchange.response
         if response is None or response.message is None:
             return
         self._catch_up()
-        if response.api_key == ApiKey.FETCH:
+        if response.api_key == FETCH:
             self._fetched(response)
-        elif response.api_key == ApiKey.LIST_OFFSETS and exchange.request is not None:
-            self._listed(exchange.request, response)
+        elif request is not None:
+            self._listed(request, response)
 
     def _fetched(self, response: Row) -> None:
         message: Any = response.message
@@ -56,10 +58,11 @@ class Watermarks(Collector):
         for one in message.responses or ():
             topic, ends = names.topic(one.topic, one.topic_id), None
             for struct in one.partitions or ():
-                if struct.error_code == 0 and struct.high_watermark >= 0:
+                end = struct.high_watermark
+                if end >= 0 and struct.error_code == 0:
                     if ends is None:
                         ends = self._ends_of(topic)
-                    ends[struct.partition_index] = struct.high_watermark
+                    ends[struct.partition_index] = end
 
     def _listed(self, request: Row, response: Row) -> None:
         message: Any = request.message

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from ..exchanges.exchanges import NO_HEADER
+from ..exchanges.exchanges import PAIRED
 from ..exchanges.topic_ids import Topic, TopicNames, may_name
 from ..files.blocks import NO_TIME
 from ..filters import Values
@@ -78,7 +78,7 @@ class Message(Generic[Item]):
             return False
         if row.status is Status.TRUNCATED:
             return row.correlation_id is not None
-        return row.is_message and row.status not in NO_HEADER
+        return row.status in PAIRED
 
     def may_name_topics(self) -> bool:
         """Whether the message may state names of topic ids, judged by its header."""

@@ -7,7 +7,7 @@ topics is made, the rest of the capture is read once for names, if it can be rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -29,6 +29,8 @@ WHERE = (
     Column("broker", TEXT, "Address and port of the broker."),
 )
 """The columns that most tables begin with."""
+
+GUESSED: Final = Status.GUESSED
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -102,7 +104,7 @@ class Context:
 
     def learn(self, row: Row) -> None:
         """Learn the topic names in a message."""
-        if row.status is Status.GUESSED:
+        if row.status is GUESSED:
             return  # a guess may be wrong
         message, version = row.message, row.body_version
         if message is None or version is None:

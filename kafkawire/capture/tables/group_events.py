@@ -23,7 +23,7 @@ from .columns import (
     topic_partitions,
 )
 from .context import WHERE, Context
-from .extraction.group_event import EventType, GroupEvent
+from .extraction.group_event import COMMITTED, FAILED, GroupEvent
 from .extraction.partition_fields import partition_references
 from .groups.classic import HANDLERS, ClassicGroups
 from .groups.heartbeat import PROTOCOLS, HeartbeatGroups
@@ -225,7 +225,7 @@ def _commit(
         response,
         others.protocol_of(message.group_id),
         message.group_id,
-        EventType.COMMITTED if 0 in codes or not codes else EventType.FAILED,
+        COMMITTED if 0 in codes or not codes else FAILED,
         member_id=message.member_id or None,
         group_instance_id=getattr(message, "group_instance_id", None) or None,
         generation=message.generation_id_or_member_epoch,
@@ -235,6 +235,6 @@ def _commit(
     )
     if codes == {ErrorCode.REBALANCE_IN_PROGRESS}:
         yield from classic.in_progress(event._replace(offsets=None))
-    elif event.type is EventType.COMMITTED:
+    elif event.type is COMMITTED:
         classic.alive(event)
     yield event

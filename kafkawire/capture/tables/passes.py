@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from ..exchanges.exchanges import NO_HEADER, Ended
+from ..exchanges.exchanges import PAIRED, Ended
 from ..exchanges.fetch_sessions import State
 from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row, Status
@@ -203,4 +203,4 @@ def is_exchange_message(row: Row) -> bool:
     """Whether a row is a request or response of an exchange, complete or truncated."""
     if row.status is Status.TRUNCATED:
         return row.correlation_id is not None
-    return row.is_message and row.status not in NO_HEADER
+    return row.status in PAIRED

@@ -11,7 +11,7 @@ nothing, whatever its name. Topic ids, which have no entity type, and error code
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, final
 
 from ....messages.api_key import ApiKey
 from ....primitives import Message, Structure
@@ -41,10 +41,17 @@ class Entities:
         self, message: Message, version: int, api_key: int | None, direction: str
     ) -> None:
         """Add the entities of a message of that version."""
-        self._walk(message, _steps(type(message), version))
-        special = SPECIAL.get((api_key, direction))
-        if special is not None:
-            special(self, message)
+        key = type(message), version
+        places = _known.get(key)
+        if places is None:
+            places = _known[key] = Places(*key, api_key, direction, ALL_KINDS)
+        self.add_from(message, places)
+
+    def add_from(self, message: Message, places: Places) -> None:
+        """Add the entities in some places of a message."""
+        self._walk(message, places.fields)
+        if places.special is not None:
+            places.special(self, message)
 
     def topic(self, name: str | None, id: bytes | None = None) -> None:
         """Add a topic."""
@@ -62,18 +69,20 @@ class Entities:
         if name:
             self.transactional_ids[name] = None
 
-    def _walk(self, struct: Structure, steps: Steps) -> None:
-        for step in steps:
-            value = getattr(struct, step.attribute)
-            if not value and value != 0:
+    def _walk(self, struct: Structure, fields: list[EntityField]) -> None:
+        for field in fields:
+            value = getattr(struct, field.attribute)
+            if not value and (value is None or not field.is_throttling):
                 continue
-            if step.use is not None:
-                step.use(self, value)
+            if field.is_error:
+                self.error_codes[value] = None
+            elif field.add is not None:
+                field.add(self, value)
             elif isinstance(value, list):
                 for one in value:
-                    self._walk(one, step.inner)
+                    self._walk(one, field.inner)
             else:
-                self._walk(value, step.inner)
+                self._walk(value, field.inner)
 
     def _error(self, code: int) -> None:
         if code:
@@ -87,22 +96,98 @@ class Entities:
 
 
 Add = Callable[[Entities, Any], None]
-Steps = tuple[Step[Add], ...]
-
-_known: Final[dict[tuple[type[Structure], int], Steps]] = {}
 
 
-def _steps(cls: type[Structure], version: int) -> Steps:
-    """Find the fields of a message that identify entities at a version, and the way to them."""
-    found = _known.get((cls, version))
-    if found is None:
-        found = _known[cls, version] = steps_to(cls, version, _adder)
-    return found
+@final
+class EntityField:
+    """A field that identifies an entity, or that has structs with such fields.
+
+    add: what adds its value; None for structs: inner are the fields of each. is_error: whether it
+    is an error code, added without a call. is_throttling: whether its value counts even if zero.
+    """
+
+    def __init__(self, step: Step[Add]) -> None:
+        self.attribute: str = step.attribute
+        self.add: Add | None = step.use
+        self.is_error: bool = step.use is Entities._error
+        self.is_throttling: bool = step.use is Entities._throttled
+        self.inner: list[EntityField] = [EntityField(one) for one in step.inner]
 
 
-def _adder(owner: type[Structure], field: Field) -> Add | None:
-    add = recorder_of(owner.__name__, field)
-    return _each(add) if add is not None and field.is_array else add
+@final
+class Places:
+    """Where a message of that version may have entities of some kinds.
+
+    special: what adds entities whose kind depends on another field.
+    """
+
+    def __init__(
+        self,
+        cls: type[Structure],
+        version: int,
+        api_key: int | None,
+        direction: str,
+        kinds: frozenset[str],
+    ) -> None:
+        def add_of(owner: type[Structure], field: Field) -> Add | None:
+            add = recorder_of(owner.__name__, field)
+            if add is None or KIND_OF[add] not in kinds:
+                return None
+            return _each(add) if field.is_array else add
+
+        self.fields: list[EntityField] = [
+            EntityField(step) for step in steps_to(cls, version, add_of)
+        ]
+        self.special: Special | None = (
+            SPECIAL.get((api_key, direction)) if kinds & NAMED_KINDS else None
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.fields) or self.special is not None
+
+
+_known: Final[dict[tuple[type[Structure], int], Places]] = {}
+"""The places of entities of all kinds, by the class of a message and its version."""
+
+
+@final
+class EntitySearch:
+    """Searches exchanges for entities of the kinds that are used.
+
+    kinds_of: those that are used of the exchanges of an API. Law: a message in which there are
+    none of these, at its version, is not searched.
+    """
+
+    def __init__(self, names: TopicNames, kinds_of: Callable[[int | None], frozenset[str]]) -> None:
+        self._names = names
+        self._kinds_of = kinds_of
+        self._none = Entities(names)  # shared by all exchanges without an entity
+        self._known: dict[tuple[type[Structure], int], Places] = {}
+
+    def entities(self, request: Row | None, response: Row | None) -> Entities:
+        """Return the entities of an exchange, which may share them with others: not to be changed.
+
+        There may be others of other kinds.
+        """
+        found = self._none
+        for row in (request, response):
+            if row is None or row.message is None or row.body_version is None:
+                continue
+            places = self.places(row, row.message, row.body_version)
+            if places:
+                if found is self._none:
+                    found = Entities(self._names)
+                found.add_from(row.message, places)
+        return found
+
+    def places(self, row: Row, message: Message, version: int) -> Places:
+        """Return where a row's message is searched."""
+        key = type(message), version
+        found = self._known.get(key)
+        if found is None:
+            kinds = self._kinds_of(row.api_key)
+            found = self._known[key] = Places(*key, row.api_key, row.direction, kinds)
+        return found
 
 
 def _each(add: Add) -> Add:
@@ -150,6 +235,25 @@ def recorder_of(owner: str, field: Field) -> Add | None:
     return Entities._throttled if name == "throttle_time_ms" else None
 
 
+TOPICS: Final = "topics"
+GROUPS: Final = "groups"
+TRANSACTIONAL_IDS: Final = "transactional_ids"
+ERROR_CODES: Final = "error_codes"
+THROTTLING: Final = "throttle_time_ms"
+NAMED_KINDS: Final = frozenset({TOPICS, GROUPS, TRANSACTIONAL_IDS})
+ALL_KINDS: Final = NAMED_KINDS | {ERROR_CODES, THROTTLING}
+"""The attributes of `Entities`."""
+
+KIND_OF: Final[dict[Add, str]] = {
+    Entities.topic: TOPICS,
+    Entities._topic_id: TOPICS,
+    Entities.group: GROUPS,
+    Entities.transactional_id: TRANSACTIONAL_IDS,
+    Entities._error: ERROR_CODES,
+    Entities._throttled: THROTTLING,
+}
+"""What adds the entity of a field -> its kind."""
+
 # -- fields whose meaning depends on another field
 
 COORDINATOR_OF: Final = {0: Entities.group, 1: Entities.transactional_id}
@@ -175,7 +279,9 @@ def _resources(attribute: str) -> Callable[[Entities, Message], None]:
     return add
 
 
-SPECIAL: Final[dict[tuple[int | None, str], Callable[[Entities, Message], None]]] = {
+Special = Callable[[Entities, Message], None]
+
+SPECIAL: Final[dict[tuple[int | None, str], Special]] = {
     (ApiKey.FIND_COORDINATOR, "request"): _coordinator,
     (ApiKey.DESCRIBE_CONFIGS, "request"): _resources("resources"),
     (ApiKey.DESCRIBE_CONFIGS, "response"): _resources("results"),

@@ -36,6 +36,15 @@ class EventType(StrEnum):
     """The broker rejected a request of the group protocol."""
 
 
+# names of members: on Python 3.11, to read one of an Enum class takes as long as a call
+JOINED: Final = EventType.JOINED
+ASSIGNED: Final = EventType.ASSIGNED
+COMMITTED: Final = EventType.COMMITTED
+FAILED: Final = EventType.FAILED
+REBALANCE_STARTED: Final = EventType.REBALANCE_STARTED
+REBALANCE_ENDED: Final = EventType.REBALANCE_ENDED
+
+
 class Protocol(StrEnum):
     """Group protocols."""
 
@@ -85,7 +94,7 @@ class GroupEvent(NamedTuple):
     def rebalance_ended(self, members: int, duration_ns: int) -> GroupEvent:
         """Make the event of the group, which shows in this one of a member."""
         return self._replace(
-            type=EventType.REBALANCE_ENDED,
+            type=REBALANCE_ENDED,
             member_id=None,
             group_instance_id=None,
             members=members,
@@ -95,7 +104,7 @@ class GroupEvent(NamedTuple):
 
 def error_event(event: GroupEvent, code: int) -> GroupEvent:
     """Make the event of an error response: the member was removed, or its request failed."""
-    type = EventType.REMOVED if code in REMOVED else EventType.FAILED
+    type = EventType.REMOVED if code in REMOVED else FAILED
     api = event.exchange.main_row.api_name
     reason = f"{api} failed with {ErrorCode.name_of(code)}"
     return event._replace(type=type, error_code=code, reason=reason)

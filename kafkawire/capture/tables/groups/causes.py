@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ...exchanges.exchanges import Exchange
 from ...rows import Located
-from ..extraction.group_event import EventType, GroupEvent
+from ..extraction.group_event import REBALANCE_STARTED, GroupEvent
 
 Key = tuple[int, int, int | None]
 """Connection, packet and correlation id of a request."""
@@ -126,7 +126,7 @@ def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
     return shown._replace(
         exchange=cause.exchange,
         row=cause.exchange.main_row,
-        type=EventType.REBALANCE_STARTED,
+        type=REBALANCE_STARTED,
         member_id=cause.member_id,
         client_id=cause.exchange.main_row.client_id,
         group_instance_id=cause.group_instance_id,
@@ -141,7 +141,7 @@ def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
 def started_unseen(shown: GroupEvent, reason: str = NOT_CAPTURED) -> GroupEvent:
     """Make the event that starts a rebalance whose cause is not a captured request."""
     return shown._replace(
-        type=EventType.REBALANCE_STARTED,
+        type=REBALANCE_STARTED,
         member_id=None,
         client_id=None,
         group_instance_id=None,

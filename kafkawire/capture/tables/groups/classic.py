@@ -26,6 +26,9 @@ from ..extraction.group_event import EventType, GroupEvent, Protocol, error_even
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import Group, Member, kind_of_join, subscription_of
 
+ASSIGNED, FAILED, JOINED = EventType.ASSIGNED, EventType.FAILED, EventType.JOINED
+CLASSIC, HEARTBEAT = Protocol.CLASSIC, ApiKey.HEARTBEAT
+
 COORDINATOR_MOVED: Final = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -54,13 +57,12 @@ class ClassicGroups:
             leaving = message.members or [message]
             reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
             what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
+            one = leaving[0] if len(leaving) == 1 else None
             cause = cause_of(
                 item,
                 f"{what}: {reasons[0]}" if reasons[0] else what,
-                or_none(leaving[0].member_id) if len(leaving) == 1 else None,
-                or_none(getattr(leaving[0], "group_instance_id", None))
-                if len(leaving) == 1
-                else None,
+                or_none(getattr(one, "member_id", None)),
+                or_none(getattr(one, "group_instance_id", None)),
                 True,
             )
             self._groups[message.group_id].causes.sent(cause)
@@ -83,28 +85,30 @@ class ClassicGroups:
     def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Handle an exchange; yield its events."""
         request, response = exchange.request, exchange.response
-        handler = HANDLERS.get(exchange.main_row.api_key or 0)
-        if handler is None or request is None or request.message is None:
+        message: Any = None if request is None else request.message
+        if request is None or message is None:
             return
-        message: Any = request.message
+        handler = HANDLERS.get(request.api_key or 0)
+        if handler is None:
+            return
         group = self._groups[message.group_id]
         if response is None:
             group.causes.settle(exchange)
             return
         reply: Any = response.message
-        if request.api_key == ApiKey.HEARTBEAT and reply is not None and not reply.error_code:
+        if request.api_key == HEARTBEAT and reply is not None and not reply.error_code:
             group.accepted(request, message.member_id, response.time_ns)
             return
         event = GroupEvent(
             exchange,
             response,
-            Protocol.CLASSIC,
+            CLASSIC,
             message.group_id,
-            EventType.FAILED,
+            FAILED,
             member_id=or_none(message.member_id),
             group_instance_id=or_none(getattr(message, "group_instance_id", None)),
             generation=getattr(message, "generation_id", None),
-            client_id=exchange.main_row.client_id,
+            client_id=request.client_id,
         )
         if getattr(reply, "error_code", 0) in COORDINATOR_MOVED:
             group.moved = True
@@ -179,7 +183,7 @@ class ClassicGroups:
         group.add(response.member_id, or_none(request.group_instance_id))
         member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
-        yield event._replace(type=EventType.JOINED)
+        yield event._replace(type=JOINED)
         yield from self._missing(group, event, response)
 
     def _new_generation(self, group: Group, event: GroupEvent) -> Iterator[GroupEvent]:
@@ -228,7 +232,7 @@ class ClassicGroups:
             return
         partitions = self._assignment(group, event.row)
         event = event._replace(assignor=or_none(request.protocol_name))
-        yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
+        yield event._replace(type=ASSIGNED, partitions=partitions)
         group.seen(event)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:
