@@ -24,6 +24,7 @@ from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, on
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import planning
 from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
+from kafkawire.spark.shuffle import tasks
 from kafkawire.spark.shuffle.tasks import tune
 from tests.conftest import FIXTURES
 
@@ -163,6 +164,34 @@ def test_a_session_starts_its_workers(tmp_path: Path) -> None:
     assert run.stdout.split() == ["[2]"]
     assert "ERROR Executor" not in run.stderr
     assert "Traceback" not in run.stderr
+
+
+class Context:
+    """Stands for a SparkContext. begun: how often workers were started."""
+
+    defaultParallelism = 2
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.sparkContext = self._jrdd = self
+
+    def parallelize(self, *_: object) -> Context:
+        return self
+
+    mapPartitions = parallelize
+
+    def countAsync(self) -> int:
+        self.begun += 1
+        return self.begun
+
+
+def test_workers_that_are_still_there_are_not_started_again() -> None:
+    """Those of each context are counted on their own."""
+    contexts: list[Any] = [Context(), Context()]
+    for at, begun in ((0.0, 1), (tasks.IDLE_SECONDS - 1, 1), (tasks.IDLE_SECONDS, 2)):
+        for context in contexts:
+            assert tasks.begin_workers(context, iter([at]).__next__) == begun
+            assert context.begun == begun
 
 
 def test_installed_packages_are_preferred_to_copies_of_them(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -151,10 +153,34 @@ def test_spanning_connections_are_visited(spark: SparkSession, sets: dict[str, l
     plan = make_plan(spark, files, parse({"splitBytes": "20k"}))
     assert len(plan.visits) == 2
     assert not plan.shuffles
-    assert len({part for region in plan.regions for part in region.parts}) < len(plan.parts)
+    assert not plan.regions
     for table in ("exchanges", "group_events"):
         frame = read(spark, random.sample(files, len(files)), table, splitBytes="20k")
         assert counted(of_frame(frame)) == counted(rows_of(files, table))
+
+
+@pytest.mark.parametrize("most", [0, 1 << 17])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_visits_take_the_connections_of_one_region(
+    sets: dict[str, list[str]],
+    most: int,
+    truncated: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Then regions are only read for problems of files; unless there are too many connections."""
+    monkeypatch.setattr(connection_index, "MAX_CONNECTIONS", most)
+    (found,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
+    files = [str(shutil.copy(file, tmp_path)) for file in found]
+    for file in files[: len(files) * truncated]:
+        os.truncate(file, os.path.getsize(file) - 1)
+    plan = make_plan(None, files, parse({"splitBytes": "20k"}))
+    assert len(plan.visits) == 1
+    assert len(plan.regions) == len(files) * truncated if most else len(plan.regions) > len(files)
+    assert plan.decodes_in_place == bool(plan.regions)
+    for table in ("connections", "exchanges", "problems"):
+        (rows,) = decoded(plan, (table,)).values()
+        assert counted(rows) == counted_sets([files], table)
 
 
 def test_small_connections_are_shuffled(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ...capture.files.columns import Ints
 from ..shuffle.packets import Hashes, is_among
 from .index_columns import IndexColumns
+from .split_index import MAX_CONNECTIONS
 
 MAX_COMPARED: Final = 1 << 25
 """Connections, summed over the regions, above which they are not compared: all are shuffled."""
@@ -74,9 +75,10 @@ class ConnectionSet(NamedTuple):
 class Placement(NamedTuple):
     """Where connections are decoded.
 
-    shuffled: for each region the connections that other regions have, too; None if the region
-    shuffles all of its packets. visits: the connections that are visited and never shuffled. large:
-    shuffled connections with many bytes. shuffled_bytes: bytes of all shuffled connections.
+    shuffled: for each region the connections that are not decoded there: other regions have them,
+    too, or they are visited; None if the region shuffles all of its packets. visits: the
+    connections that are visited and never shuffled. large: shuffled connections with many bytes.
+    shuffled_bytes: bytes of all shuffled connections.
     """
 
     shuffled: tuple[Hashes | None, ...]
@@ -98,18 +100,22 @@ def place_connections(
     # The connection of a fragment is not known yet.
     shuffle_all = index.fragments or sum(len(ids) for ids, _ in found) > MAX_COMPARED
     shared = [is_among(duplicated, ids) for ids, _ in found]
-    by_region = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
+    spanning, inner = (
+        _joined_up([(ids[at], sizes[at]) for (ids, sizes), at in zip(found, chosen, strict=True)])
+        for chosen in (shared, [~at for at in shared])
+    )
     least = sharing.large(int(index.bytes.sum()))
-    visits = [] if shuffle_all else _choose_visits(*_joined_up(by_region), sharing, index)
+    visits = [] if shuffle_all else _choose_visits(spanning, inner, sharing, index)
     visited = connection_ids(visits)
     shuffled: list[Hashes | None] = []
     shuffled_parts: list[tuple[Hashes, Ints]] = []
     for (ids, sizes), is_shared in zip(found, shared, strict=True):
         is_shuffled = ~is_among(visited, ids)
-        shuffle_region = shuffle_all or 4 * int(sizes[~is_shared].sum()) < int(
+        in_place = is_shuffled & ~is_shared
+        shuffle_region = shuffle_all or 4 * int(sizes[in_place].sum()) < int(
             sizes[is_shuffled].sum()
         )
-        shuffled.append(None if shuffle_region else ids[is_shared])
+        shuffled.append(None if shuffle_region else ids[~in_place])
         is_shuffled &= shuffle_region | is_shared
         shuffled_parts.append((ids[is_shuffled], sizes[is_shuffled]))
     ids, sizes = _joined_up(shuffled_parts)
@@ -137,13 +143,18 @@ def connection_ids(visits: Sequence[HasConnectionIds]) -> Hashes:
 
 
 def _choose_visits(
-    ids: Hashes, sizes: Ints, sharing: Sharing, index: IndexColumns
+    spanning: tuple[Hashes, Ints],
+    inner: tuple[Hashes, Ints],
+    sharing: Sharing,
+    index: IndexColumns,
 ) -> list[ConnectionSet]:
-    """Choose the connections that are visited.
+    """Choose the connections that are visited, of those in several regions and those in one.
 
     Large ones are visited one by one; the others together, one set for each core, if reading
-    everything once for each set costs less than shuffling.
+    everything once for each set costs less than shuffling. These also get the connections of one
+    region, whose packets they read anyway, unless there are too many for every task to know.
     """
+    ids, sizes = spanning
     total = int(index.bytes.sum())
     found = []
     rest = np.ones(len(ids), bool)
@@ -154,6 +165,8 @@ def _choose_visits(
             rest[at] = False
     ids, sizes = ids[rest], sizes[rest]
     if not sharing.buckets and sharing.cores * total <= SHUFFLE_COST * int(sizes.sum()):
+        if len(inner[0]) <= MAX_CONNECTIONS:
+            ids, sizes = _joined_up([(ids, sizes), inner])
         for members in _distribute(sizes, sharing.cores):
             found.append(_connection_set(ids[members], int(sizes[members].sum()), index))
     return found

@@ -156,8 +156,8 @@ class Visit:
 class Region:
     """Adjacent parts that one task reads.
 
-    shuffled: connections (hashes, sorted) that also have packets in other regions; None if all
-    packets are shuffled.
+    shuffled: connections (hashes, sorted) that are not decoded here: they also have packets in
+    other regions, or are visited; None if all packets are shuffled.
     """
 
     parts: Sequence[Part]

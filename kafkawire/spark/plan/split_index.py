@@ -26,7 +26,9 @@ from .parts import Links, Part, file_problems, note_links, split_fragments
 from .visited import header_places, select
 
 MAX_CONNECTIONS: Final = 1 << 17
-"""Connections of which the plan keeps the first packets: every task gets them."""
+"""Connections of which the plan keeps the first packets, or that visits take from regions: every
+task gets them.
+"""
 
 MAX_ENTRIES: Final = 1 << 22
 """Connections of all splits together, of which first packets are looked for."""

@@ -11,15 +11,25 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..errors import ascii_safe
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+IDLE_SECONDS: Final = 45.0
+"""How long workers are expected to stay: Spark ends them when they were idle for a minute."""
+
+_begun: Final[WeakKeyDictionary[SparkContext, tuple[float, Any]]] = WeakKeyDictionary()
+"""When the workers of a context were started, and the `Future`."""
 
 
 class Run(Protocol):
@@ -66,14 +76,20 @@ def on_workers(
     return found
 
 
-def begin_workers(spark: SparkSession) -> Any:
+def begin_workers(spark: SparkSession, clock: Callable[[], float] = monotonic) -> Any:
     """Start a worker for each core without waiting, while the driver does other work.
 
-    Returns the Java `Future`.
+    Nothing is started if that was done in the last IDLE_SECONDS. Returns the Java `Future`.
     """
-    cores = core_count(spark)
-    numbers: Any = spark.sparkContext.parallelize(range(cores), cores).mapPartitions(iter)
-    return numbers._jrdd.countAsync()
+    context = spark.sparkContext
+    since, future = _begun.get(context, (-inf, None))
+    now = clock()
+    if now - since >= IDLE_SECONDS:
+        cores = core_count(spark)
+        numbers: Any = context.parallelize(range(cores), cores).mapPartitions(iter)
+        future = numbers._jrdd.countAsync()
+        _begun[context] = now, future
+    return future
 
 
 def core_count(spark: SparkSession | None) -> int:
