@@ -83,7 +83,7 @@ class Exchanges:
         row = found.row
         if found.connection is None or found.client is None or found.broker is None:
             return []
-        if not _is_paired(row):
+        if not is_paired(row):
             return []
         waiting = self._open.get(found.connection)
         if waiting is None:
@@ -156,7 +156,7 @@ class _Open:
         return made
 
 
-def _is_paired(row: Row) -> bool:
+def is_paired(row: Row) -> bool:
     """Whether a row is a request or a response, complete or truncated."""
     return row.status in PAIRED or (row.status is TRUNCATED and row.correlation_id is not None)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from ..exchanges.exchanges import PAIRED
+from ..exchanges.exchanges import is_paired
 from ..exchanges.topic_ids import Topic, TopicNames, may_name
 from ..files.blocks import NO_TIME
 from ..filters import Values
@@ -76,9 +76,7 @@ class Message(Generic[Item]):
         item, row = self.item, self.header
         if None in (item.connection, item.client, item.broker):
             return False
-        if row.status is Status.TRUNCATED:
-            return row.correlation_id is not None
-        return row.status in PAIRED
+        return is_paired(row)
 
     def may_name_topics(self) -> bool:
         """Whether the message may state names of topic ids, judged by its header."""

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from ..exchanges.exchanges import PAIRED, Ended
+from ..exchanges.exchanges import Ended, is_paired
 from ..exchanges.fetch_sessions import State
 from ..frames.decoding import LocatedItem, RawFrame
-from ..rows import Row, Status
+from ..rows import Row
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
 from .arrow.exchange_heads import NUMBER, ExtractedExchange, FileNames
@@ -140,7 +140,7 @@ class Columnar:
         item = located.item
         extractor = self._extractor
         if not isinstance(item, RawFrame):
-            return extractor.row(item) if is_exchange_message(item) else None
+            return extractor.row(item) if is_paired(item) else None
         if self._pairs is None and item.request is not None:
             format = extractor.format_of(item.request, item.is_request)
             if not format.has_records and not format.names:
@@ -197,10 +197,3 @@ class Columnar:
         for batch in records.batches():
             for start in range(0, len(batch), self._size):
                 yield RECORDS, batch.slice(start, self._size)
-
-
-def is_exchange_message(row: Row) -> bool:
-    """Whether a row is a request or response of an exchange, complete or truncated."""
-    if row.status is Status.TRUNCATED:
-        return row.correlation_id is not None
-    return row.status in PAIRED

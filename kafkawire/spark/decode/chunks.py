@@ -17,13 +17,20 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ...capture.exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES, Ended, Exchange, Exchanges
+from ...capture.exchanges.exchanges import (
+    MAX_OPEN,
+    MAX_OPEN_BYTES,
+    Ended,
+    Exchange,
+    Exchanges,
+    is_paired,
+)
 from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
-from ...capture.tables.passes import RECORDS, Columnar, is_exchange_message
+from ...capture.tables.passes import RECORDS, Columnar
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
@@ -93,7 +100,7 @@ class ChunkCutter:
         frame = item.item
         if not isinstance(frame, RawFrame) or (request := frame.request) is None or frame.body < 0:
             row = self._opened(item)
-            if item.connection is not None and is_exchange_message(row):
+            if item.connection is not None and is_paired(row):
                 number, length = row.correlation_id, row.length
                 if row.direction == "request":
                     self._request(

@@ -22,12 +22,12 @@ from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Located, Row
 from ..context import Context
-from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
+from ..extraction.group_event import FAILED, EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import Group, Member, kind_of_join, subscription_of
 
-ASSIGNED, FAILED, JOINED = EventType.ASSIGNED, EventType.FAILED, EventType.JOINED
-CLASSIC, HEARTBEAT = Protocol.CLASSIC, ApiKey.HEARTBEAT
+CLASSIC: Final = Protocol.CLASSIC
+HEARTBEAT: Final = ApiKey.HEARTBEAT
 
 COORDINATOR_MOVED: Final = frozenset(
     {
@@ -183,7 +183,7 @@ class ClassicGroups:
         group.add(response.member_id, or_none(request.group_instance_id))
         member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
-        yield event._replace(type=JOINED)
+        yield event._replace(type=EventType.JOINED)
         yield from self._missing(group, event, response)
 
     def _new_generation(self, group: Group, event: GroupEvent) -> Iterator[GroupEvent]:
@@ -232,7 +232,7 @@ class ClassicGroups:
             return
         partitions = self._assignment(group, event.row)
         event = event._replace(assignor=or_none(request.protocol_name))
-        yield event._replace(type=ASSIGNED, partitions=partitions)
+        yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
         group.seen(event)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:

@@ -12,10 +12,9 @@ from typing import final
 
 from mypy_extensions import i64
 
-from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES
+from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES, is_paired
 from ...frames.decoding import LocatedItem, RawFrame
 from ...rows import Row
-from ..passes import is_exchange_message
 
 
 @final
@@ -80,7 +79,7 @@ class Pairing:
     def handle(self, located: LocatedItem, task: int, index: int) -> list[Pair]:
         """Handle the next item; return the pairs that it completes. task, index: as in Place."""
         connection, item = located.connection, located.item
-        if connection is None or (isinstance(item, Row) and not is_exchange_message(item)):
+        if connection is None or (isinstance(item, Row) and not is_paired(item)):
             return []
         pending = self._open.get(connection)
         if pending is None:
