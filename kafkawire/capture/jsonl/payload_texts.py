@@ -16,7 +16,6 @@ from ...messages import REGISTRY
 from ...primitives.limits import DEFAULT_LIMITS, elements_within
 from ...protocol.embedded import MAX_CACHED, DecodedPayloadTexts, payload_of_kinds
 from ...protocol.kinds import KINDS
-from ...protocol.payload import Payload
 from ...protocol.payload_fields import ASSIGNMENT, METADATA, USER_DATA, kinds_of
 from ...protocol.versioned import PREFIX
 from .wire_layouts import field_of, program_of
@@ -63,8 +62,6 @@ class PayloadTexts(DecodedPayloadTexts):
             payload = payload_of_kinds(kinds, field, name, "", data)
             if payload is not None:
                 text = payload.to_json_text(secrets=self.secrets)
-                if quick is not None and _is_exact(payload):  # so the nulls found were valid
-                    self._out.allow()
         return self.keep(key, data, text)
 
     @cached_property
@@ -100,9 +97,3 @@ def _quick_kind(kinds: tuple[str, ...], name: str | None, data: bytes) -> str | 
     info = REGISTRY.get(kind)
     version = int.from_bytes(data[:PREFIX], "big", signed=True)
     return kind if len(data) >= PREFIX and info.first <= version <= info.last else None
-
-
-def _is_exact(payload: Payload) -> bool:
-    """Whether a payload fits the version in front of it exactly."""
-    value: Any = payload.value
-    return payload.error is None and payload.read_as == payload.version and value.deviations is None

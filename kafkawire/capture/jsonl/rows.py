@@ -119,8 +119,6 @@ class Lines:
                 if self.put(item, limits) or self.put_cached(item):
                     continue
                 row = item.decode(limits)
-                if row.status is Status.OK:  # so the nulls found were valid
-                    out.allow()
                 self.cache_response(item, row)
             else:
                 row = item

@@ -100,7 +100,7 @@ def _compile(
         owner.__name__ in CONFIG_STRUCTS or owner.__module__.endswith(SNAPSHOT_MODULE)
     ):
         return None
-    steps: list[tuple[bytes, bytes, int, bool, int, Program | None]] = []
+    steps: list[tuple[bytes, bytes, int, bool, bool, int, Program | None]] = []
     for field in fields_at(cls, version):
         if field.is_tagged:
             continue
@@ -117,7 +117,8 @@ def _compile(
         if is_error_code(field):
             kind = ERROR_CODE
         role = roles.get(field.attribute, NO_ROLE)
-        steps.append((lead, name, kind, field.is_array, role, inner))
+        nullable = field.is_nullable_at(version)
+        steps.append((lead, name, kind, field.is_array, nullable, role, inner))
     return Program(flexible, tuple(steps))
 
 

@@ -1,8 +1,7 @@
 /* Writes JSON lines directly from the bytes of frames: the fast path of `rows.py` and `records.py`.
 
    Law: a row, or the content of a batch, is written exactly as those modules write the decoded one, or declined: tagged
-   fields, nulls that the decoder has not accepted before, numbers that Python formats in another way, and anything invalid
-   are left to Python. `writer.py` is the same module without a C compiler: it declines everything.
+   fields, numbers that Python formats in another way, and anything invalid are left to Python. `writer.py` is the same module without a C compiler: it declines everything.
 
        Program: the fields of a struct in wire order, each with the text before its value
        Text:    a buffer of ASCII text for rows and records
@@ -24,7 +23,6 @@
 
 #define MAX_DEPTH 60
 #define MAX_KEYS 64   /* of a JSON object in a value */
-#define MAX_DOUBTS 16 /* nulls in a row that were not allowed yet */
 #define PATH_ROOM 256
 #define PIECE 4096 /* bytes of a text for which room is reserved at a time */
 
@@ -39,7 +37,7 @@ static uint8_t is_plain[256]; /* bytes that need no escape in a JSON string */
 
 /* -- programs */
 
-/* Program(flexible: bool, steps: tuple[tuple[lead, attribute, kind, array, role, inner | None], ...]) */
+/* Program(flexible: bool, steps: tuple[tuple[lead, attribute, kind, array, nullable, role, inner | None], ...]) */
 RARE static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
     int is_flexible;
@@ -52,8 +50,8 @@ RARE static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *
         return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *lead, *name, *inner;
-        int kind, is_array, role;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "SSipiO", &lead, &name, &kind, &is_array, &role, &inner))
+        int kind, is_array, is_nullable, role;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "SSippiO", &lead, &name, &kind, &is_array, &is_nullable, &role, &inner))
             goto failed;
         if (inner != Py_None && !Py_IS_TYPE(inner, &ProgramType)) {
             PyErr_SetString(PyExc_TypeError, "expected a Program or None");
@@ -63,7 +61,7 @@ RARE static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *
             PyErr_Format(PyExc_ValueError, "invalid kind %d", kind);
             goto failed;
         }
-        self->steps[i] = (Step){.lead = Py_NewRef(lead), .name = Py_NewRef(name), .op = (int8_t)kind, .is_array = (int8_t)is_array, .role = (int8_t)role};
+        self->steps[i] = (Step){.lead = Py_NewRef(lead), .name = Py_NewRef(name), .op = (int8_t)kind, .is_array = (int8_t)is_array, .is_nullable = (int8_t)is_nullable, .role = (int8_t)role};
         if (inner != Py_None)
             self->steps[i].inner = (Program *)Py_NewRef(inner);
     }
@@ -108,9 +106,6 @@ typedef struct {
     PyObject *payload_text;     /* payload_text(role - ROLE_PAYLOAD, protocol type, its name, data) -> str | None; None if there are no payloads */
     PyObject *batch_body;       /* batch_body(data, start, end, opened bytes, records) -> (data, start, end) | None: see `records.py` */
     int has_content;            /* whether records are written, not only counted */
-    Step *doubts[MAX_DOUBTS];  /* nulls of the last row that were not allowed yet */
-    PyObject *owner;            /* the program of these nulls */
-    int doubted;
     Place *places;              /* of the row that is written */
     Py_ssize_t placed, place_room;
     int views;                  /* exported views of the buffer, which must not move while there are any */
@@ -393,13 +388,8 @@ typedef struct {
 RARE static int put_null(Body *body, Step *step)
 {
     Text *to = body->to;
-    if (!step)
+    if (!step || !step->is_nullable)
         return DECLINED;
-    if (!step->is_nullable) {
-        if (to->doubted == MAX_DOUBTS)
-            return DECLINED;
-        to->doubts[to->doubted++] = step;
-    }
     ROOM(to, 4);
     PUT(to, "null");
     return DONE;
@@ -1469,7 +1459,7 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     body->to = to;
     body->in = (Cursor){data + at, data + whole, elements, program->is_flexible};
     TRY(put_struct(body, program, 0, nobody, 0));
-    if (body->in.at != body->in.end || to->doubted)
+    if (body->in.at != body->in.end)
         return DECLINED;
     if (to->placed) {
         TRY(put_payloads(to));
@@ -1487,9 +1477,7 @@ static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
         return PyErr_Format(PyExc_TypeError, "row takes %d arguments", ARGUMENTS);
     Body body;
     Py_ssize_t before = self->size;
-    self->doubted = 0;
     self->placed = 0;
-    Py_XSETREF(self->owner, Py_NewRef(args[PROGRAM]));
     int made = put_row(self, args, &body);
     if (made != DONE)
         self->size = before;
@@ -1507,26 +1495,13 @@ RARE static PyObject *text_body(Text *self, PyObject *args)
     Bytes start = (Bytes)PyBytes_AS_STRING(data);
     Body body = {.to = self, .in = {start + at, start + PyBytes_GET_SIZE(data), elements, ((Program *)program)->is_flexible}};
     Py_ssize_t before = self->size;
-    self->doubted = 0;
     self->placed = 0;
-    Py_XSETREF(self->owner, Py_NewRef(program));
     int made = at < 0 || at > PyBytes_GET_SIZE(data) ? DECLINED : put_struct(&body, (Program *)program, 0, nobody, 0);
-    if (made == DONE && (body.in.at != body.in.end || self->doubted))
+    if (made == DONE && body.in.at != body.in.end)
         made = DECLINED;
     if (made != DONE)
         self->size = before;
     return made == FAILED ? NULL : PyBool_FromLong(made == DONE);
-}
-
-/* allow() -> bool: accept the nulls because of which the last row was declined, if nothing was written since; whether
-   there were any */
-RARE static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
-{
-    for (int i = 0; i < self->doubted; i++)
-        self->doubts[i]->is_nullable = 1;
-    int had = self->doubted;
-    self->doubted = 0;
-    return PyBool_FromLong(had);
 }
 
 /* place(path, topic | None, partition | None, data: bytes): a field of records */
@@ -1571,7 +1546,6 @@ RARE static PyObject *text_write(Text *self, PyObject *text)
     if (self->room - self->size < size && more_room(self, size) < 0)
         return NULL;
     put(self, PyUnicode_1BYTE_DATA(text), size);
-    self->doubted = 0; /* of a row that was declined, and is now written */
     Py_RETURN_NONE;
 }
 
@@ -1629,14 +1603,12 @@ RARE static void text_dealloc(Text *self)
     Py_XDECREF(self->field_text);
     Py_XDECREF(self->batch_body);
     Py_XDECREF(self->payload_text);
-    Py_XDECREF(self->owner);
     Py_TYPE(self)->tp_free(self);
 }
 
 static PyMethodDef text_methods[] = {
     {"row", (PyCFunction)(void (*)(void))text_row, METH_FASTCALL, NULL},
     {"body", (PyCFunction)text_body, METH_VARARGS, NULL},
-    {"allow", (PyCFunction)text_allow, METH_NOARGS, NULL},
     {"place", (PyCFunction)text_place, METH_VARARGS, NULL},
     {"value", (PyCFunction)text_value, METH_O, NULL},
     {"write", (PyCFunction)text_write, METH_O, NULL},

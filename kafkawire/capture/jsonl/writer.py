@@ -13,14 +13,14 @@ class Program:
     """The fields of a struct at a version, in wire order.
 
     steps: for each field the text before its value, its attribute, its kind, whether it is an
-    array, its role for records or payloads (see `wire_layouts`; -1 for none), and the program
-    of a struct.
+    array, whether it may be null, its role for records or payloads (see `wire_layouts`; -1 for
+    none), and the program of a struct.
     """
 
     def __init__(
         self,
         is_flexible: bool,
-        steps: tuple[tuple[bytes, bytes, int, bool, int, Program | None], ...],
+        steps: tuple[tuple[bytes, bytes, int, bool, bool, int, Program | None], ...],
     ) -> None:
         self.is_flexible = is_flexible
         self.steps = steps
@@ -73,14 +73,6 @@ class Text:
 
     def body(self, data: bytes, at: int, program: Program, max_elements: int) -> bool:  # noqa: ARG002
         """Write only a body; returns what `row` does."""
-        return False
-
-    def allow(self) -> bool:
-        """Accept the nulls because of which the last row was declined.
-
-        Called after the decoder accepted them, before anything is written; returns whether there
-        were any.
-        """
         return False
 
     def place(self, path: str, topic: str | None, partition: int | None, data: bytes) -> None:
