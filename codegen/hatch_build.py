@@ -146,6 +146,7 @@ RARE: Final = (
             "exchanges/inference",
             "exchanges/pairing",
             "exchanges/response_layouts",
+            "frames/bodies",
             "frames/other_protocols",
             "exchanges/endings",
             "exchanges/fetch_sessions",

@@ -20,22 +20,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..input.inputs import InputError
-from ..render.messages import Printed
+from ..render.messages import Printed, Shape
 from .row_batches import (
     BATCH_ROWS,
     Batch,
     DecodeOptions,
     decode_file,
     read_batches,
+    render_serialised,
     render_views,
     show_progress,
 )
-from .shared_memory import Apart, Placed
+from .shared_memory import Apart, Joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkawire.capture.frames.serialised import SerialisedFrames
+    from kafkawire.capture.frames.serialised import Packer, SerialisedFrames, Shared
     from kafkawire.capture.multifile import Traffic
     from kafkawire.capture.tables.arrow.record_fields import Fields
 
@@ -157,11 +158,15 @@ def _file_per_task(
         for file in files:
             if noted.requested:
                 break
-            while not output.submit(partial(Path, file)):
+            while output.submit(partial(_file, file)) is None:
                 yield from output.wait()
         yield from output.drain()
     finally:
         output.close()
+
+
+def _file(file: Path, _at: int) -> Path:
+    return file
 
 
 class _WorkItem(NamedTuple):
@@ -177,20 +182,26 @@ def _batch_per_task(
     files: Sequence[Path], options: DecodeOptions, jobs: int, noted: Interrupts
 ) -> Iterator[Printed]:
     """Read the captures in this process, and share the decoding with the workers."""
+    from kafkawire.capture.frames.serialised import Packer
     from kafkawire.capture.jsonl import rows as row_text  # noqa: F401  # imported before the fork
 
     from .ordered_output import OrderedOutput
 
-    output = OrderedOutput[Placed](jobs - 1, partial(_decode_item, options=options), BATCHES_AHEAD)
+    decode = partial(_decode_item, options=options, known=[])
+    output = OrderedOutput[Joined](jobs - 1, decode, BATCHES_AHEAD)
+    packers = [Packer() for _ in range(jobs - 1)]
     try:
         for file in files:
             name = str(file)
             try:
                 for batch in combined(read_batches(file, options, noted, show_progress())):
                     yield from output.ready()
-                    if not output.submit(partial(_serialise, name, batch)):
-                        for printed in render_views(name, batch, options):
-                            yield from output.write(printed)
+                    at = output.submit(partial(_serialise, name, batch, packers))
+                    if at is not None:
+                        packers[at].delivered = True
+                        continue
+                    for printed in render_views(name, batch, options):
+                        yield from output.write(printed)
             except InputError as error:
                 yield from output.write(Printed(b"", True, error))
         yield from output.drain()
@@ -222,17 +233,18 @@ def combined(batches: Iterable[Batch]) -> Iterator[Batch]:
         yield held
 
 
-def _serialise(name: str, batch: Batch) -> Apart:
-    from kafkawire.capture.frames.serialised import pack_apart
-
-    header, frames = pack_apart(batch.items)
+def _serialise(name: str, batch: Batch, packers: list[Packer], at: int) -> Apart:
+    header, frames = packers[at].pack_apart(batch.items)
     return Apart(_WorkItem(name, header, batch.first_ns, batch.previous_ns), frames)
 
 
-def _decode_item(placed: Placed, options: DecodeOptions) -> Iterator[Printed]:
-    """Decode and render a batch in a worker."""
-    from kafkawire.capture.frames.serialised import unpack_apart
+def _decode_item(joined: Joined, options: DecodeOptions, known: list[Shared]) -> Iterator[Printed]:
+    """Decode and render a batch in a worker. known: what the worker knows of connections."""
+    from kafkawire.capture.frames.serialised import SerialisedReader
 
-    work: _WorkItem = placed.value
-    items = unpack_apart(work.header, placed.memory, placed.start)
-    return render_views(work.name, Batch(items, work.first_ns, work.previous_ns), options)
+    work: _WorkItem = joined.value
+    reader = SerialisedReader(work.header._replace(frames=joined.pieces), known)
+    if options.form is Shape.JSONL:
+        return render_serialised(work.name, reader, options)
+    batch = Batch(reader.items(), work.first_ns, work.previous_ns)
+    return render_views(work.name, batch, options)

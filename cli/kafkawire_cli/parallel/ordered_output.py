@@ -41,19 +41,21 @@ class OrderedOutput(Generic[Task]):
         self._queue: deque[Run | Printed] = deque()
         self._buffered = self._runs = 0
 
-    def submit(self, task: Callable[[], Task | Apart]) -> bool:
-        """Submit a task to the least busy worker.
+    def submit(self, task: Callable[[int], Task | Apart]) -> int | None:
+        """Submit a task to the least busy worker, and return its index.
 
-        Return False if all queues are full or the task is too large.
+        task: makes the task for the worker with that index. Return None if all queues are full or
+        the task is too large.
         """
-        worker = min(self._workers, key=lambda one: len(one.runs))
+        at = min(range(len(self._workers)), key=lambda at: len(self._workers[at].runs))
+        worker = self._workers[at]
         if len(worker.runs) >= self._queue_size:
-            return False
+            return None
         last = self._queue[-1] if self._queue else None
         is_next = isinstance(last, Run) and last.worker is worker
         run = last if isinstance(last, Run) and is_next else Run(self._runs + 1, worker)
-        if not worker.submit(run.number, pickled(task())):
-            return False
+        if not worker.submit(run.number, pickled(task(at))):
+            return None
         if not is_next:
             self._runs += 1
             self._queue.append(run)
@@ -61,7 +63,7 @@ class OrderedOutput(Generic[Task]):
         worker.runs.append(run)
         if last is None:
             _start_turn(run)
-        return True
+        return at
 
     def write(self, printed: Printed) -> Iterator[Printed]:
         """Yield output of this process, or keep it until its turn."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kafkawire.capture.files.source import Watch
     from kafkawire.capture.filters import Filter
     from kafkawire.capture.frames.decoding import LocatedItem
+    from kafkawire.capture.frames.serialised import SerialisedReader
     from kafkawire.capture.jsonl.rows import Lines
     from kafkawire.capture.multifile import Traffic
 
@@ -163,6 +164,16 @@ def render_views(name: str, batch: Batch, options: DecodeOptions) -> Iterator[Pr
     lines = _lines(name, options.view)
     lines.clean = True
     with lines.view(batch.items) as text:
+        yield Printed(text, lines.clean)
+
+
+def render_serialised(
+    name: str, items: SerialisedReader, options: DecodeOptions
+) -> Iterator[Printed]:
+    """Do as `render_views` for the JSON lines of serialised items."""
+    lines = _lines(name, options.view)
+    lines.clean = True
+    with lines.view_serialised(items) as text:
         yield Printed(text, lines.clean)
 
 

@@ -2,7 +2,7 @@
 
 Law: objects are freed in the order in which they were put. Large buffers are pickled out of band,
 so that they are copied once into the memory and once out of it. So are pieces of bytes, which are
-not even joined: whoever reads them slices the memory.
+joined there.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ class Apart(NamedTuple):
     pieces: list[bytes]
 
 
-class Placed(NamedTuple):
-    """An object that was put with pieces, which begin at `start` in the memory."""
+class Joined(NamedTuple):
+    """An object that was put with pieces, and the bytes of these."""
 
     value: Any
-    memory: mmap
-    start: int
+    pieces: bytes
 
 
 class Pickled(NamedTuple):
@@ -89,11 +88,11 @@ class SharedMemory:
         return Span(start, end, [len(part) for part in value.parts], value.pieces is not None)
 
     def value(self, span: Span) -> Any:
-        """Unpickle an object; one with pieces is Placed: it has to be read before it is freed."""
+        """Unpickle an object; one that was put with pieces is Joined."""
         value = unpickled(self.get(span))
         if not span.has_pieces:
             return value
-        return Placed(value, self._memory, span.start + sum(span.sizes))
+        return Joined(value, self._memory[span.start + sum(span.sizes) : span.end])
 
     def get(self, span: Span) -> list[bytes]:
         """Copy the parts of an object out of the memory."""

@@ -15,8 +15,7 @@ from ...protocol.json_text import Template, template
 from ...protocol.packages import package_of
 from ...protocol.payload_fields import payload_fields_of
 from ...protocol.secrets import may_hold_secret, placeholder
-from ..frames.apis import KAFKA_APIS
-from ..frames.decoding import InFlightRequest
+from ..frames.apis import KAFKA_APIS, Apis
 from ..rows import Row
 from .records_fields import plan
 from .wire_layouts import is_error_code, program_of
@@ -53,9 +52,7 @@ class Head:
     tagged fields; plain_if_zero: an ApiVersions response with an error may be of another version.
     """
 
-    def __init__(self, request: InFlightRequest, is_request: bool, secrets: bool) -> None:
-        key, version = request.api_key, request.api_version
-        apis = request.apis
+    def __init__(self, key: int, version: int, is_request: bool, apis: Apis, secrets: bool) -> None:
         known = apis.api(key)
         side = known.request if is_request else known.response
         direction = "request" if is_request else "response"

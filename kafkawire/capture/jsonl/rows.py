@@ -17,12 +17,16 @@ from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
+from mypy_extensions import i64
+
 from ...primitives.limits import DEFAULT_LIMITS, FREE_OBJECTS, Limits, elements_within
 from ...primitives.structure import Message, Structure
 from ...protocol.embedded import carried_bytes
 from ...protocol.error_code import ErrorCode
 from ...protocol.json_text import to_json_text
+from ..frames.apis import Apis
 from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame
+from ..frames.serialised import SerialisedReader
 from ..rows import CLEAN, Row, Status
 from .formats import ErrorSteps, Form, Head, raw_text
 from .payload_texts import PayloadTexts
@@ -105,27 +109,51 @@ class Lines:
 
     def view(self, items: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> memoryview:
         """Do as `text` without a copy; while the view exists, other texts have other buffers."""
+        out = self.empty(limits)
+        for entry in items:
+            if entry.connection != self.connection or entry.client is not self.client:
+                self.connect(entry.connection, entry.client, entry.broker)
+            item = entry.item
+            if not isinstance(item, RawFrame) or not self.put(item, limits):
+                self.put_decoded(entry, limits)
+        return out.view()
+
+    def view_serialised(
+        self, items: SerialisedReader, limits: Limits = DEFAULT_LIMITS
+    ) -> memoryview:
+        """Do as `view` with items that are only created if they have to be decoded."""
+        out = self.empty(limits)
+        while items.next():
+            if items.other is None:
+                if items.connection != self.connection or items.client is not self.client:
+                    self.connect(items.connection, items.client, items.broker)
+                if self.put_serialised(items, limits):
+                    continue
+            self.put_decoded(items.item(), limits)
+        return out.view()
+
+    def empty(self, limits: Limits) -> Text:
+        """Return an empty buffer for the next text."""
         if self.out.is_viewed():
             self.use_another()
         out = self.out
         out.truncate(0)
         self.few_elements = elements_within(limits, 0)
-        for entry in items:
-            connection, client, broker = entry.connection, entry.client, entry.broker
-            item = entry.item
-            if connection != self.connection or client is not self.client:
-                self.connect(connection, client, broker)
-            if isinstance(item, RawFrame):
-                if self.put(item, limits) or self.put_cached(item):
-                    continue
-                row = item.decode(limits)
-                self.cache_response(item, row)
-            else:
-                row = item
-            if row.status not in CLEAN:
-                self.clean = False
-            out.write(self.line(connection, client, broker, row) + "\n")
-        return out.view()
+        return out
+
+    def put_decoded(self, entry: LocatedItem, limits: Limits) -> None:
+        """Write an item whose body has to be decoded, or whose text is cached."""
+        item = entry.item
+        if isinstance(item, RawFrame):
+            if self.put_cached(item):
+                return
+            row = item.decode(limits)
+            self.cache_response(item, row)
+        else:
+            row = item
+        if row.status not in CLEAN:
+            self.clean = False
+        self.out.write(self.line(entry.connection, entry.client, entry.broker, row) + "\n")
 
     def use_another(self) -> None:
         """Write the next texts into a buffer without views."""
@@ -164,37 +192,82 @@ class Lines:
         request = raw_frame.request
         if request is None or raw_frame.body < 0 or raw_frame.error or self.redact:
             return False
-        head = self.head(request, raw_frame.is_request)
+        return self.put_body(
+            self.head(request.api_key, request.api_version, raw_frame.is_request, request.apis),
+            raw_frame.packet,
+            raw_frame.time_ns,
+            request.correlation_id,
+            request.client_id,
+            raw_frame.frame,
+            0,
+            raw_frame.body,
+            len(raw_frame.frame),
+            limits,
+        )
+
+    def put_serialised(self, items: SerialisedReader, limits: Limits) -> bool:
+        """Do as `put` with the current item of a reader."""
+        if items.body < 0 or items.error or self.redact:
+            return False
+        return self.put_body(
+            self.head(items.api_key, items.api_version, items.is_request, items.apis),
+            items.packet,
+            items.time_ns,
+            items.correlation_id,
+            items.client_id,
+            items.frames,
+            items.start,
+            items.start + items.body,
+            items.end,
+            limits,
+        )
+
+    def put_body(  # noqa: PLR0913 - as `Text.row` takes them
+        self,
+        head: Head,
+        packet: int,
+        time_ns: int,
+        correlation_id: int,
+        client_id: str | None,
+        data: bytes,
+        start: i64,
+        at: i64,
+        end: i64,
+        limits: Limits,
+    ) -> bool:
+        """Write the row of the frame `data[start:end]`, whose body begins at `at`."""
         program = head.program
         if program is None:
             return False
-        frame, at = raw_frame.frame, raw_frame.body
-        if head.plain_if_zero and frame[at : at + 2] != b"\0\0":
+        if head.plain_if_zero and data[at : at + 2] != b"\0\0":
             return False
-        size = len(frame)
         if head.tagged:
-            if at >= size or frame[at] != 0:
+            if at >= end or data[at] != 0:
                 return False
             at += 1
+        size = end - start
         return self.out.row(
             self.start,
-            raw_frame.packet,
-            raw_frame.time_ns,
+            packet,
+            time_ns,
             self.endpoints,
             head.text,
-            request.correlation_id,
-            self.client_id(request.client_id),
-            frame,
+            correlation_id,
+            self.client_id(client_id),
+            data,
+            start,
             at,
+            end,
             program,
             self.few_elements if size <= FREE_OBJECTS else elements_within(limits, size),
         )
 
-    def head(self, request: InFlightRequest, is_request: bool) -> Head:
-        number = (request.api_key << 16 | request.api_version & 0xFFFF) << 1 | is_request
+    def head(self, api_key: int, api_version: int, is_request: bool, apis: Apis) -> Head:
+        number = (api_key << 16 | api_version & 0xFFFF) << 1 | is_request
         head = self.heads.get(number)
         if head is None:
-            head = self.heads[number] = Head(request, is_request, self.secrets)
+            head = Head(api_key, api_version, is_request, apis, self.secrets)
+            self.heads[number] = head
         return head
 
     def put_cached(self, raw_frame: RawFrame) -> bool:
@@ -210,10 +283,11 @@ class Lines:
             return False
         if not cached.clean:
             self.clean = False
+        head = self.head(request.api_key, request.api_version, False, request.apis)
         self.out.write(
             f"{self.start}{raw_frame.packet},"
             f'"time":{self.time_text(raw_frame.time_ns)},{self.endpoints}'
-            f"{self.head(request, False).text}{request.correlation_id},"
+            f"{head.text}{request.correlation_id},"
             f'"client_id":{self.client_id(request.client_id)},"length":{len(raw_frame.frame)},'
             f"{cached.text}}}\n"
         )

@@ -1204,10 +1204,10 @@ static int plain_batch(Bytes p, Bytes next, const Cost *cost)
     return crc32c(0, p + ATTRIBUTES_AT, (size_t)(next - p - ATTRIBUTES_AT)) == (uint32_t)big_endian(p + CRC_AT, 4) ? DONE : DECLINED;
 }
 
-/* Put the records of the batch `frame[p:next]`; Python checks and decompresses its body, unless C can. */
-static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
+/* Put the records of the batch `data[p:next]`; Python checks and decompresses its body, unless C can. */
+static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
 {
-    Bytes start = (Bytes)PyBytes_AS_STRING(frame);
+    Bytes start = (Bytes)PyBytes_AS_STRING(data);
     int attributes = p[ATTRIBUTES_AT + 1];
     int64_t count = big_endian(p + COUNT_AT, 4);
     Shared shared = {
@@ -1224,7 +1224,7 @@ static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
         cost->records += count;
         return DONE;
     }
-    PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", frame, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
+    PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
     if (!found)
         return FAILED;
     PyObject *bytes;
@@ -1237,7 +1237,7 @@ static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
         if (made == DONE)
             made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, count, !cost->records);
         if (made == DONE) {
-            cost->opened += bytes == frame ? 0 : PyBytes_GET_SIZE(bytes);
+            cost->opened += bytes == data ? 0 : PyBytes_GET_SIZE(bytes);
             cost->records += count;
         }
     }
@@ -1247,7 +1247,7 @@ static int put_batch(Text *to, PyObject *frame, Bytes p, Bytes next, Cost *cost)
 
 static Bytes topic_of(const Place *place) { return place->whose.topic ? place->whose.topic : (Bytes)place->uuid; }
 
-RARE static int put_plain_place(Text *to, PyObject *frame, const Place *place)
+RARE static int put_plain_place(Text *to, PyObject *data, const Place *place)
 {
     Bytes p = place->data, end = p + place->size, next;
     Py_ssize_t name_size = place->name ? PyBytes_GET_SIZE(place->name) : 0;
@@ -1276,7 +1276,7 @@ RARE static int put_plain_place(Text *to, PyObject *frame, const Place *place)
             TRY(batch_end(p, end, &next));
             if (!next)
                 break;
-            TRY(put_batch(to, frame, p, next, &cost));
+            TRY(put_batch(to, data, p, next, &cost));
         }
         ROOM(to, 16);
         put_one(to, ']');
@@ -1300,17 +1300,17 @@ RARE static int place_left_to_python(Text *to, const Place *place)
     return put_given(to, text);
 }
 
-RARE static int put_place(Text *to, PyObject *frame, const Place *place)
+RARE static int put_place(Text *to, PyObject *data, const Place *place)
 {
     Py_ssize_t before = to->size;
-    int made = put_plain_place(to, frame, place);
+    int made = put_plain_place(to, data, place);
     if (made != DECLINED)
         return made;
     to->size = before;
     return place_left_to_python(to, place);
 }
 
-RARE static int put_places(Text *to, PyObject *frame)
+RARE static int put_places(Text *to, PyObject *data)
 {
     int is_first = 1;
     for (Py_ssize_t i = 0; i < to->placed; i++) {
@@ -1323,7 +1323,7 @@ RARE static int put_places(Text *to, PyObject *frame)
         else
             put_one(to, ',');
         is_first = 0;
-        TRY(put_place(to, frame, &place));
+        TRY(put_place(to, data, &place));
     }
     ROOM(to, 1);
     if (!is_first)
@@ -1412,11 +1412,11 @@ RARE static void put_time(Text *to, int64_t time_ns)
     PUT(to, "Z\"");
 }
 
-enum { START, PACKET, TIME, ENDS, HEAD, CORRELATION, CLIENT, FRAME, AT, PROGRAM, ELEMENTS, ARGUMENTS };
+enum { LEAD, PACKET, TIME, ENDS, HEAD, CORRELATION, CLIENT, DATA, START, AT, END, PROGRAM, ELEMENTS, ARGUMENTS };
 
 static int put_row(Text *to, PyObject *const *args, Body *body)
 {
-    PyObject *texts[] = {args[START], args[ENDS], args[HEAD], args[CLIENT]};
+    PyObject *texts[] = {args[LEAD], args[ENDS], args[HEAD], args[CLIENT]};
     Py_ssize_t size = 0;
     for (int i = 0; i < 4; i++) {
         if (!PyUnicode_Check(texts[i]) || !PyUnicode_IS_ASCII(texts[i])) {
@@ -1425,23 +1425,22 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
         }
         size += PyUnicode_GET_LENGTH(texts[i]);
     }
-    if (!PyBytes_Check(args[FRAME])) {
-        PyErr_SetString(PyExc_TypeError, "frame must be bytes");
+    if (!PyBytes_Check(args[DATA])) {
+        PyErr_SetString(PyExc_TypeError, "data must be bytes");
         return FAILED;
     }
     if (!Py_IS_TYPE(args[PROGRAM], &ProgramType)) {
         PyErr_SetString(PyExc_TypeError, "program must be a Program");
         return FAILED;
     }
-    long long packet = PyLong_AsLongLong(args[PACKET]), time_ns = PyLong_AsLongLong(args[TIME]), correlation = PyLong_AsLongLong(args[CORRELATION]), at = PyLong_AsLongLong(args[AT]), elements = PyLong_AsLongLong(args[ELEMENTS]);
+    long long packet = PyLong_AsLongLong(args[PACKET]), time_ns = PyLong_AsLongLong(args[TIME]), correlation = PyLong_AsLongLong(args[CORRELATION]), start = PyLong_AsLongLong(args[START]), at = PyLong_AsLongLong(args[AT]), end = PyLong_AsLongLong(args[END]), elements = PyLong_AsLongLong(args[ELEMENTS]);
     if (PyErr_Occurred())
         return FAILED;
-    Py_ssize_t whole = PyBytes_GET_SIZE(args[FRAME]);
-    if (at < 0 || at > whole)
+    if (start < 0 || start > at || at > end || end > PyBytes_GET_SIZE(args[DATA]))
         return DECLINED;
     ROOM(to, size + 256);
 #define PUT_TEXT(which) put(to, PyUnicode_1BYTE_DATA(args[which]), PyUnicode_GET_LENGTH(args[which]))
-    PUT_TEXT(START);
+    PUT_TEXT(LEAD);
     put_number(to, packet);
     PUT(to, ",\"time\":");
     put_time(to, time_ns);
@@ -1452,25 +1451,25 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     PUT(to, ",\"client_id\":");
     PUT_TEXT(CLIENT);
     PUT(to, ",\"length\":");
-    put_number(to, whole);
+    put_number(to, end - start);
     PUT(to, ",\"status\":\"ok\",\"error\":null,\"body\":");
     Program *program = (Program *)args[PROGRAM];
-    Bytes data = (Bytes)PyBytes_AS_STRING(args[FRAME]);
+    Bytes data = (Bytes)PyBytes_AS_STRING(args[DATA]);
     body->to = to;
-    body->in = (Cursor){data + at, data + whole, elements, program->is_flexible};
+    body->in = (Cursor){data + at, data + end, elements, program->is_flexible};
     TRY(put_struct(body, program, 0, nobody, 0));
     if (body->in.at != body->in.end)
         return DECLINED;
     if (to->placed) {
         TRY(put_payloads(to));
-        TRY(put_places(to, args[FRAME]));
+        TRY(put_places(to, args[DATA]));
     }
     ROOM(to, 2);
     PUT(to, "}\n");
     return DONE;
 }
 
-/* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
+/* row(lead, packet, time_ns, ends, head, correlation_id, client_id, data, start, at, end, program, elements) -> bool */
 static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != ARGUMENTS)

@@ -53,19 +53,21 @@ class Text:
 
     def row(  # noqa: PLR0913 - as `writer.c` takes them
         self,
-        start: str,  # noqa: ARG002
+        lead: str,  # noqa: ARG002
         packet: int,  # noqa: ARG002
         time_ns: int,  # noqa: ARG002
         ends: str,  # noqa: ARG002
         head: str,  # noqa: ARG002
         correlation_id: int,  # noqa: ARG002
         client_id: str,  # noqa: ARG002
-        frame: bytes,  # noqa: ARG002
+        data: bytes,  # noqa: ARG002
+        start: int,  # noqa: ARG002
         at: int,  # noqa: ARG002
+        end: int,  # noqa: ARG002
         program: Program,  # noqa: ARG002
         max_elements: int,  # noqa: ARG002
     ) -> bool:
-        """Write the row of a frame whose body begins at `at`.
+        """Write the row of the frame `data[start:end]`, whose body begins at `at`.
 
         Returns False, and nothing is written, if it declines.
         """

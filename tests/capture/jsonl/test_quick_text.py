@@ -18,6 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkawire.capture.frames.decoding import located
+from kafkawire.capture.frames.serialised import SerialisedReader, pack
 from kafkawire.capture.jsonl import writer as quick_text
 from kafkawire.capture.jsonl.records import batch_body, counts_of, records_of, shown_value
 from kafkawire.capture.jsonl.rows import Lines
@@ -104,14 +105,18 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
 
 
 @pytest.mark.parametrize("truth", captures(), ids=lambda path: path.name)
-@pytest.mark.parametrize("options", [(False, True), (True, False)])
-def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, bool]) -> None:
+@pytest.mark.parametrize("options", [(False, True), (True, False), (False, True, True)])
+def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, ...]) -> None:
     items = [item for batch in Traffic([capture_of(truth)]).item_batches() for item in batch]
     straight = Lines("c", *options)
     # each with its own writer, without cached texts
     expected = [Lines("c", *options).line(*located(one)) for one in items]
+    serialised = Lines("c", *options)
     for _ in range(2):  # the second time, texts are cached
         assert straight.text(items).decode().splitlines() == expected
+        with serialised.view_serialised(SerialisedReader(pack(items))) as text:
+            assert bytes(text).decode().splitlines() == expected
+        assert serialised.clean == straight.clean
 
 
 def test_what_a_payload_is_depends_on_more_than_its_bytes() -> None:

@@ -10,12 +10,12 @@ from typing import Final
 import pytest
 
 from kafkawire.capture.frames.decoding import RawFrame
-from kafkawire.capture.frames.serialised import pack, pack_apart
+from kafkawire.capture.frames.serialised import Packer, pack
 from kafkawire.capture.jsonl.rows import MAX_SPARE, Lines
 from kafkawire.capture.multifile import Traffic
 from kafkawire_cli import pipes
 from kafkawire_cli.parallel.ordered_output import OrderedOutput
-from kafkawire_cli.parallel.shared_memory import Apart, Placed, SharedMemory, pickled
+from kafkawire_cli.parallel.shared_memory import Apart, Joined, SharedMemory, pickled
 from kafkawire_cli.parallel.worker import _BufferedRun
 from kafkawire_cli.render.messages import Printed
 from tests.capture.jsonl.test_quick_text import NATIVE
@@ -48,7 +48,7 @@ def test_text_is_written_without_copies(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_frames_are_put_behind_their_header_as_they_are() -> None:
     (items, *_) = Traffic([CAPTURE]).item_batches()
-    header, frames = pack_apart(items)
+    header, frames = Packer().pack_apart(items)
     assert header.frames == b""
     raw_frames = [one.item for one in items if isinstance(one.item, RawFrame)]
     assert all(mine is one.frame for mine, one in zip(frames, raw_frames, strict=True))
@@ -58,10 +58,7 @@ def test_frames_are_put_behind_their_header_as_they_are() -> None:
         assert task.size == sum(map(len, [*task.parts, *frames]))
         span = memory.put(task)
         assert span is not None
-        placed = memory.value(span)
-        assert isinstance(placed, Placed)
-        assert placed.value == header
-        assert placed.memory[placed.start : span.end] == pack(items).frames
+        assert memory.value(span) == Joined(header, pack(items).frames)
     memory.free()
     memory.close()
 
@@ -71,7 +68,7 @@ def test_pieces_that_do_not_fit_are_not_put() -> None:
     assert memory.put(pickled(Apart("x", [b"y" * 4000, b"z" * 97]))) is None
     span = memory.put(pickled(Apart("x", [])))
     assert span is not None
-    assert memory.value(span)[::2] == ("x", span.end)
+    assert memory.value(span) == Joined("x", b"")
     memory.close()
 
 
@@ -92,7 +89,7 @@ def test_output_of_this_process_waits_where_it_was_written() -> None:
 
     output, text = OrderedOutput[None](1, run_task, 1), bytearray(b"rows")
     try:
-        assert output.submit(lambda: None)
+        assert output.submit(lambda _: None) == 0
         assert list(output.write(Printed(memoryview(text), True))) == []
         *_, last = (one.text.obj for one in output.drain() if isinstance(one.text, memoryview))
         assert last is text

@@ -38,7 +38,7 @@ ordered_output.OrderedOutput.submit = (
 try:
     main.main()
 finally:
-    print("submitted", submitted.count(True), file=sys.stderr)
+    print("submitted", len(submitted) - submitted.count(None), file=sys.stderr)
 """
 """The command, with batches so small that there are many of few rows, and counting them."""
 

@@ -38,7 +38,7 @@ for seed in range(60):
     for number in range(rng.randint(0, 60)):
         task = number, rng.choice([0, 1, 1, 50, 300]), b"y" * rng.choice([0, 0, 40, 300])
         out(work.ready() if rng.random() < 0.5 else work.wait() if rng.random() < 0.2 else ())
-        if rng.random() < 0.3 or not work.submit(lambda: task):
+        if rng.random() < 0.3 or work.submit(lambda _: task) is None:
             out(work.write(Printed(b"".join(bytes(one.text) for one in run_task(task)), True)))
     out(work.drain())
     work.close()
@@ -77,7 +77,7 @@ def run_task(task):
 
 work = OrderedOutput(1, run_task, 2)
 for _ in range(9):
-    work.submit(lambda: 3)
+    work.submit(lambda _: 3)
 try:
     out(work.drain())
 except ChildProcessError as error:
@@ -100,7 +100,7 @@ def run_task(task):
     yield Printed(b"x" * 100_000, True)
 
 work = OrderedOutput(1, run_task, 2)
-work.submit(lambda: None)
+work.submit(lambda _: None)
 try:
     out(work.drain())
 except OSError as error:
@@ -129,7 +129,7 @@ def run_task(task):
 
 work = OrderedOutput(3, run_task, 2)
 for task in range(6):
-    work.submit(lambda: task)
+    work.submit(lambda _: task)
 out(work.drain())
 """
 
