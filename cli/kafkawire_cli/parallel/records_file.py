@@ -1,10 +1,11 @@
 """Writes the table `records` in a process of its own: its rows and its file take longest.
 
 Law: the file is that of one process, byte for byte; memory is bounded, since this process waits
-while the shared memory is full of fields that the other one has not taken.
+while the shared memory is full of what the other one has not taken.
 
     this process    reads, pairs, makes the other tables --records fields--.
     the other one                decompresses, makes columns, writes <-----'
+    this process, while the other is behind: decompresses, makes columns --record batches-->
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ from .forked import Forked, SubmittedTask, receive, send
 from .shared_memory import SharedMemory, pickled, unpickled
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..render.table_formats import Write
 
 SHARED_BYTES: Final = 1 << 24
-"""Bytes of memory shared with the process, for fields that it has not taken."""
+"""Bytes of memory shared with the process, for what it has not taken."""
+
+FIELDS_AHEAD: Final = 4
+"""Fields and batches that may wait for the process before this one decodes fields, too."""
 
 
 class Content(NamedTuple):
@@ -37,13 +43,13 @@ class Content(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Fields larger than the shared memory follow in so many messages."""
+    """What is larger than the shared memory follows in so many messages."""
 
     number: int
 
 
 class _Taken(NamedTuple):
-    """The fields have been copied out of the shared memory."""
+    """The oldest value has been copied out of the shared memory."""
 
 
 class _Finished(NamedTuple):
@@ -80,11 +86,22 @@ class _RecordsProcess(Forked):
         self, opened: Callable[[], AbstractContextManager[Write]], content: Content
     ) -> None:
         self._untaken = 0
+        self._content = content
         super().__init__(partial(_serve, opened, content), SHARED_BYTES)
 
     def write(self, fields: Fields) -> None:
-        """Pass fields on; wait while the memory is full."""
-        task = pickled(fields)
+        """Pass fields on, or the batches of their records."""
+        while self.poll() and self._receive():
+            pass
+        if self._untaken < FIELDS_AHEAD:
+            self._pass(fields)
+        else:
+            for batch in record_batches(fields, self._content.secrets):
+                self._pass(batch)
+
+    def _pass(self, value: Fields | pa.RecordBatch) -> None:
+        """Pass a value on; wait while the memory is full."""
+        task = pickled(value)
         while not self.submit(0, task):
             if not self._untaken:
                 self._send_parts(task.parts)
@@ -128,20 +145,24 @@ def _serve(
     error: KafkaWireError | OSError | None = None
     try:
         with opened() as write:
-            for fields in _received(connection, memory):
-                for batch in record_batches(fields, content.secrets):
-                    for start in range(0, len(batch), content.size):
-                        write(batch.slice(start, content.size))
+            for batch in _received(connection, memory, content.secrets):
+                for start in range(0, len(batch), content.size):
+                    write(batch.slice(start, content.size))
     except (KafkaWireError, OSError) as failure:
         error = failure
     send(connection, _Finished(error))
 
 
-def _received(connection: Connection, memory: SharedMemory) -> Iterator[Fields]:
+def _received(
+    connection: Connection, memory: SharedMemory, secrets: bool
+) -> Iterator[pa.RecordBatch]:
     while (message := receive(connection)) is not None:
         if isinstance(message, SubmittedTask):
-            fields: Fields = unpickled(memory.get(message.span))
+            taken: Fields | pa.RecordBatch = unpickled(memory.get(message.span))
             send(connection, _Taken())
         else:
-            fields = unpickled([connection.recv_bytes() for _ in range(message.number)])
-        yield fields
+            taken = unpickled([connection.recv_bytes() for _ in range(message.number)])
+        if isinstance(taken, Fields):
+            yield from record_batches(taken, secrets)
+        else:
+            yield taken

@@ -169,6 +169,32 @@ def test_it_waits_while_the_memory_is_full(tmp_path: Path) -> None:
     assert slowly == one
 
 
+NOTING: Final = """
+record_batches = records_file.record_batches
+def noted(*given):
+    if os.getpid() == parent:
+        print("decoded", file=sys.stderr)
+    return record_batches(*given)
+records_file.record_batches, records_file.FIELDS_AHEAD = noted, AHEAD
+"""
+"""Notes which fields this process decodes."""
+
+
+@pytest.mark.parametrize(("ahead", "decodes"), [(2, True), (1000, False)])
+def test_what_the_process_cannot_keep_up_with_is_decoded_here(
+    ahead: int, decodes: bool, tmp_path: Path
+) -> None:
+    noting = NOTING.replace("AHEAD\n", f"{ahead}\n")
+    arguments = to(tmp_path / "two", "-j", "2", tables=("records",))
+    two = run(*PCAPS, *arguments, in_process="time.sleep(0.05)", in_command=noting)
+    assert two.returncode == 0
+    written = int(two.stderr.split()[-1])
+    assert (0 < two.stderr.count("decoded") < written) == decodes
+    assert run(*PCAPS, *to(tmp_path / "one", tables=("records",))).returncode == 0
+    made = [(tmp_path / each / "records.parquet").read_bytes() for each in ("one", "two")]
+    assert made[0] == made[1]
+
+
 @pytest.mark.parametrize(
     ("in_process", "error"),
     [

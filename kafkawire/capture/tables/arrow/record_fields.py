@@ -58,15 +58,13 @@ class Fields:
         return len(self.fields)
 
     def __reduce__(self) -> tuple[Callable[..., Fields], tuple[object, ...]]:
-        """Pickle the data of all fields as one buffer, and each topic once."""
+        """Pickle the data of each field as a buffer, and each topic once."""
         topics = {topic: at for at, topic in enumerate(dict.fromkeys(self.topic))}
-        sizes, of_field = BytesWriter(), BytesWriter()
+        of_field = BytesWriter()
         for field in self.fields:
-            write_i64_le(sizes, len(field.data))
             write_i64_le(of_field, topics[field.topic])
         return fields_of, (
-            PickleBuffer(b"".join([field.data for field in self.fields])),
-            sizes.getvalue(),
+            [PickleBuffer(field.data) for field in self.fields],
             list(topics),
             of_field.getvalue(),
             [self.file, self.client, self.broker, self.direction, self.client_id],
@@ -109,8 +107,7 @@ class Fields:
 
 
 def fields_of(
-    joined: bytes | memoryview,
-    sizes: bytes,
+    data: list[bytes | memoryview],
     topics: list[Topic],
     of_field: bytes,
     texts: list[list[str | None]],
@@ -118,20 +115,15 @@ def fields_of(
 ) -> Fields:
     """Return fields that were pickled."""
     made = Fields()
-    made.bytes = len(joined)
     made.file, made.client, made.broker, made.direction, made.client_id = texts
     made.packet, made.time_ns, made.connection, made.correlation_id, made.partition = numbers
     partitions = made.partition.values.getvalue()
-    at: i64 = 0
-    start: i64 = 0
-    while at < len(sizes) // 8:
-        end = start + read_i64_le(sizes, at * 8)
+    for at, each in enumerate(data):
         topic = topics[read_i64_le(of_field, at * 8)]
         partition = read_i32_le(partitions, at * 4)
-        made.fields.append(RecordsField(topic, partition, bytes(joined[start:end])))
+        made.fields.append(RecordsField(topic, partition, bytes(each)))
         made.topic.append(topic)
-        start = end
-        at += 1
+        made.bytes += len(each)
     return made
 
 
