@@ -1,6 +1,7 @@
 """Serialises raw frames for another process, which decodes their bodies.
 
-Law: unpacked items equal the packed ones, in the same order; decoding needs nothing else.
+Law: unpacked items equal the packed ones, in the same order; decoding needs nothing but what the
+recipient has got of a packer, in order.
 
     in capture order, cheap:   packets, flows, framing, pairing --> [LocatedItem] --pack-->
     in any process:            SerialisedFrames --unpack--> [LocatedItem] --decode--> rows
