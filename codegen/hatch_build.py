@@ -88,8 +88,7 @@ CAPTURE: Final = (
     "tables/tasks/sessions",
     "tables/tasks/splitting",
 )
-"""Modules of `kafkawire.capture` that handle every packet or message, except those that use numpy.
-"""
+"""Modules of `kafkawire.capture` that handle every packet or message, without numpy."""
 
 PRODUCER: Final = ("batch", "checking", "partition_queue", "record_accumulator", "sticky")
 """Modules of `kafkawire.client.producer` that handle every record."""
