@@ -239,7 +239,7 @@ class Lines:
         program = head.program
         if program is None:
             return False
-        if head.plain_if_zero and data[at : at + 2] != b"\0\0":
+        if head.plain_if_zero and (end - at < 2 or data[at : at + 2] != b"\0\0"):
             return False
         if head.tagged:
             if at >= end or data[at] != 0:
