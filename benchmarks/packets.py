@@ -27,10 +27,9 @@ SIZE: Final = 16 << 20
 ROOT: Final = Path(__file__).resolve().parents[1]
 RECORDINGS: Final = {
     "small messages": ("fixtures/captures/fg-max-v0.11.0.pcap", "fixtures/captures/kjs-all.pcap"),
-    "many clients": ("../shared/captures/live/mixed-a.pcap",),
-    "128 kB messages": ("../shared/captures/live/ck-bigmsg.pcap",),
+    "many clients": ("fixtures/recordings/live/mixed-a.pcap",),
+    "128 kB messages": ("fixtures/recordings/live/ck-bigmsg.pcap",),
 }
-"""Those beside the repository are left out if absent."""
 
 
 def chunks(data: bytes) -> Iterator[bytes]:
@@ -80,10 +79,7 @@ def run(rounds: int) -> list[Figure]:
     """Measure each recording, grown to SIZE."""
     figures = []
     for case, files in RECORDINGS.items():
-        paths = [ROOT / name for name in files if (ROOT / name).exists()]
-        if not paths:
-            continue
-        data = b"".join(grown([recorded(path) for path in paths], SIZE))
+        data = b"".join(grown([recorded(ROOT / name) for name in files], SIZE))
         count = segments(data)()
         if with_dpkt(data)() != count:
             raise AssertionError(f"{case}: dpkt finds other segments")

@@ -42,20 +42,17 @@ from .measure import Figure, figure, rotated
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RECORDINGS: Final = {
-    "kcat-kf": (19092,),
-    "kjs-all": (36449,),
-    "fg-max-v0.11.0": (9092,),
-    "kafkago-kf": (9192,),
-    "aio-all": (45717, 40297),
-    "kp22-all": (39817,),
-    "fg-max-v2.4": (9092,),
+    "captures/kcat-kf": (19092,),
+    "captures/kjs-all": (36449,),
+    "captures/fg-max-v0.11.0": (9092,),
+    "recordings/live/kafkago-kf": (9192,),
+    "recordings/live/aio-all": (45717, 40297),
+    "recordings/live/kp22-all": (39817,),
+    "recordings/live/fg-max-v2.4": (9092,),
 }
-"""Recording -> ports of its brokers, which tshark needs. Those beside the repository are left out
-if absent.
-"""
+"""Recording in fixtures/ -> ports of its brokers, which tshark needs."""
 
 TRAFFIC: Final = ("varied", "calls", "bulk")
-FOLDERS: Final = ("fixtures/captures", "../shared/captures/live")
 
 FIELDS: Final = """
     frame.number frame.time_epoch tcp.stream ip.src ip.dst tcp.srcport tcp.dstport kafka.len
@@ -81,12 +78,8 @@ class Run(NamedTuple):
 
 
 def recordings() -> list[tuple[Path, tuple[int, ...]]]:
-    """Find the available recordings."""
-    found = []
-    for name, ports in RECORDINGS.items():
-        paths = [ROOT / folder / f"{name}.pcap" for folder in FOLDERS]
-        found += [(path, ports) for path in paths if path.exists()][:1]
-    return found
+    """List the recordings with the ports of their brokers."""
+    return [(ROOT / "fixtures" / f"{name}.pcap", ports) for name, ports in RECORDINGS.items()]
 
 
 def measured(

@@ -17,11 +17,11 @@ pytest_plugins = [
     "tests.command_server",
     "tests.markers",
     "tests.real.fixtures",
+    "tests.recordings",
     "tests.scheduling",
 ]
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
-SHARED = ROOT.parent / "shared"
 
 
 # how fast a shared machine happens to be is no property of the code: benchmarks/ measures that;
@@ -91,11 +91,3 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("KAFKAWIRE_NO_SKIPS") == "1":
         pytest.fail(f"{what} is missing, and KAFKAWIRE_NO_SKIPS=1 forbids skipping", pytrace=False)
     pytest.skip(f"{what} is missing")
-
-
-def shared(path: str = "") -> Path:
-    """Find material beside the repository; it is not part of it."""
-    found = SHARED / path
-    if not found.exists():
-        missing(f"../shared/{path}")
-    return found

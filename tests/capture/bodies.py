@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from kafkawire.errors import WireError
 from kafkawire.messages import REGISTRY
-from tests.conftest import SHARED
+from tests.recordings import third_party
 
 BROKEN: Final = {
     "v1_response_missing_throttle_time": "kafkajs: made to lack a field",
@@ -81,7 +81,7 @@ def bodies(path: Path) -> Iterator[Body]:
 
 def files() -> list[Path]:
     """List the files of fixtures."""
-    return sorted((SHARED / "captures" / "bytes").glob("*.jsonl"))
+    return third_party("bytes", "*.jsonl")
 
 
 def _of_kafkajs(row: dict[str, str]) -> tuple[str, int, str] | None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located
-from tests.conftest import FIXTURES, SHARED
+from tests.recordings import own, recording, third_party, variants
 
 from . import truth
 from .recordings import completing
@@ -87,11 +87,13 @@ class Verdict(NamedTuple):
 def cases() -> list[Case]:
     """List every capture with truth: recordings of our own, their variants, public ones."""
     found = [Case(_name(path), (truth.capture_of(path),), path) for path in truth.captures()]
-    for folder in ("variants", "public"):
-        for path in sorted((SHARED / "captures" / folder).glob("*.truth.jsonl")):
-            name = _name(path)
-            ending = "[0-9].pcap" if name.endswith("--rot") else ".pcap*"
-            found.append(Case(name, tuple(sorted(path.parent.glob(name + ending))), path))
+    for path in variants("*.truth.jsonl.gz"):
+        name = _name(path)
+        ending = "[0-9].pcap" if name.endswith("--rot") else ".pcap*"
+        found.append(Case(name, tuple(own(name + ending)), path))
+    for path in third_party("public", "*.truth.jsonl"):
+        name = _name(path)
+        found.append(Case(name, tuple(third_party("public", f"{name}.pcap*")), path))
     return found
 
 
@@ -141,7 +143,7 @@ def _expected(
 def _places(case: Case, rows: list[dict[str, Any]]) -> list[Place | None]:
     if "captured" not in rows[0]:
         return [(row.get("file", 0), row["frame"]) for row in rows]
-    parent = FIXTURES / "captures" / f"{case.name.split('--')[0]}.pcap"
+    parent = recording(f"{case.name.split('--')[0]}.pcap")
     numbers = completing(parent, case.files[0], rows)
     return [None if number is None else (0, number) for number in numbers]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.conftest import SHARED
+from tests.recordings import THIRD_PARTY
 
 from .bodies import bodies, files
 from .comparison import Verdict, cases, compare
@@ -30,8 +30,8 @@ def main() -> int:
     total = Verdict("total", *(sum(column) for column in list(zip(*verdicts, strict=True))[1:]))
     print(_line(total))
     print(f"{len(verdicts)} captures and files of bodies, {total.faults} faults")
-    if not (SHARED / "captures").exists():
-        print("only those of this repository: there is no ../shared/captures")
+    if not THIRD_PARTY.exists():
+        print("only those of this repository: captures of others are not beside the checkout")
     return min(total.faults, 1)
 
 

@@ -26,7 +26,8 @@ from kafkawire.capture.snapshot import (
 )
 from kafkawire.capture.snapshot_classes import STATE
 from kafkawire.capture.tls.keylog import read_key_log
-from tests.conftest import FIXTURES, ROOT, shared
+from tests.conftest import FIXTURES, ROOT
+from tests.recordings import recording
 
 from . import engine_halves
 
@@ -51,7 +52,7 @@ def elsewhere(package: Path, *arguments: str) -> None:
 
 
 def test_builds_read_each_others_state(interpreted: Path, tmp_path: Path) -> None:
-    capture = str(shared("captures/live/mixed-a.pcap"))
+    capture = str(recording("mixed-a.pcap"))
     state, rows = str(tmp_path / "state"), str(tmp_path / "rows")
     elsewhere(interpreted, "begin", capture, state, rows)
     theirs = json.loads(Path(rows).read_text())
@@ -169,7 +170,7 @@ class Names(pickle.Unpickler):
 
 
 def test_a_state_has_no_other_classes_of_ours() -> None:
-    state = engine_halves.begin(str(shared("captures/live/mixed-a.pcap")))[0]
+    state = engine_halves.begin(str(recording("mixed-a.pcap")))[0]
     names = Names(state, key_log=None)
     names.load()
     listed = {cls.__name__ for cls in STATE}

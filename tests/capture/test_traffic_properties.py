@@ -20,8 +20,9 @@ from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Located, Row, Status
 from kafkawire.capture.tcp.connection import Connection, Run
 from kafkawire.capture.tcp.reassembly import Reassembler
-from tests.conftest import FIXTURES, SHARED
+from tests.conftest import FIXTURES
 from tests.fuzzing import examples
+from tests.recordings import ANY_CAPTURE, own, third_party
 
 from .dialogue import Sent, goodbye, hello, packets
 from .tcp.test_reassembly_properties import BLOCKS, FAULTS, Faults
@@ -203,14 +204,7 @@ def test_complete_captures_are_decoded_completely(
 
 
 def everything() -> list[Path]:
-    ours = sorted((FIXTURES / "captures").glob("*.pcap*"))
-    theirs = [
-        path
-        for folder in ("live", "variants", "public")
-        for path in sorted((SHARED / "captures" / folder).glob("*.pcap*"))
-        if path.name not in {ours.name for ours in ours}
-    ]
-    return ours + theirs
+    return [*own(ANY_CAPTURE), *third_party("public", ANY_CAPTURE)]
 
 
 @pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)

@@ -10,7 +10,7 @@ import pytest
 
 from kafkawire.capture import decode_capture
 from kafkawire.capture.rows import Located, Status
-from tests.conftest import FIXTURES, shared
+from tests import recordings
 
 from . import bodies, comparison, truth
 from .comparison import Case
@@ -22,11 +22,6 @@ def messages(path: Path) -> list[Located]:
     return [found for found in decode_capture(path) if found.row.is_message]
 
 
-def test_the_recordings_beside_the_repository_are_there() -> None:
-    shared("captures/live")
-    assert len(CAPTURES) == 29
-
-
 @pytest.mark.parametrize("case", comparison.cases(), ids=lambda case: case.name)
 def test_every_message_is_found_and_none_invented(case: Case) -> None:
     """Rotated sets are one capture; where bytes are missing, the messages that are whole count."""
@@ -36,16 +31,16 @@ def test_every_message_is_found_and_none_invented(case: Case) -> None:
     assert verdict.beyond == 0, verdict
 
 
-def test_every_kind_of_capture_is_compared() -> None:
-    shared("captures")
-    names = [case.name for case in comparison.cases()]
-    assert len(names) == len(set(names)) == 29 + 15 + 8
-    assert sum(len(case.files) for case in comparison.cases()) == 29 + 23 + 8
+def test_every_capture_with_truth_is_compared() -> None:
+    compared = [file for case in comparison.cases() for file in case.files]
+    assert len(compared) == len(set(compared))
+    assert set(recordings.own(recordings.ANY_CAPTURE)) <= set(compared)
 
 
+@pytest.mark.third_party
 @pytest.mark.parametrize("name", ["kafkajs", "sarama"])
 def test_bodies_of_others_decode_without_loss(name: str) -> None:
-    found = list(bodies.bodies(shared(f"captures/bytes/{name}-fixtures.jsonl")))
+    found = list(bodies.bodies(recordings.THIRD_PARTY / "bytes" / f"{name}-fixtures.jsonl"))
     assert len(found) == {"kafkajs": 89, "sarama": 178}[name]
     assert [body.name for body in found if not body.versions] == [
         body.name for body in found if body.broken
@@ -126,9 +121,7 @@ QUIRKS = [
 
 @pytest.mark.parametrize(("name", "api", "version", "status", "says"), QUIRKS)
 def test_quirks_are_reported(name: str, api: str, version: int, status: Status, says: str) -> None:
-    path = FIXTURES / "captures" / f"{name}.pcap"
-    if not path.exists():
-        path = shared(f"captures/live/{name}.pcap")
+    path = recordings.recording(f"{name}.pcap")
     found = [
         f.row
         for f in messages(path)

@@ -11,17 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from kafkawire.primitives import Structure
-from tests.conftest import FIXTURES, SHARED
+from tests.recordings import unchanged
 
 SIDES = {"request": "req", "response": "resp"}
 
 
 def captures() -> list[Path]:
-    """Every recording of our own with truth beside it: ours always, the rest where it is there."""
-    kept = sorted((FIXTURES / "captures").glob("*.truth.jsonl.gz"))
-    more = sorted((SHARED / "captures" / "live").glob("*.truth.jsonl"))
-    names = {path.name.split(".truth")[0] for path in kept}
-    return kept + [path for path in more if path.name.split(".truth")[0] not in names]
+    """List the truth of every recording of our own, as it was made."""
+    return unchanged("*.truth.jsonl.gz")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -21,22 +21,17 @@ from kafkawire.reports.reading import Reading
 from kafkawire_cli.input.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
 from tests.capture.written import BROKER, Scenario
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
 from tests.fuzzing import mutate, replayable, seeds
+from tests.recordings import ANY_CAPTURE, own, third_party
 
 CAPTURES = FIXTURES / "captures"
 LARGE = 1 << 20
 
 
-def is_capture(path: Path) -> bool:
-    return ".pcap" in path.name and "jsonl" not in path.name
-
-
 def recordings() -> Iterator[Path]:
-    yield from filter(is_capture, CAPTURES.iterdir())
-    for folder in ("live", "public", "variants"):
-        found = filter(is_capture, shared(f"captures/{folder}").iterdir())
-        yield from (path for path in found if path.stat().st_size < LARGE)
+    paths = [*own(ANY_CAPTURE), *third_party("public", ANY_CAPTURE)]
+    yield from (path for path in paths if path.stat().st_size < LARGE)
 
 
 PATHS = sorted(recordings())
@@ -90,7 +85,7 @@ def test_bytes_of_several_captures(seed: int) -> None:
 
 
 def test_bytes_of_a_rotated_set() -> None:
-    check(*sorted(shared("captures/variants").glob("mixed-a--rot?.pcap"))[:4])
+    check(*own("mixed-a--rot?.pcap")[:4])
 
 
 def test_bytes_after_the_end_of_a_connection(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkawire_cli.main import app
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
 from tests.fuzzing import SOAK
+from tests.recordings import ANY_CAPTURE, own, third_party
 
 CAPTURE: Final = "CAPTURE"
 OUT: Final = "OUT"
@@ -30,16 +31,13 @@ VERBS: Final = (
     ("sql", "SELECT api_name, count(*), quantile_cont(latency_ns, .99) FROM exchanges GROUP BY 1",
      CAPTURE),
 )  # fmt: skip
-FOLDERS: Final = ("live", "public", "variants")
 
 
 def recordings() -> list[Path]:
-    """All recordings; in `make test` those of the fixtures."""
-    found = sorted((FIXTURES / "captures").glob("*.pcap*"))
+    """All recordings; in `make test` those of fixtures/captures."""
     if SOAK > 1:
-        for name in FOLDERS:
-            found += sorted(shared(f"captures/{name}").glob("*.pcap*"))
-    return found
+        return [*own(ANY_CAPTURE), *third_party("public", ANY_CAPTURE)]
+    return sorted((FIXTURES / "captures").glob(ANY_CAPTURE))
 
 
 RECORDINGS: Final = recordings()

@@ -7,7 +7,6 @@ import json
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,7 +22,8 @@ from kafkawire.protocol.embedded import embedded_payloads
 from kafkawire.protocol.payload import Payload
 from kafkawire.protocol.sticky import CooperativeStickyUserData
 from kafkawire.protocol.versioned import decode_versioned
-from tests.conftest import shared
+from tests.conftest import FIXTURES
+from tests.recordings import THIRD_PARTY, third_party, unchanged
 
 
 class Sent(NamedTuple):
@@ -35,8 +35,8 @@ class Sent(NamedTuple):
     raw: list[bytes]
 
 
-def _rows(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in sorted(shared(f"captures/{folder}").glob("*.kmsg.jsonl.gz")):
+def _rows() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in [*unchanged("*.kmsg.jsonl.gz"), *third_party("public", "*.kmsg.jsonl.gz")]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
                 yield path.name.removesuffix(".kmsg.jsonl.gz"), json.loads(line)
@@ -123,8 +123,8 @@ def _raw(body: Any) -> list[bytes]:
     ]
 
 
-def _sent(folder: str) -> Iterator[Sent]:
-    for recording, row in _rows(folder):
+def _sent() -> Iterator[Sent]:
+    for recording, row in _rows():
         build = BUILD.get((row.get("api_key", -1), row["dir"]))
         if build is not None:
             body = row["body"]
@@ -133,7 +133,7 @@ def _sent(folder: str) -> Iterator[Sent]:
 
 @pytest.fixture(scope="module")
 def sent() -> list[Sent]:
-    return [*_sent("live"), *_sent("public")]
+    return list(_sent())
 
 
 def _from_a_client(each: Sent) -> bool:
@@ -202,11 +202,12 @@ def test_made_up_values_are_taken_for_nothing(sent: list[Sent]) -> None:
 
 
 def _fixture_rows(name: str) -> dict[str, dict[str, Any]]:
-    path: Path = shared(f"captures/bytes/{name}")
+    path = THIRD_PARTY / "bytes" / name
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {row["path"]: row for row in rows}
 
 
+@pytest.mark.third_party
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -226,6 +227,7 @@ def test_payloads_of_old_kafkajs(path: str, kind: str) -> None:
         assert message.topics[0].startswith("test-topic-")
 
 
+@pytest.mark.third_party
 @pytest.mark.parametrize(("version", "recognised"), [(0, False), (1, True), (2, True), (3, True)])
 def test_sync_responses_of_old_kafkajs(version: int, recognised: bool) -> None:
     rows = _fixture_rows("kafkajs-fixtures.jsonl")
@@ -239,7 +241,7 @@ def test_sync_responses_of_old_kafkajs(version: int, recognised: bool) -> None:
 def test_kafkas_own_vectors() -> None:
     names = ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment", "DefaultPrincipalData")
     count = 0
-    with gzip.open(shared("reference/golden/messages.jsonl.gz"), "rt", encoding="utf-8") as lines:
+    with gzip.open(FIXTURES / "golden" / "messages.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             if row["message"] not in names:

@@ -16,11 +16,9 @@ from kafkawire.capture import decode_capture
 from kafkawire.primitives import Structure
 from kafkawire.records import Record, RecordBatches
 from tests.capture.truth import lines
-from tests.conftest import FIXTURES, SHARED, shared
+from tests.recordings import unchanged
 
-KEPT = sorted((FIXTURES / "captures").glob("*.records.jsonl.gz"))
-MORE = sorted((SHARED / "captures" / "live").glob("*.records.jsonl.gz"))
-PATHS = [*KEPT, *(path for path in MORE if path.name not in {kept.name for kept in KEPT})]
+PATHS = unchanged("*.records.jsonl.gz")
 
 
 def fields(message: Structure) -> Iterator[bytes]:
@@ -57,11 +55,6 @@ def digest(records: list[Record]) -> str:
     """Sum up records as the truth does for large captures."""
     rows = [f"{r.offset}|{based(r.key)}|{based(r.value)}" for r in records]
     return hashlib.sha1("\n".join(rows).encode()).hexdigest()
-
-
-def test_the_recordings_beside_the_repository_are_there() -> None:
-    shared("captures/live")
-    assert len(PATHS) > len(KEPT) > 0
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.split(".")[0])

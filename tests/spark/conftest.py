@@ -31,8 +31,9 @@ from kafkawire.spark.splitting.stores import Store
 from kafkawire.spark.write.finishing import Finish
 from kafkawire.spark.write.shared_directory import SpilledTable
 from kafkawire.spark.write.writing import TableDirectory
-from tests.conftest import FIXTURES, missing, shared
+from tests.conftest import missing
 from tests.fuzzing import SOAK
+from tests.recordings import ANY_CAPTURE, own, third_party
 
 from .java import options, options_now
 
@@ -84,9 +85,7 @@ def gathered(root: Path, captures: Iterable[Path]) -> dict[str, list[str]]:
 @pytest.fixture(scope="session")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """All captures: directory -> files."""
-    folders = [shared(f"captures/{name}") for name in ("live", "variants", "public")]
-    captures = [path for each in folders for path in sorted(each.glob("*.pcap*"))]
-    captures += sorted((FIXTURES / "captures").glob("*.pcap*"))
+    captures = [*own(ANY_CAPTURE), *third_party("public", ANY_CAPTURE)]
     return gathered(tmp_path_factory.mktemp("sets"), captures)
 
 

@@ -27,10 +27,11 @@ from kafkawire.capture.tables.extraction.record_batches import (
     batches_in,
 )
 from tests.capture import truth
-from tests.conftest import SHARED, missing
+from tests.conftest import missing
+from tests.recordings import ANY_CAPTURE, variants
 
 FILES = [truth.capture_of(path) for path in truth.captures()]
-VARIANTS = sorted((SHARED / "captures" / "variants").glob("*.pcap*"))
+VARIANTS = variants(ANY_CAPTURE)
 SETS = [[path] for path in [*FILES, *VARIANTS]] + [FILES[:5], FILES[5:]]
 COLUMNAR = ("exchanges", "partitions", "records")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ from kafkawire.capture.exchanges import restoring
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tables import TABLES
 from tests.capture.tables.table_tasks import Split, whole
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
+from tests.recordings import ANY_CAPTURE, own, unchanged, variants
 
 CAPTURES: Final = sorted((FIXTURES / "captures").glob("*.pcap*"))
 TOGETHER: Final = (
@@ -36,15 +38,15 @@ def test_rows_of_tasks_are_those_of_one_process(capture: Path, max_bytes: int) -
         assert split.tasks > 1 or tables == ["group_events"] or max_bytes > 1
 
 
-@pytest.mark.parametrize("folder", ["live", "variants"])
-def test_rows_of_tasks_of_other_captures(folder: str) -> None:
-    for capture in sorted(shared(f"captures/{folder}").glob("*.pcap*")):
+@pytest.mark.parametrize("listed", [unchanged, variants])
+def test_rows_of_tasks_of_all_recordings(listed: Callable[[str], list[Path]]) -> None:
+    for capture in listed(ANY_CAPTURE):
         split = Split([capture], list(TABLES), max(2000, capture.stat().st_size // 40))
         assert split.rows == whole([capture], list(TABLES)), capture
 
 
 def test_rotated_files_are_one_capture() -> None:
-    files = sorted(shared("captures/variants").glob("mixed-a--rot?.pcap"))
+    files = own("mixed-a--rot?.pcap")
     assert len(files) > 1
     assert Split(files, list(TABLES), 2000).rows == whole(files, list(TABLES))
 

@@ -16,7 +16,8 @@ from kafkawire.capture import tables
 from kafkawire.protocol.json_form import uuid_text
 from kafkawire.records import BatchBuilder
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
+from tests.recordings import own, recording
 
 ORDERS = uuid_text(bytes(range(16)))
 ENDS = {"client": "10.0.0.1:50000", "broker": "10.0.0.2:9092"}
@@ -322,8 +323,8 @@ def test_an_incremental_fetch_has_the_partitions_of_its_session(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["kcat-kf", "mixed-a"])
 def test_a_rotated_set_is_one_capture(name: str) -> None:
-    whole = shared("captures/live") / f"{name}.pcap"
-    parts = sorted(shared("captures/variants").glob(f"{name}--rot*.pcap"))
+    whole = recording(f"{name}.pcap")
+    parts = own(f"{name}--rot?.pcap")
     assert len(parts) > 1
     names = ("connection", "direction", "api_key", "correlation_id", "length", "time_ns", "status")
     found = rows([*parts[1:], parts[0]], "messages")
@@ -336,10 +337,10 @@ def test_a_rotated_set_is_one_capture(name: str) -> None:
 def test_packets_are_numbered_in_their_own_files() -> None:
     from tests.capture import truth
 
-    parts = sorted(shared("captures/variants").glob("kcat-kf--rot*.pcap"))
+    parts = own("kcat-kf--rot?.pcap")
     wanted = [
         (str(parts[row["file"]]), row["frame"])
-        for row in truth.lines(shared("captures/variants/kcat-kf--rot.truth.jsonl"))
+        for row in truth.lines(recording("kcat-kf--rot.truth.jsonl.gz"))
     ]
     assert [(row["file"], row["packet"]) for row in rows(parts, "messages")] == wanted
 

@@ -18,9 +18,11 @@ from kafkawire_cli.parallel.jobs import combined, decoded
 from kafkawire_cli.parallel.ordered_output import OrderedOutput
 from kafkawire_cli.parallel.row_batches import Batch, DecodeOptions
 from kafkawire_cli.render.messages import Shape, View
+from tests.capture import truth
 from tests.cli.verbs.test_decode import run
 from tests.command_server import python
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
+from tests.recordings import own, recording
 
 CAPTURES: Final = FIXTURES / "captures"
 PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
@@ -180,16 +182,16 @@ def test_one_process_is_used_if_output_cannot_be_shared() -> None:
 
 @pytest.mark.parametrize("name", ["kcat-kf", "mixed-a"])
 def test_rotated_files_are_one_capture(name: str) -> None:
-    folder = shared("captures/variants")
-    parts = sorted(folder.glob(f"{name}--rot?.pcap"))
-    lines = (folder / f"{name}--rot.truth.jsonl").read_text().splitlines()
+    parts = own(f"{name}--rot?.pcap")
+    rows_of_truth = truth.lines(recording(f"{name}--rot.truth.jsonl.gz"))
     result = run("--rotated", *map(str, reversed(parts)), "--format", "jsonl")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     positions = [(row["capture"], row["packet"], row["length"]) for row in rows]
-    truth = [(str(parts[row["file"]]), row["frame"], row["len"]) for row in map(json.loads, lines)]
-    assert positions == truth
+    assert positions == [
+        (str(parts[row["file"]]), row["frame"], row["len"]) for row in rows_of_truth
+    ]
     bodies = [row["body"] for row in rows]
-    whole = run(str(folder.parent / "live" / f"{name}.pcap"), "--format", "jsonl")
+    whole = run(str(recording(f"{name}.pcap")), "--format", "jsonl")
     assert bodies == [json.loads(line)["body"] for line in whole.stdout.splitlines()]
 
 

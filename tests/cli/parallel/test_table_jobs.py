@@ -16,7 +16,8 @@ from pyarrow import parquet
 
 from kafkawire.capture.tables import TABLES
 from tests.command_server import python
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
+from tests.recordings import own
 
 CAPTURES: Final = FIXTURES / "captures"
 PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
@@ -173,7 +174,7 @@ def test_a_stream_is_read_by_one_process(tmp_path: Path) -> None:
 
 
 def test_rotated_files_are_one_capture(tmp_path: Path) -> None:
-    files = [str(path) for path in shared("captures/variants").glob("mixed-a--rot?.pcap")]
+    files = [str(path) for path in own("mixed-a--rot?.pcap")]
     for jobs in ("1", "3"):
         made = run(*files, *every_table(tmp_path / jobs, "--jobs", jobs))
     assert made.submitted > 0

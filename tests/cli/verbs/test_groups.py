@@ -18,7 +18,8 @@ from tests.capture import truth
 from tests.capture.written import Scenario
 from tests.cli import outside
 from tests.cli.reports import report, run, text
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES
+from tests.recordings import recording
 
 CAPTURES = FIXTURES / "captures"
 PATHS = [path for path in truth.captures() if "sweep" not in path.name]
@@ -165,7 +166,7 @@ def partitions(body: dict[str, Any], names: dict[str, str]) -> list[tuple[str, d
 
 def test_lag_is_there_to_be_compared() -> None:
     """Recordings in which consumers do not keep up, and in which topics go by id."""
-    assert groups(shared("captures/live/mixed-a.pcap"))["bulk-g"]["timeline"][4]["lag"] == 1715
+    assert groups(recording("mixed-a.pcap"))["bulk-g"]["timeline"][4]["lag"] == 1715
     assert groups(CAPTURES / "ck-848.pcap")["g848"]["lag"] == 0
 
 
@@ -357,7 +358,7 @@ def test_of_a_long_life_the_middle_is_left_out(
 
 
 def test_one_group_can_be_selected() -> None:
-    path = shared("captures/live/mixed-a.pcap")
+    path = recording("mixed-a.pcap")
     made = report("groups", path, options=("--group", "kcg", "--group", "aio-g"))["groups"]
     assert [one["group_id"] for one in made] == ["aio-g", "kcg"]
 

@@ -16,7 +16,8 @@ from tests.capture.recordings import segments
 from tests.capture.written import Scenario
 from tests.cli import outside
 from tests.cli.reports import on_a_terminal, report, run, text
-from tests.conftest import FIXTURES, ROOT, shared
+from tests.conftest import FIXTURES, ROOT
+from tests.recordings import own, recording
 
 PATHS = truth.captures()
 NAMES = [path.name.split(".truth")[0] for path in PATHS]
@@ -141,11 +142,7 @@ ETHERNET = ["kcat-kf", "kcat-kf--loss", "kcat-kf--mid", "kcat-kf--ooo", "kcat-kf
 @pytest.mark.parametrize("name", [*ETHERNET, "kcat-kf--tinyloss", "kcat-kf--tinymid"])
 def test_every_payload_byte_is_accounted_for(name: str) -> None:
     """What is captured is counted here from the packets' headers alone."""
-    path = (
-        FIXTURES / "captures" / "kcat-kf.pcap"
-        if name == "kcat-kf"
-        else shared(f"captures/variants/{name}.pcap")
-    )
+    path = recording(f"{name}.pcap")
     payload = dict(report("summary", path)["payload"])
     assert payload.pop("captured") == sum(one.size for one in segments(path))
     assert payload.pop("unaccounted") == 0
@@ -154,8 +151,8 @@ def test_every_payload_byte_is_accounted_for(name: str) -> None:
 
 
 def test_files_of_a_rotated_set_are_one_capture() -> None:
-    parts = sorted(shared("captures/variants").glob("mixed-a--rot?.pcap"))
-    whole = report("summary", shared("captures/live/mixed-a.pcap"))
+    parts = own("mixed-a--rot?.pcap")
+    whole = report("summary", recording("mixed-a.pcap"))
     made = report("summary", *reversed(parts))
     assert len(parts) == 8
     assert made["packets"] == whole["packets"]
@@ -180,7 +177,7 @@ def test_problems_say_where_they_show_first() -> None:
 
 
 def test_top_cuts_lists_and_says_so() -> None:
-    path = shared("captures/live/mixed-a.pcap")
+    path = recording("mixed-a.pcap")
     made = report("summary", path, options=("--top", "2"))
     whole = report("summary", path)
     for kind in ("topics", "clients", "groups"):
@@ -195,12 +192,12 @@ def test_top_cuts_lists_and_says_so() -> None:
 
 @pytest.mark.parametrize("by", ["version", "client", "broker"])
 def test_requests_are_grouped(by: str) -> None:
-    path = shared("captures/live/mixed-a.pcap")
+    path = recording("mixed-a.pcap")
     made = report("latency", path, options=("--by", by))
     added: Counter[str] = Counter()
     for call in made["calls"]:
         added[call["api_name"]] += call["requests"]
-    assert added == outside.counts(shared("captures/live/mixed-a.truth.jsonl"), "req")
+    assert added == outside.counts(recording("mixed-a.truth.jsonl.gz"), "req")
     keys = [(call["api_name"], call[by]) for call in made["calls"]]
     assert len(set(keys)) == len(keys) > len(added)
 
@@ -211,7 +208,7 @@ def test_requests_are_grouped(by: str) -> None:
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups"])
 def test_lines_fit_the_terminal(verb: str, columns: int) -> None:
-    path = shared("captures/live/mixed-a.pcap")
+    path = recording("mixed-a.pcap")
     output = on_a_terminal(verb, path, columns=columns, NO_COLOR="1")
     lines = output.replace("\r\n", "\n").splitlines()
     plain = (re.sub(r"\x1b\[[012]*m", "", line) for line in lines)  # bold and dim are no colours
@@ -260,7 +257,7 @@ def documented() -> dict[str, list[str]]:
 
 
 def test_json_has_the_keys_that_are_documented() -> None:
-    path = shared("captures/live/mixed-a.pcap")
+    path = recording("mixed-a.pcap")
     wanted = documented()
     assert list(report("summary", path)) == wanted["summary"]
     for verb, kind in (

@@ -16,8 +16,8 @@ from kafkawire.capture import decode_capture
 from kafkawire.capture.rows import Row, Status
 from kafkawire.primitives import Structure
 from kafkawire.records import RecordBatches
-from tests.conftest import FIXTURES, SHARED
 from tests.fuzzing import SOAK
+from tests.recordings import ANY_CAPTURE, own, recording, third_party
 
 from . import records
 from .expected import expected, shown
@@ -33,12 +33,9 @@ UNPAIRED = {"kcat-kf--tinyloss": 1}
 
 def recordings() -> list[Path]:
     """The recordings that are compared."""
-    kept = sorted((FIXTURES / "captures").glob("*.pcap*"))
     if SOAK == 1:
-        return [path for path in kept if path.name.split(".pcap")[0] in FEW]
-    others = SHARED / "captures"
-    folders = "live", "public", "variants"
-    return [*kept, *sorted(path for each in folders for path in (others / each).glob("*.pcap*"))]
+        return [recording(f"{name}.pcap") for name in FEW]
+    return [*own(ANY_CAPTURE), *third_party("public", ANY_CAPTURE)]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from kafkawire.capture.files.pcap import VARIANTS
 from kafkawire.spark.splitting import inputs, plan, read
 from kafkawire.spark.splitting.stores import LocalReader
+from tests.recordings import ANY_CAPTURE, own, third_party
 
 from ...capture.files.test_damaged_files import DAMAGES
 from ...capture.wire import (
@@ -33,7 +33,7 @@ from ...capture.wire import (
     section,
     simple,
 )
-from ...conftest import FIXTURES, SHARED, missing, shared
+from ...conftest import missing
 from .containers import bgzf, pieces_of, seekable_zstd, zstd_frames
 from .law import obeys, obeys_in_one_pass, serially, small
 
@@ -45,18 +45,11 @@ PACKETS = [
 
 
 def captures() -> list[Path]:
-    found = [*FIXTURES.glob("captures/*.pcap*"), *(SHARED / "captures").glob("*/*.pcap*")]
-    captures = [path for path in found if re.search(r"\.pcap(ng)?(\.gz)?$", path.name)]
-    return sorted({path.name: path for path in captures}.values())
+    return [*own(ANY_CAPTURE), *third_party("public", ANY_CAPTURE)]
 
 
 def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
-
-
-def test_the_shared_captures_exist() -> None:
-    shared("captures")
-    assert len(captures()) >= 60
 
 
 @pytest.mark.parametrize("path", captures(), ids=name_of)
