@@ -18,7 +18,8 @@ SHOWING = "import os, sys; print(sys.argv, os.getcwd(), os.environ['WHO'], input
 WAITING = "import time; print('started', flush=True); time.sleep(100)"
 
 
-def ran(program: str, *arguments: str, folder: Path) -> tuple[int, str, str]:
+def ran(program: str, *arguments: str, folder: Path) -> tuple[int, str, list[str]]:
+    """Return its exit code, output and errors, without the frames of a traceback."""
     done = subprocess.run(
         [program, *arguments],
         cwd=folder,
@@ -28,7 +29,8 @@ def ran(program: str, *arguments: str, folder: Path) -> tuple[int, str, str]:
         errors="surrogateescape",
         check=False,
     )
-    return done.returncode, done.stdout, done.stderr.rpartition("\n  ")[2]
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("  ")]
+    return done.returncode, done.stdout, errors
 
 
 @pytest.mark.parametrize(
