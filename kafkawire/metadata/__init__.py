@@ -6,7 +6,7 @@ Law: one home for what controllers decide on and brokers observe: brokers, topic
 """
 
 from .configs import broker_value, topic_value
-from .delta import MetadataDelta, everything
+from .delta import MetadataDelta, everything, slices
 from .image import METADATA_VERSION, ConfigResource, MetadataImage, QuotaEntity, TopicImage
 from .indexes import TopicIdPartition
 from .loader import MetadataLoader
@@ -43,6 +43,7 @@ __all__ = [
     "broker_value",
     "everything",
     "replay",
+    "slices",
     "snapshot",
     "topic_value",
 ]

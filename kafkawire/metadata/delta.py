@@ -6,7 +6,8 @@ the newer image.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from .image import ConfigResource, MetadataImage, QuotaEntity
 from .indexes import TopicIdPartition
@@ -32,6 +33,16 @@ class MetadataDelta:
     acls: dict[bytes, None] = field(default_factory=dict)
     delegation_tokens: dict[str, None] = field(default_factory=dict)
     producer_ids: bool = False
+
+
+def slices(delta: MetadataDelta, partitions: int) -> Iterator[MetadataDelta]:
+    """Divide a delta into some of at most so many partitions; the first has all the rest."""
+    keys = list(delta.partitions)
+    yield replace(delta, partitions=dict.fromkeys(keys[:partitions]))
+    for start in range(partitions, len(keys), partitions):
+        yield MetadataDelta(
+            delta.offset, partitions=dict.fromkeys(keys[start : start + partitions])
+        )
 
 
 def everything(image: MetadataImage) -> MetadataDelta:

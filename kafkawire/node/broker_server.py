@@ -7,12 +7,13 @@ its replicas offline (KIP-112, KIP-858); without the first, or without any, the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..controller import Committed, SnapshotLoaded
-from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everything
+from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everything, slices
 from ..primitives import Message
 from ..replication import Effect as ReplicationEffect
 from ..replication import (
@@ -53,6 +54,12 @@ Output = (
     | LogRecovered
     | SegmentRolled
 )
+
+
+SLICE: Final = 16
+"""Partitions whose logs are opened, or closed, before other events are handled: opening one takes
+six fsyncs.
+"""
 
 
 class Due(NamedTuple):
@@ -108,6 +115,10 @@ class BrokerServer:
         self._throttles = Throttles(config.node_id)
         self._assignments = AssignmentsManager(config.node_id, config.retry_backoff)
         self._published = False
+        self._unpublished: deque[MetadataDelta] = deque()
+        """What is still to be published, in slices of SLICE partitions."""
+        self._slice_at: float | None = None
+        """When to go on with slices of work; None if none is left."""
         self._state: BrokerState | None = None
 
     # -- log directories
@@ -177,7 +188,7 @@ class BrokerServer:
     def _changed(self, delta: MetadataDelta, now: float) -> list[Output]:
         if self._published:
             self._publisher.publish(self.loader.image, delta, self._now_ms())
-            return self._publish(delta, now)
+            return self._publish_slices(delta, now)
         return self.maybe_publish_first(now)
 
     def maybe_publish_first(self, now: float) -> list[Output]:
@@ -189,8 +200,23 @@ class BrokerServer:
         self._published = True
         self._publisher.delete_strays(image, self._now_ms())
         self._publisher.publish(image, delta, self._now_ms())
-        self.lifecycle.published(now)
-        return self._publish(delta, now)
+        return self._publish_slices(delta, now)
+
+    def _publish_slices(self, delta: MetadataDelta, now: float) -> list[Output]:
+        """Publish the first slice of a delta, unless others wait; `advance` publishes the rest.
+
+        A client that is faster gets NOT_LEADER_OR_FOLLOWER, and tries again.
+        """
+        waited = bool(self._unpublished)
+        self._unpublished.extend(slices(delta, SLICE))
+        return [] if waited else self._publish_next(now)
+
+    def _publish_next(self, now: float) -> list[Output]:
+        outputs = self._publish(self._unpublished.popleft(), now)
+        self._slice_at = now if self._unpublished else None
+        if not self._unpublished and self.lifecycle.state is BrokerState.STARTING:
+            self.lifecycle.published(now)
+        return outputs
 
     def _publish(self, delta: MetadataDelta, now: float) -> list[Output]:
         image = self.loader.image
@@ -271,6 +297,7 @@ class BrokerServer:
             times.append(self._assignments.next_deadline())
         due_ms = self.logs.next_deadline()
         times.append(None if due_ms is None else self.config.time_of(due_ms))
+        times.append(self._slice_at)
         return min((each for each in times if each is not None), default=None)
 
     def advance(self, now: float) -> list[Output]:
@@ -280,7 +307,10 @@ class BrokerServer:
             moving = self.logs.moves.keys()
             self.logs.advance(self._now_ms())
             self._moved(moving - self.logs.moves.keys())
-        return [*self.replicas.advance(now)]
+        outputs: list[Output] = [*self.replicas.advance(now)]
+        if self._unpublished:
+            outputs += self._publish_next(now)
+        return outputs
 
     def _moved(self, partitions: Iterable[TopicPartition]) -> None:
         ids = self.loader.image.topic_ids
@@ -289,6 +319,12 @@ class BrokerServer:
             for each in partitions
             if each.topic in ids
         )
+
+    def close_logs(self, now: float) -> bool:
+        """Close a slice of the logs; return whether all are closed."""
+        closed = self.logs.close_some(SLICE, self._now_ms())
+        self._slice_at = None if closed else now
+        return closed
 
     def shut_down(self) -> None:
         """Close the logs: the next start needs no recovery."""

@@ -121,7 +121,8 @@ class Node:
             for owner, body, version, timeout in parts.broker.due(now):
                 parts.channel.submit(Purpose(owner, 0), body, version, now + timeout, now)
             if parts.broker.lifecycle.state is BrokerState.SHUTTING_DOWN:
-                self._finish(now)
+                if parts.broker.close_logs(now):
+                    self._finish(now)
                 return False
         active = parts.active_controller
         due = [] if active is None else parts.channel.due(now)

@@ -7,14 +7,13 @@ is created. A replica that is no longer assigned here has no log here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import fields
 from typing import Final
 
 from ..configs import TOPIC_CONFIGS, ResourceType
 from ..metadata import MetadataDelta, MetadataImage, TopicIdPartition, topic_value
 from ..metadata.registrations import is_reserved
-from ..storage import KafkaStorageError, LogConfig, LogManager, TopicPartition
+from ..storage import LogConfig, LogManager, TopicPartition
 
 LOG_CONFIGS: Final = tuple(
     name
@@ -88,11 +87,13 @@ class LogPublisher:
     def _delete_strays(
         self, image: MetadataImage, partitions: Iterable[TopicPartition], now_ms: int
     ) -> None:
-        for each in dict.fromkeys(partitions):
-            topic = image.topic(each.topic)
-            found = None if topic is None else topic.partitions.get(each.partition)
-            known = None if topic is None else topic.topic_id
-            assigned = found is not None and self._broker_id in found.replicas
-            if not assigned or self._logs.topic_id(each) not in (None, known):
-                with suppress(KafkaStorageError):  # deleted when the directory is online again
-                    self._logs.delete(each, now_ms)
+        strays = [each for each in dict.fromkeys(partitions) if self._is_stray(image, each)]
+        if strays:
+            self._logs.delete(strays, now_ms)
+
+    def _is_stray(self, image: MetadataImage, partition: TopicPartition) -> bool:
+        topic = image.topic(partition.topic)
+        registration = None if topic is None else topic.partitions.get(partition.partition)
+        topic_id = None if topic is None else topic.topic_id
+        assigned = registration is not None and self._broker_id in registration.replicas
+        return not assigned or self._logs.topic_id(partition) not in (None, topic_id)

@@ -6,7 +6,8 @@ topic-0/  topic-1.<id>-delete/  topic-2.<id>-future/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -73,6 +74,9 @@ class DirectoryLogs:
         self.broker_epoch: int | None = None
         """That of the last clean shutdown."""
         self.deletions = PendingDeletions(disk)
+        self._closing: deque[TopicPartition] | None = None
+        self._closed: dict[str, int] = {}
+        """Folder of a log that was closed -> where it ended then."""
         self.on_roll: Callable[[TopicPartition, int], None] | None = None
 
     @property
@@ -187,31 +191,57 @@ class DirectoryLogs:
             write_partition_metadata_file(self.disk, str(key), topic_id)
             self.topic_ids[key] = topic_id
 
-    def delete(self, key: TopicPartition, unique: str, now_ms: int) -> None:
-        """Rename a log's directory; its files are deleted later.
+    def delete(
+        self, keys: Iterable[TopicPartition], new_uuid: Callable[[], bytes], now_ms: int
+    ) -> None:
+        """Rename the directories of logs; their files are deleted later.
 
-        The checkpoints forget it first: a new log of that name must not be taken for it.
+        The checkpoints forget them first: a new log of that name must not be taken for it.
         """
-        log = self.logs.pop(key)
-        self.topic_ids.pop(key, None)
-        self._forget(key, log, unique, now_ms)
+        logs = [(key, self.logs.pop(key)) for key in keys]
+        for key, _ in logs:
+            self.topic_ids.pop(key, None)
+        self._forget(logs, new_uuid, now_ms)
 
-    def _forget(self, key: TopicPartition, log: UnifiedLog, unique: str, now_ms: int) -> None:
+    def _forget(
+        self,
+        logs: list[tuple[TopicPartition, UnifiedLog]],
+        new_uuid: Callable[[], bytes],
+        now_ms: int,
+    ) -> None:
         self.write_recovery_points()
         self.write_start_offsets()
         self.write_high_watermarks()
-        if self.cleaned.pop(key, None) is not None:
+        cleaned = [key for key, _ in logs if self.cleaned.pop(key, None) is not None]
+        if cleaned:
             write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)
-        end = f".{unique}{names.DELETE_DIRECTORY}"
-        renamed = str(key)[: names.LONGEST_NAME - len(end)] + end
-        self.disk.rename(log.folder, renamed)
+        for key, log in logs:
+            end = f".{new_uuid().hex()}{names.DELETE_DIRECTORY}"
+            renamed = str(key)[: names.LONGEST_NAME - len(end)] + end
+            self.disk.rename(log.folder, renamed)
+            self.deletions.add(renamed, now_ms + log.config.file_delete_delay_ms)
         self.disk.fsync_directory("")
-        self.deletions.add(renamed, now_ms + log.config.file_delete_delay_ms)
+
+    def close_some(self, limit: int, now_ms: int) -> int:
+        """Close up to so many logs; return how many more could have been, -1 if some are left."""
+        if self._closing is None:
+            self._closing = deque((*self.logs, *self.futures))
+        while self._closing and limit:
+            log = self._log(self._closing.popleft())
+            if log is not None:
+                log.close(now_ms)
+                self._closed[log.folder] = log.log_end_offset
+                limit -= 1
+        return -1 if self._closing else limit
+
+    def _log(self, key: TopicPartition) -> UnifiedLog | None:
+        return self.logs.get(key) or self.futures.get(key)
 
     def close(self, now_ms: int, broker_epoch: int) -> None:
         """Close all logs, mark the shutdown as clean, and unlock the directory."""
         for log in (*self.logs.values(), *self.futures.values()):
-            log.close(now_ms)
+            if self._closed.get(log.folder) != log.log_end_offset:
+                log.close(now_ms)
         self.write_recovery_points()
         self.write_start_offsets()
         self.write_high_watermarks()
@@ -238,9 +268,11 @@ class DirectoryLogs:
         self.disk.fsync_directory("")
         self.futures[key] = self._load(key, folder, config, LogCheckpoint(), now_ms)
 
-    def delete_future(self, key: TopicPartition, unique: str, now_ms: int) -> None:
+    def delete_future(
+        self, key: TopicPartition, new_uuid: Callable[[], bytes], now_ms: int
+    ) -> None:
         """Give up a future log."""
-        self._forget(key, self.futures.pop(key), unique, now_ms)
+        self._forget([(key, self.futures.pop(key))], new_uuid, now_ms)
 
     def promote(self, key: TopicPartition, generation: int, now_ms: int) -> UnifiedLog:
         """Make the future log of a partition its log: durable first, then under its name."""

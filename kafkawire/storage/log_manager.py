@@ -10,7 +10,7 @@ before a log is cut or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from .compaction.cleaner_manager import compact, filthiest
@@ -156,19 +156,27 @@ class LogManager:
             raise KafkaStorageError(name, reason)
         directory = min(online, key=lambda each: len(each.logs) + len(each.futures))
         if partition in directory.futures:  # its log is lost
-            directory.delete_future(partition, self._new_uuid().hex(), now_ms)
+            directory.delete_future(partition, self._new_uuid, now_ms)
         generation = 0 if len(online) == len(self._directories) else now_ms
         config = self._config_of(partition.topic)
         log = directory.create(partition, config, now_ms, topic_id, generation)
         self._places[partition] = _Place(directory, log)
         return log
 
-    def delete(self, partition: TopicPartition, now_ms: int) -> None:
-        """Take a log out of its directory at once, and delete its files later."""
-        self._moves.cancel(partition, now_ms)
-        place = self._places.pop(partition)
-        place.directory.check()
-        place.directory.delete(partition, self._new_uuid().hex(), now_ms)
+    def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Take logs out of their directories at once, and delete their files later.
+
+        Those on a directory that is offline are left.
+        """
+        deleted: dict[str, list[TopicPartition]] = {}
+        for partition in partitions:
+            self._moves.cancel(partition, now_ms)
+            place = self._places.pop(partition)
+            deleted.setdefault(place.directory.name, []).append(partition)
+        for directory in self._online:
+            if directory.name in deleted:
+                with going_on(directory):
+                    directory.delete(deleted[directory.name], self._new_uuid, now_ms)
 
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> bool:
         """Truncate a log, with the checkpoints that must not be above its end."""
@@ -266,6 +274,18 @@ class LogManager:
                 for task in due:
                     self._tasks[task](directory, now_ms)
                 directory.deletions.run(now_ms)
+
+    def close_some(self, limit: int, now_ms: int) -> bool:
+        """Close up to so many logs before a shutdown; return whether all are closed.
+
+        A log that is appended to afterwards is closed again by `shutdown`.
+        """
+        for directory in self._online:
+            with going_on(directory):
+                limit = directory.close_some(limit, now_ms)
+            if limit < 0:
+                return False
+        return True
 
     def shutdown(self, now_ms: int, broker_epoch: int = -1) -> None:
         """Close all logs; the next start needs no recovery."""

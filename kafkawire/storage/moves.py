@@ -54,7 +54,7 @@ class Move(NamedTuple):
 
     def cancel(self, now_ms: int) -> None:
         """Delete the future log."""
-        self.target.delete_future(self.partition, self.new_uuid().hex(), now_ms)
+        self.target.delete_future(self.partition, self.new_uuid, now_ms)
 
     def copy(self, max_bytes: int, now_ms: int) -> int:
         """Append the next batches to the future log; return their bytes."""
@@ -115,7 +115,7 @@ class Move(NamedTuple):
 
     def delete_source(self, now_ms: int) -> None:
         """Delete the log that was replaced."""
-        self.source.delete(self.partition, self.new_uuid().hex(), now_ms)
+        self.source.delete([self.partition], self.new_uuid, now_ms)
 
     def reconcile(self, now_ms: int) -> None:
         """Cut the future log where it differs from the log, after a start."""
@@ -202,7 +202,7 @@ class Moves:
                         move.reconcile(now_ms)
                         self._moves[partition] = move
                     elif source is not None or complete:
-                        target.delete_future(partition, self._new_uuid().hex(), now_ms)
+                        target.delete_future(partition, self._new_uuid, now_ms)
 
     def run(self, now_ms: int) -> Iterator[tuple[TopicPartition, DirectoryLogs, UnifiedLog]]:
         """Copy some of each log; yield the new logs of those that are complete, and where."""
@@ -254,7 +254,7 @@ def valid_copies(
     for directory in directories:
         for partition in [each for each in directory.logs if found[each] is not directory]:
             with going_on(directory):
-                directory.delete(partition, new_uuid().hex(), now_ms)
+                directory.delete([partition], new_uuid, now_ms)
     return found
 
 

@@ -148,7 +148,7 @@ def test_deletion_is_asynchronous() -> None:
     disk = MemoryDisk()
     logs = started({"a": disk})
     filled(logs.get_or_create(ORDERS, TIME, topic_id=bytes(16)))
-    logs.delete(ORDERS, TIME)
+    logs.delete([ORDERS], TIME)
     assert logs.log(ORDERS) is None
     (renamed,) = (name for name in disk.list("") if disk.is_directory(name))
     assert renamed.startswith("orders-0.")
@@ -165,7 +165,7 @@ def test_what_was_being_deleted_is_deleted_after_a_restart() -> None:
     disk = MemoryDisk()
     logs = started({"a": disk})
     logs.get_or_create(ORDERS, TIME)
-    logs.delete(ORDERS, TIME)
+    logs.delete([ORDERS], TIME)
     disk.crash(lambda _count: 0)
     again = started({"a": disk})
     again.advance(TIME)
@@ -177,7 +177,7 @@ def test_a_new_log_is_not_taken_for_the_deleted_one() -> None:
     logs = started({"a": disk})
     filled(logs.get_or_create(ORDERS, TIME), 60).delete_before(150)
     logs.advance(TIME + MINUTE)
-    logs.delete(ORDERS, TIME)
+    logs.delete([ORDERS], TIME)
     log = filled(logs.get_or_create(ORDERS, TIME), 10)
     log.flush(TIME)
     expected = content(log)
@@ -288,7 +288,7 @@ def test_on_real_files(tmp_path: Path) -> None:
     for each in partitions(6):
         filled(logs.get_or_create(each, TIME, rng.randbytes(16)))
     expected = contents(logs)
-    logs.delete(ORDERS, TIME)
+    logs.delete([ORDERS], TIME)
     again = started({name: FileDisk(tmp_path / name) for name in "ab"})
     again.advance(TIME)
     del expected[ORDERS]

@@ -124,7 +124,7 @@ def test_a_move_ends_with_another_one_or_with_the_log() -> None:
     logs.move(ORDERS, "a", TIME)  # where it is
     assert (logs.moves, log_of(logs)) == ({}, log)
     logs.move(ORDERS, "c", TIME)
-    logs.delete(ORDERS, TIME)
+    logs.delete([ORDERS], TIME)
     assert logs.moves == {}
     logs.advance(TIME + SMALL.file_delete_delay_ms)
     assert [folders(disk) for disk in disks.values()] == [[], [], []]

@@ -159,7 +159,7 @@ MUTANTS_OF_MOVES: Final = {
     "the future log is not truncated": Mutant(Move, "reconcile", nothing),
     "epochs are not copied": Mutant(Move, "_copy_epochs", nothing, 43),
     "the log start offset is not copied": Mutant(Move, "_copy_start", nothing),
-    "producers are those of the batches": Mutant(ProducerStateManager, "adopt", nothing, 96),
+    "producers are those of the batches": Mutant(ProducerStateManager, "adopt", nothing, 120),
 }
 
 

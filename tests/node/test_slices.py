@@ -1,0 +1,101 @@
+"""Disk work for many partitions is divided: other events are handled in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkawire.node import Node
+from kafkawire.protocol import ErrorCode
+from kafkawire.storage import MemoryDisk
+
+from .cluster import Cluster, combined
+
+MANY = 200
+MOST_FSYNCS = 300
+"""Of one event, whatever the number of partitions: a slice opens or closes 16 logs."""
+
+
+class Counted:
+    """The fsyncs of each event that nodes handle, and the bytes of all."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.written = 0
+        self.by_event: list[int] = []
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    count = Counted()
+
+    def counting(name: str) -> None:
+        original = getattr(MemoryDisk, name)
+
+        def fsync(self: MemoryDisk, path: str) -> None:
+            count.total += 1
+            original(self, path)
+
+        monkeypatch.setattr(MemoryDisk, name, fsync)
+
+    append = MemoryDisk.append
+
+    def counted_append(self: MemoryDisk, path: str, data: bytes) -> None:
+        count.written += len(data)
+        append(self, path, data)
+
+    monkeypatch.setattr(MemoryDisk, "append", counted_append)
+    counting("fsync")
+    counting("fsync_directory")
+    run = Node._run
+
+    def counted_run(self: Node, work: Any, now: float) -> Any:
+        before = count.total
+        try:
+            return run(self, work, now)
+        finally:
+            count.by_event.append(count.total - before)
+
+    monkeypatch.setattr(Node, "_run", counted_run)
+    return count
+
+
+def hosts_all(cluster: Cluster, name: str, count: int) -> bool:
+    """Whether the broker leads all partitions of a topic."""
+    return all(cluster._leader(name, index) == 1 for index in range(count))
+
+
+def test_creating_many_partitions_leaves_room_for_other_events(counted: Counted) -> None:
+    cluster = Cluster(combined(1))
+    cluster.create("many", MANY, 1)
+    cluster.wait(lambda: hosts_all(cluster, "many", MANY))
+    assert max(counted.by_event) < MOST_FSYNCS
+
+
+def test_a_shutdown_closes_logs_in_slices_and_is_clean(counted: Counted) -> None:
+    cluster = Cluster(combined(1))
+    cluster.create("many", MANY, 1)
+    cluster.wait(lambda: hosts_all(cluster, "many", MANY))
+    assert cluster.produce("many", b"kept", index=MANY - 1).error_code == ErrorCode.NONE
+    counted.by_event.clear()
+    cluster.shut_down(1)
+    assert max(counted.by_event) < MOST_FSYNCS
+    cluster.start(1)
+    cluster.unfenced(1)
+    cluster.wait(lambda: hosts_all(cluster, "many", MANY))
+    assert cluster.read("many", MANY - 1) == [b"kept"]
+    assert cluster.broker(1).logs.clean_shutdown_epoch >= 0
+
+
+def test_work_of_creating_and_deleting_is_linear(counted: Counted) -> None:
+    written = []
+    for partitions in (20, MANY):
+        cluster = Cluster(combined(1))
+        before = counted.written
+        cluster.create("many", partitions, 1)
+        cluster.wait(lambda: hosts_all(cluster, "many", partitions))  # noqa: B023
+        cluster.delete("many")
+        cluster.wait(lambda: not cluster.broker(1).logs.partitions)  # noqa: B023
+        written.append(counted.written - before)
+    assert written[1] < 1.5 * MANY / 20 * written[0]
