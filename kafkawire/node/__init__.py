@@ -14,6 +14,8 @@ from .effects import (
     DirectoryFailed,
     Effect,
     LogRecovered,
+    LogSetAside,
+    PartitionDamaged,
     Published,
     Respond,
     SegmentRolled,
@@ -28,6 +30,7 @@ from .replica_log import StoredReplicaLog
 
 __all__ = [
     "COMBINED",
+    "PartitionDamaged",
     "TRANSITIONS",
     "BrokerState",
     "BrokerRefused",
@@ -38,6 +41,7 @@ __all__ = [
     "Event",
     "KafkaMetadataLog",
     "LogRecovered",
+    "LogSetAside",
     "SegmentRolled",
     "Node",
     "NodeConfig",

@@ -27,7 +27,15 @@ from ..replication import (
     Respond,
     ResponseReceived,
 )
-from ..storage import Disk, KafkaStorageError, LogManager, LogManagerConfig, TopicPartition
+from ..storage import (
+    CorruptFile,
+    Damaged,
+    Disk,
+    KafkaStorageError,
+    LogManager,
+    LogManagerConfig,
+    TopicPartition,
+)
 from . import assignments, log_dirs
 from .assignments import AssignmentsManager
 from .config import NodeConfig
@@ -37,6 +45,8 @@ from .effects import (
     BrokerStateChanged,
     DirectoryFailed,
     LogRecovered,
+    LogSetAside,
+    PartitionDamaged,
     Published,
     SegmentRolled,
 )
@@ -52,6 +62,8 @@ Output = (
     | BrokerRefused
     | DirectoryFailed
     | LogRecovered
+    | LogSetAside
+    | PartitionDamaged
     | SegmentRolled
 )
 
@@ -95,12 +107,17 @@ class BrokerServer:
         self._now_ms = now_ms
         self._changes: list[Output] = []
         """What the logs report, until `changes` returns it."""
+        self._reported: set[PartitionDamaged] = set()
         for each in self.logs.directories:
             each.on_roll = self._rolled
         for found in self.logs.start(now_ms()):
-            if not found.clean_shutdown:
+            if isinstance(found, Damaged):
+                reason = f"{found.directory}/{found.error}"
+                self._changes.append(PartitionDamaged(found.partition, reason))
+            elif not found.clean_shutdown:
                 end, cut = found.log_end_offset, found.truncated_bytes
                 self._changes.append(LogRecovered(found.partition, end, cut))
+        self.logs.on_damage = self._damaged
         self._offline = self.check_directories()
         self.lifecycle = BrokerLifecycleManager(
             config,
@@ -198,7 +215,8 @@ class BrokerServer:
             return []
         image, delta = self.loader.image, everything(self.loader.image)
         self._published = True
-        self._publisher.delete_strays(image, self._now_ms())
+        for stray in self._publisher.set_strays_aside(image):
+            self._changes.append(LogSetAside(*stray))
         self._publisher.publish(image, delta, self._now_ms())
         return self._publish_slices(delta, now)
 
@@ -232,7 +250,16 @@ class BrokerServer:
             partition = self._publisher.open(self.loader.image, key, self._now_ms())
         except KafkaStorageError as error:
             raise LogOffline(str(error)) from None
-        return StoredReplicaLog(self.logs, partition, self._now_ms)
+        return StoredReplicaLog(self.logs, partition, self._now_ms, self._damaged)
+
+    def _damaged(self, partition: TopicPartition, error: CorruptFile) -> None:
+        """Report damage that a read has found, once."""
+        directory = self.logs.directory_of(partition)
+        path = error if directory is None else f"{directory.name}/{error}"
+        damage = PartitionDamaged(partition, str(path))
+        if damage not in self._reported:
+            self._reported.add(damage)
+            self._changes.append(damage)
 
     # -- requests
 

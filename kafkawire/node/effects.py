@@ -73,6 +73,25 @@ class LogRecovered(NamedTuple):
     truncated_bytes: int
 
 
+class PartitionDamaged(NamedTuple):
+    """A file of a partition's log is damaged, or a part of it is missing.
+
+    Its reads fail with KAFKA_STORAGE_ERROR where that is needed; other partitions go on. reason:
+    the file, the position, and what is wrong.
+    """
+
+    partition: TopicPartition
+    reason: str
+
+
+class LogSetAside(NamedTuple):
+    """The metadata does not have the partition of a log; it is kept under another name."""
+
+    partition: TopicPartition
+    directory: str
+    folder: str
+
+
 class SegmentRolled(NamedTuple):
     """A log has a new segment, and the one before is durable."""
 
@@ -102,6 +121,8 @@ Effect = (
     | BrokerRefused
     | DirectoryFailed
     | LogRecovered
+    | LogSetAside
+    | PartitionDamaged
     | SegmentRolled
     | Stopped
 )
@@ -117,6 +138,8 @@ __all__ = [
     "IsrChanged",
     "LeaderChanged",
     "LogRecovered",
+    "LogSetAside",
+    "PartitionDamaged",
     "Published",
     "ReplicaChanged",
     "Respond",

@@ -4,6 +4,7 @@ Law: a snapshot is durable before the log that it replaces is cut; what is on di
 brought to the same state by the next start.
 
     __cluster_metadata-0/  *.log  leader-epoch-checkpoint  OFFSET-EPOCH.checkpoint  quorum-state
+                           recovery-point-offset-checkpoint (not Kafka's)
 """
 
 from __future__ import annotations
@@ -15,12 +16,30 @@ from typing import Final
 
 from ..raft import OffsetAndEpoch, SnapshotId
 from ..records import RecordBatches
-from ..storage import AppendOrigin, Disk, LogConfig, TopicPartition, UnifiedLog, delete_old_segments
+from ..storage import (
+    AppendOrigin,
+    CorruptFile,
+    Disk,
+    LogCheckpoint,
+    LogConfig,
+    TopicPartition,
+    UnifiedLog,
+    delete_old_segments,
+)
 from ..storage.disks.disk import join, read_whole, replace
+from ..storage.formats import read_offset_checkpoint, write_offset_checkpoint
+from ..storage.names import RECOVERY_POINTS
 
 PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 FOLDER: Final = str(PARTITION)
 QUORUM_STATE: Final = f"{FOLDER}/quorum-state"
+RECOVERY_POINT: Final = f"{FOLDER}/{RECOVERY_POINTS}"
+CHECKPOINT_RECORDS: Final = 500
+"""Records that are flushed before the recovery point is written again."""
+ADVICE: Final = (
+    "restore it from a backup; only while a majority of the other controllers runs may "
+    f"{FOLDER} be moved away, to be copied from them"
+)
 CONFIG: Final = LogConfig(cleanup_policy=frozenset({"delete"}), retention_ms=-1)
 _CHECKPOINT: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
@@ -38,20 +57,37 @@ def read_text(disk: Disk, path: str) -> str | None:
 class KafkaMetadataLog:
     """The log of a replica: `kafkawire.raft.ReplicatedLog` on a disk.
 
-    now_ms: returns the wall-clock time.
+    now_ms: returns the wall-clock time. directory: the name of the log directory, for errors.
+    Raises CorruptFile if a part of the log is damaged or missing that was durable: the records
+    there may have been committed.
     """
 
-    def __init__(self, disk: Disk, now_ms: Callable[[], int], config: LogConfig = CONFIG) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        now_ms: Callable[[], int],
+        config: LogConfig = CONFIG,
+        directory: str = "",
+    ) -> None:
         self.disk = disk
         self._now_ms = now_ms
+        self._directory = directory
         disk.make_directory(FOLDER)
         disk.fsync_directory("")
-        self._log = UnifiedLog(disk, PARTITION, config, now_ms=now_ms())
+        self._durable = read_offset_checkpoint(disk, RECOVERY_POINT).get(PARTITION, 0)
+        checkpoint = LogCheckpoint(self._durable, verify=True)
+        try:
+            self._log = UnifiedLog(disk, PARTITION, config, now_ms=now_ms(), checkpoint=checkpoint)
+        except CorruptFile as error:
+            raise CorruptFile(self._path(error.path), f"{error.reason}; {ADVICE}") from None
         found = map(_CHECKPOINT.fullmatch, disk.list(FOLDER))
         self._snapshots = sorted(
             SnapshotId(int(match[1]), int(match[2])) for match in found if match is not None
         )
         self._drop_before_snapshot()
+
+    def _path(self, path: str) -> str:
+        return f"{self._directory}/{path}" if self._directory else path
 
     # -- what it has
 
@@ -73,6 +109,11 @@ class KafkaMetadataLog:
     def size(self) -> int:
         """The bytes of the log."""
         return self._log.size
+
+    @property
+    def truncated_bytes(self) -> int:
+        """The bytes that recovery cut off after a crash."""
+        return self._log.truncated_bytes
 
     def epoch_of(self, offset: int) -> int:
         """Return the epoch of a record."""
@@ -114,11 +155,26 @@ class KafkaMetadataLog:
 
     def truncate(self, end_offset: int) -> None:
         """Remove the batches from `end_offset` on."""
-        self._log.truncate(max(end_offset, self.start_offset), self._now_ms())
+        end = max(end_offset, self.start_offset)
+        self._write_durable(min(self._durable, self._log.start_of_batch(end)))
+        self._log.truncate(end, self._now_ms())
 
     def flush(self) -> None:
         """Make all of the log durable."""
         self._log.flush(self._now_ms())
+        if self._log.log_end_offset - self._durable >= CHECKPOINT_RECORDS:
+            self._write_durable(self._log.log_end_offset)
+
+    def close(self) -> None:
+        """Make all of the log durable, and write up to where that is."""
+        self._log.flush(self._now_ms())
+        self._write_durable(self._log.log_end_offset)
+
+    def _write_durable(self, offset: int) -> None:
+        """Write up to where the log is durable: the next start looks for damage before that."""
+        if offset != self._durable:
+            write_offset_checkpoint(self.disk, RECOVERY_POINT, {PARTITION: offset})
+            self._durable = offset
 
     # -- snapshots
 
@@ -151,6 +207,7 @@ class KafkaMetadataLog:
         del self._snapshots[:-2]
         log, now_ms = self._log, self._now_ms()
         if not self._contains(latest):
+            self._write_durable(min(self._durable, latest.offset))
             log.truncate_fully(latest.offset, now_ms)
             return
         log.update_high_watermark(log.log_end_offset)
@@ -171,8 +228,15 @@ class KafkaMetadataLog:
     # -- quorum-state
 
     def read_quorum_state(self) -> str | None:
-        """Read the file `quorum-state`; None if there is none."""
-        return read_text(self.disk, QUORUM_STATE)
+        """Read the file `quorum-state`; None if there is none. Raises CorruptFile."""
+        try:
+            return read_text(self.disk, QUORUM_STATE)
+        except UnicodeDecodeError as error:
+            raise self.invalid_quorum_state(str(error)) from None
+
+    def invalid_quorum_state(self, reason: str) -> CorruptFile:
+        """Return the error of a `quorum-state` that cannot be used."""
+        return CorruptFile(self._path(QUORUM_STATE), f"{reason}; {ADVICE}")
 
     def write_quorum_state(self, text: str) -> None:
         """Write the file `quorum-state`, durably."""

@@ -160,7 +160,7 @@ class Node:
             parts.broker.check_directories()
         parts.from_quorum(parts.raft.resign(parts.raft.client.epoch, now), now)
         self._drain(now)
-        parts.raft.log.flush()
+        parts.raft.log.close()
         self._stop(None)
 
     def _stop(self, failure: str | None) -> None:

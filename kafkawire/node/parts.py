@@ -20,7 +20,8 @@ from .broker_server import BrokerServer
 from .config import NodeConfig
 from .controller_channel import ControllerChannel, Purpose
 from .controller_server import ControllerServer, Randomness
-from .effects import Destination, Effect, SendRequest
+from .effects import Destination, Effect, LogRecovered, SendRequest
+from .metadata_log import PARTITION
 from .raft_manager import Output, RaftManager
 
 
@@ -52,6 +53,9 @@ class Parts:
         disk = LogDirectory(name, disks[name])
         directory_id = self._directory_id(disk, new_uuid)
         self.raft = RaftManager(config, disk, directory_id, rng.random, self.now_ms)
+        log = self.raft.log
+        if log.truncated_bytes:
+            self.effects.append(LogRecovered(PARTITION, log.end.offset, log.truncated_bytes))
         self.controller = ControllerServer(config, rng, new_uuid) if config.is_controller else None
         self.channel = ControllerChannel(config.retry_backoff)
 

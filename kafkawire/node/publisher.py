@@ -13,7 +13,7 @@ from typing import Final
 from ..configs import TOPIC_CONFIGS, ResourceType
 from ..metadata import MetadataDelta, MetadataImage, TopicIdPartition, topic_value
 from ..metadata.registrations import is_reserved
-from ..storage import LogConfig, LogManager, TopicPartition
+from ..storage import LogConfig, LogManager, Stray, TopicPartition
 
 LOG_CONFIGS: Final = tuple(
     name
@@ -41,9 +41,13 @@ class LogPublisher:
             self._delete_strays(image, strays, now_ms)
         self._delete_strays(image, self._changed(image, delta), now_ms)
 
-    def delete_strays(self, image: MetadataImage, now_ms: int) -> None:
-        """Delete the logs of topics that were deleted, or moved, while this broker was down."""
-        self._delete_strays(image, self._logs.partitions, now_ms)
+    def set_strays_aside(self, image: MetadataImage) -> list[Stray]:
+        """Rename the logs of topics that were deleted, or moved, while this broker was down.
+
+        They are kept, as Kafka keeps them: the metadata may have been damaged.
+        """
+        here = dict.fromkeys((*self._logs.partitions, *self._logs.damaged))
+        return self._logs.set_aside(each for each in here if self._is_stray(image, each))
 
     def open(self, image: MetadataImage, key: TopicIdPartition, now_ms: int) -> TopicPartition:
         """Return the log of a replica, created if it is new.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ..controller import BecameLeader, Committed, LogEndMoved, Resigned, SnapshotLoaded
-from ..errors import InvalidMetadataRecord
+from ..errors import InvalidMetadataRecord, InvalidValue
 from ..log import InternalLog, decode_log_record, encode_log_message
 from ..metadata import MetadataImage, VersionedRecord, snapshot
 from ..primitives import Message
@@ -27,6 +27,7 @@ from ..raft import (
     Resign,
     Send,
     SnapshotTaken,
+    read_quorum_state,
 )
 from ..raft import AppendFailed as Failed
 from ..raft import BecameLeader as Leads
@@ -36,7 +37,7 @@ from ..raft import LoadSnapshot as Load
 from ..raft import LogEndMoved as EndMoved
 from ..raft import Resigned as Follows
 from ..records import Batch, RecordBatches
-from ..storage import Disk
+from ..storage.disks.log_directory import LogDirectory
 from .config import NodeConfig
 from .metadata_log import KafkaMetadataLog
 
@@ -61,18 +62,20 @@ SNAPSHOT_BATCH: Final = 1000
 class RaftManager:
     """The replica of the metadata log.
 
-    rng: returns a random number in [0, 1). now_ms: the wall-clock time.
+    rng: returns a random number in [0, 1). now_ms: the wall-clock time. Raises CorruptFile if the
+    log or the state of the quorum is damaged.
     """
 
     def __init__(
         self,
         config: NodeConfig,
-        disk: Disk,
+        disk: LogDirectory,
         directory_id: bytes,
         rng: Callable[[], float],
         now_ms: Callable[[], int],
     ) -> None:
-        self.log = KafkaMetadataLog(disk, now_ms)
+        self.log = KafkaMetadataLog(disk, now_ms, directory=disk.name)
+        self._quorum_state = self._read_quorum_state()
         self.client = KafkaRaftClient(
             RaftConfig(
                 config.node_id,
@@ -93,6 +96,16 @@ class RaftManager:
         self._since_snapshot = 0
         """The bytes of those that the latest snapshot does not have."""
 
+    def _read_quorum_state(self) -> str | None:
+        """Read the file `quorum-state`; CorruptFile if it is not a valid one."""
+        text = self.log.read_quorum_state()
+        if text is not None:
+            try:
+                read_quorum_state(text)
+            except InvalidValue as error:
+                raise self.log.invalid_quorum_state(str(error)) from None
+        return text
+
     # -- the machine
 
     def start(self, now: float) -> list[Output]:
@@ -101,7 +114,7 @@ class RaftManager:
         latest = self.log.latest_snapshot
         if latest is not None and latest.offset:
             found.append(self._loaded(latest))
-        effects = self.client.start(self.log.read_quorum_state(), now)
+        effects = self.client.start(self._quorum_state, now)
         return [*found, *self._outputs(effects)]
 
     def handle(self, event: Event, now: float) -> list[Output]:

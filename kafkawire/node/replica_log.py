@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from struct import Struct
-from typing import Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import WireError
 from ..protocol import ErrorCode
@@ -26,6 +26,7 @@ from ..replication import (
 )
 from ..storage import (
     AppendOrigin,
+    CorruptFile,
     KafkaStorageError,
     LogManager,
     TopicPartition,
@@ -43,14 +44,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def of_directory(method: Callable[P, T]) -> Callable[P, T]:
-    """Let a method that reads or writes raise LogOffline when the log directory fails."""
+def of_directory(
+    method: Callable[Concatenate[StoredReplicaLog, P], T],
+) -> Callable[Concatenate[StoredReplicaLog, P], T]:
+    """Let a method raise LogOffline where the log directory fails, or the log is damaged."""
 
     @wraps(method)
-    def guarded(*arguments: P.args, **keywords: P.kwargs) -> T:
+    def guarded(self: StoredReplicaLog, /, *arguments: P.args, **keywords: P.kwargs) -> T:
         try:
-            return method(*arguments, **keywords)
+            return method(self, *arguments, **keywords)
         except KafkaStorageError as error:
+            raise LogOffline(str(error)) from None
+        except CorruptFile as error:
+            self.report(error)
             raise LogOffline(str(error)) from None
 
     return guarded
@@ -81,7 +87,7 @@ class RecentSizes:
 class StoredReplicaLog:
     """The log of a replica: `kafkawire.replication.ReplicaLog` on a disk.
 
-    now_ms: returns the wall-clock time.
+    now_ms: returns the wall-clock time. on_damage: called when a file of the log is damaged.
     """
 
     def __init__(
@@ -89,8 +95,10 @@ class StoredReplicaLog:
         logs: LogManager,
         partition: TopicPartition,
         now_ms: Callable[[], int],
+        on_damage: Callable[[TopicPartition, CorruptFile], None] | None = None,
     ) -> None:
         self.partition = partition
+        self._on_damage = on_damage
         self._logs = logs
         self._now_ms = now_ms
         self._sizes = RecentSizes(self.log.log_end_offset)
@@ -102,6 +110,11 @@ class StoredReplicaLog:
         if directory is None:
             raise LookupError(f"no log of {self.partition}")
         return directory.logs[self.partition]
+
+    def report(self, damage: CorruptFile) -> None:
+        """Report that a file of the log is damaged."""
+        if self._on_damage is not None:
+            self._on_damage(self.partition, damage)
 
     # -- offsets
 
@@ -232,7 +245,7 @@ class StoredReplicaLog:
             return 0
         known = self._sizes.between(start, end)
         if known is None:
-            with suppress(KafkaStorageError):
+            with suppress(KafkaStorageError, CorruptFile):
                 known = self.log.bytes_from(start) - self.log.bytes_from(end)
         return known or 0
 

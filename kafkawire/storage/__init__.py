@@ -9,7 +9,7 @@ arguments. Errors of a disk take a log directory offline, not the broker.
 from .appending import LogAppendInfo
 from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
 from .config import LogConfig, LogManagerConfig
-from .directory_logs import Recovered
+from .directory_logs import Damaged, Recovered
 from .disks.disk import Disk
 from .disks.files import FileDisk
 from .disks.memory import MemoryDisk
@@ -18,6 +18,7 @@ from .errors import (
     AppendRejected,
     CorruptFile,
     KafkaStorageError,
+    LogDamaged,
     LogDirectoryLocked,
     LogDirNotFound,
     OffsetOutOfRange,
@@ -26,7 +27,7 @@ from .errors import (
 from .formats import EpochEntry, MetaProperties
 from .indexes import AbortedTxn
 from .loader import LogCheckpoint
-from .log_manager import LogManager
+from .log_manager import LogManager, Stray
 from .lookup import FoundOffset, find_offset
 from .names import TopicPartition
 from .producer_entry import AppendOrigin
@@ -38,6 +39,7 @@ __all__ = [
     "AppendOrigin",
     "AppendRejected",
     "CorruptFile",
+    "Damaged",
     "Disk",
     "EpochEnd",
     "EpochEntry",
@@ -47,6 +49,7 @@ __all__ = [
     "LogAppendInfo",
     "LogCheckpoint",
     "LogConfig",
+    "LogDamaged",
     "LogDirNotFound",
     "LogDirectoryLocked",
     "LogManager",
@@ -57,6 +60,7 @@ __all__ = [
     "OffsetOutOfRange",
     "Recovered",
     "StorageError",
+    "Stray",
     "TopicPartition",
     "UnifiedLog",
     "compact",

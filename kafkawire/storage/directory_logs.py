@@ -1,7 +1,7 @@
 """The logs in one log directory, and the directory's own files.
 
 meta.properties  *-offset-checkpoint  .kafka_cleanshutdown  .lock
-topic-0/  topic-1.<id>-delete/  topic-2.<id>-future/
+topic-0/  topic-1.<id>-delete/  topic-2.<id>-future/  topic-3.<id>-stray/
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from .disks.log_directory import LogDirectory
 from .errors import CorruptFile, KafkaStorageError, StorageError
 from .formats import (
     MetaProperties,
+    read_clean_shutdown,
     read_meta_properties,
     read_move_generation,
     read_offset_checkpoint,
     read_partition_metadata_file,
-    take_clean_shutdown,
+    remove_clean_shutdown,
     write_clean_shutdown,
     write_meta_properties,
     write_move_generation,
@@ -45,6 +46,14 @@ class Recovered(NamedTuple):
     clean_shutdown: bool
     log_end_offset: int
     truncated_bytes: int
+
+
+class Damaged(NamedTuple):
+    """A log that could not be loaded: its partition is offline, and its files are as they were."""
+
+    partition: TopicPartition
+    directory: str
+    error: CorruptFile
 
 
 @contextmanager
@@ -74,6 +83,9 @@ class DirectoryLogs:
         self.broker_epoch: int | None = None
         """That of the last clean shutdown."""
         self.deletions = PendingDeletions(disk)
+        self.damaged: dict[TopicPartition, Damaged] = {}
+        self._kept: dict[TopicPartition, LogCheckpoint] = {}
+        """What the checkpoints say of damaged logs."""
         self._closing: deque[TopicPartition] | None = None
         self._closed: dict[str, int] = {}
         """Folder of a log that was closed -> where it ended then."""
@@ -107,15 +119,19 @@ class DirectoryLogs:
             )
         self.directory_id = found.directory_id
 
-    def load(self, config_of: Callable[[str], LogConfig], now_ms: int) -> list[Recovered]:
-        """Load all logs, and delete what is left of deleted ones."""
-        self.broker_epoch = take_clean_shutdown(self.disk)
+    def load(self, config_of: Callable[[str], LogConfig], now_ms: int) -> list[Recovered | Damaged]:
+        """Load all logs, and delete what is left of deleted ones.
+
+        A damaged log is in `damaged`, not in `logs`. The marker of a clean shutdown stays until
+        `started` is called.
+        """
+        self.broker_epoch = read_clean_shutdown(self.disk)
         clean = self.broker_epoch is not None
         points = read_offset_checkpoint(self.disk, names.RECOVERY_POINTS)
         starts = read_offset_checkpoint(self.disk, names.LOG_START_OFFSETS)
         watermarks = read_offset_checkpoint(self.disk, names.HIGH_WATERMARKS)
         self.cleaned = read_offset_checkpoint(self.disk, names.CLEANER_OFFSETS)
-        recovered = []
+        recovered: list[Recovered | Damaged] = []
         for folder in self.disk.list(""):
             if not self.disk.is_directory(folder):
                 continue
@@ -126,17 +142,32 @@ class DirectoryLogs:
             if future is not None:
                 checkpoint = LogCheckpoint(points.get(future, 0), starts.get(future, 0), clean)
                 config = config_of(future.topic)
-                self.futures[future] = self._load(future, folder, config, checkpoint, now_ms)
+                try:
+                    self.futures[future] = self._load(future, folder, config, checkpoint, now_ms)
+                except CorruptFile as error:
+                    recovered.append(Damaged(future, self.name, error))
             if key is None or key.topic == names.CLUSTER_METADATA:
                 continue
-            checkpoint = LogCheckpoint(points.get(key, 0), starts.get(key, 0), clean)
-            log = self._open(key, config_of(key.topic), checkpoint, now_ms)
+            checkpoint = LogCheckpoint(
+                points.get(key, 0), starts.get(key, 0), clean, self.cleaned.get(key, 0)
+            )
+            try:
+                log = self._open(key, config_of(key.topic), checkpoint, now_ms)
+            except CorruptFile as error:
+                self.damaged[key] = Damaged(key, self.name, error)
+                self._kept[key] = checkpoint
+                recovered.append(self.damaged[key])
+                continue
             log.update_high_watermark(watermarks.get(key, log.log_start_offset))
             recovered.append(
                 Recovered(key, self.name, clean, log.log_end_offset, log.truncated_bytes)
             )
         self.write_recovery_points()
         return recovered
+
+    def started(self) -> None:
+        """Remove the marker of a clean shutdown: all logs are loaded, and may change now."""
+        remove_clean_shutdown(self.disk)
 
     def _open(
         self, key: TopicPartition, config: LogConfig, checkpoint: LogCheckpoint, now_ms: int
@@ -147,6 +178,13 @@ class DirectoryLogs:
         if topic_id is not None:
             self.topic_ids[key] = topic_id
         return log
+
+    def stored_topic_id(self, key: TopicPartition) -> bytes | None:
+        """Read the topic id in the directory of a damaged log; None if it cannot be read."""
+        try:
+            return read_partition_metadata_file(self.disk, str(key))
+        except CorruptFile:
+            return None
 
     def _load(
         self,
@@ -202,6 +240,28 @@ class DirectoryLogs:
         for key, _ in logs:
             self.topic_ids.pop(key, None)
         self._forget(logs, new_uuid, now_ms)
+
+    def set_aside(self, keys: Iterable[TopicPartition], new_uuid: Callable[[], bytes]) -> list[str]:
+        """Rename the directories of logs that the metadata does not have; return the new names.
+
+        As Kafka, nothing deletes them: the metadata may be wrong.
+        """
+        folders: list[str] = []
+        for key in keys:
+            self.logs.pop(key, None)
+            self.topic_ids.pop(key, None)
+            self.damaged.pop(key, None)
+            self._kept.pop(key, None)
+            self.cleaned.pop(key, None)
+            end = f".{new_uuid().hex()}{names.STRAY_DIRECTORY}"
+            folders.append(str(key)[: names.LONGEST_NAME - len(end)] + end)
+            self.disk.rename(str(key), folders[-1])
+        self.disk.fsync_directory("")
+        self.write_recovery_points()
+        self.write_start_offsets()
+        self.write_high_watermarks()
+        write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)
+        return folders
 
     def _forget(
         self,
@@ -304,7 +364,8 @@ class DirectoryLogs:
 
     def write_recovery_points(self) -> None:
         """Write up to where each log is durable."""
-        points = {key: log.recovery_point for key, log in self._all().items()}
+        points = {key: kept.recovery_point for key, kept in self._kept.items()}
+        points |= {key: log.recovery_point for key, log in self._all().items()}
         write_offset_checkpoint(self.disk, names.RECOVERY_POINTS, points)
 
     def write_start_offsets(self, coming: Mapping[TopicPartition, int] = NO_OFFSETS) -> None:
@@ -312,7 +373,7 @@ class DirectoryLogs:
 
         coming: log start offsets that are about to be set.
         """
-        starts = {}
+        starts = {key: kept.log_start_offset for key, kept in self._kept.items()}
         for key, log in self._all().items():
             start = coming.get(key, log.log_start_offset)
             if start > log.segments.first.base_offset:

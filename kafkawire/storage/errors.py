@@ -22,6 +22,13 @@ class KafkaStorageError(StorageError):
         return f"log directory {self.directory!r} is offline: {self.reason}"
 
 
+class LogDamaged(KafkaStorageError):
+    """The log of a partition could not be loaded: the partition is offline, not its directory."""
+
+    def __str__(self) -> str:
+        return f"{self.directory}/{self.reason}"
+
+
 class LogDirectoryLocked(StorageError):
     """Another process uses a log directory."""
 

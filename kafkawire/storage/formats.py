@@ -184,8 +184,8 @@ def write_clean_shutdown(disk: Disk, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -
     replace(disk, CLEAN_SHUTDOWN, text.encode())
 
 
-def take_clean_shutdown(disk: Disk) -> int | None:
-    """Remove the marker of a clean shutdown; return its broker epoch, None without a marker."""
+def read_clean_shutdown(disk: Disk) -> int | None:
+    """Return the broker epoch of the marker of a clean shutdown; None without a marker."""
     if not disk.exists(CLEAN_SHUTDOWN):
         return None
     try:
@@ -193,9 +193,14 @@ def take_clean_shutdown(disk: Disk) -> int | None:
         epoch = int(content["brokerEpoch"])
     except (ValueError, TypeError, KeyError, RecursionError):
         epoch = UNKNOWN_BROKER_EPOCH  # that of Kafka before 3.7 is empty
-    disk.delete(CLEAN_SHUTDOWN)
-    disk.fsync_directory("")
     return epoch
+
+
+def remove_clean_shutdown(disk: Disk) -> None:
+    """Remove the marker of a clean shutdown: logs are about to change."""
+    if disk.exists(CLEAN_SHUTDOWN):
+        disk.delete(CLEAN_SHUTDOWN)
+        disk.fsync_directory("")
 
 
 # -- producer snapshots

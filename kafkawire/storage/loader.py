@@ -2,34 +2,54 @@
 
 Law: what was flushed is there afterwards; the log ends before the first batch that is incomplete or
 invalid, and nothing after it is kept. Everything that batches say (indexes, epochs, producers)
-is rebuilt from them, from the recovery point on.
+is rebuilt from them, from the recovery point on. What is missing or damaged before the recovery
+point was durable, so no crash explains it: loading raises CorruptFile and changes no batches.
 
     1 interrupted compaction: .cleaned and .deleted are deleted; .swap replaces what it covers
     2 segments are opened; recovery begins at the first with missing or corrupt indexes, or at the
       recovery point, unless the shutdown was clean
     3 segments from there are read and cut; those after a cut are deleted
-    4 producers: the latest snapshot, and the batches after it
+    4 each segment must end where the next begins
+    5 producers: the latest snapshot, and the batches after it
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from itertools import pairwise
+from typing import Final, NamedTuple, NoReturn
 
 from .config import LogConfig
 from .disks.disk import Disk, join
 from .epochs import LeaderEpochFileCache
-from .names import CLEANED, DELETED, INDEXES, LOG, SNAPSHOT, SWAP, NumberedName, numbered
+from .errors import CorruptFile
+from .names import (
+    CLEANED,
+    DELETED,
+    INDEXES,
+    LOG,
+    SNAPSHOT,
+    SWAP,
+    NumberedName,
+    file_name,
+    numbered,
+)
 from .producer_state import ProducerStateManager
 from .segment import LogSegment
 from .segments import LogSegments, PendingDeletions, remove
 
 
 class LogCheckpoint(NamedTuple):
-    """What a log directory knows of a log. clean_shutdown: whether the log was closed."""
+    """What a log directory knows of a log. clean_shutdown: whether the log was closed.
+
+    cleaned: up to where the log is compacted, so that offsets may be missing. verify: read all
+    batches, those before the recovery point, too.
+    """
 
     recovery_point: int = 0
     log_start_offset: int = 0
     clean_shutdown: bool = False
+    cleaned: int = 0
+    verify: bool = False
 
 
 NEW_LOG: Final = LogCheckpoint()
@@ -61,7 +81,8 @@ class LogLoader:
         self._disk = disk
         self._folder = folder
         self._config = config
-        self._recovery_point, self._log_start_offset, self._clean = checkpoint
+        self._recovery_point, self._log_start_offset = checkpoint[:2]
+        self._clean, self._cleaned, self._verify = checkpoint[2:]
         self._now_ms = now_ms
         self._segments = LogSegments()
 
@@ -72,6 +93,7 @@ class LogLoader:
         epochs = LeaderEpochFileCache(self._disk, self._folder)
         producers = ProducerStateManager(self._disk, self._folder)
         truncated = self._recover(epochs, producers)
+        self._check_durable(epochs)
         self._start_after_the_end(epochs, producers)
         if not len(self._segments):
             start = self._log_start_offset
@@ -145,10 +167,44 @@ class LogLoader:
         for base_offset in sorted(bases):
             self._segments.add(self._open(base_offset))
 
+    def _check_durable(self, epochs: LeaderEpochFileCache) -> None:
+        """Check that nothing durable is missing: each segment ends where the next begins."""
+        durable = self._durable_end()
+        segments = list(self._segments)
+        if self._clean and segments and epochs.entries:
+            first = segments[0].base_offset
+            if epochs.entries[0].start_offset < first:
+                self._missing(epochs.entries[0].start_offset, first)
+        for segment, after in pairwise(segments):
+            if segment.base_offset >= durable:
+                break
+            end = segment.next_offset
+            if end != after.base_offset and not self._may_have_gaps(end):
+                self._missing(end, after.base_offset)
+        if durable:
+            end = segments[-1].next_offset if segments else 0
+            if end < durable:
+                self._missing(end, durable)
+
+    def _durable_end(self) -> int:
+        """Return up to where the log was durable when its process ended."""
+        if self._recovery_point <= self._log_start_offset:
+            return 0
+        return self._recovery_point
+
+    def _may_have_gaps(self, offset: int) -> bool:
+        return offset < self._cleaned or self._config.compact
+
+    def _missing(self, start: int, end: int) -> NoReturn:
+        path = file_name(self._folder, start, LOG)
+        raise CorruptFile(path, f"offsets {start} to {end - 1} are missing from the log")
+
     # -- 3: recovery
 
     def _recovery_start(self) -> int | None:
         """Return the first offset to recover; None for nothing."""
+        if self._verify:
+            return 0
         for segment in self._segments:
             if not segment.indexes_valid():
                 return min(segment.base_offset, self._unflushed())
@@ -177,7 +233,7 @@ class LogLoader:
                 )
             producers.map_end_offset = max(producers.map_end_offset, segment.base_offset)
             producers.take_snapshot()
-            removed = segment.recover(producers, epochs)
+            removed = segment.recover(producers, epochs, self._durable_end())
             segment.flush()
             end = segment.next_offset
             if removed:

@@ -10,15 +10,16 @@ before a log is cut or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from .compaction.cleaner_manager import compact, filthiest
+from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
 from .config import LogConfig, LogManagerConfig, Task
-from .directory_logs import DirectoryLogs, Recovered, going_on
+from .directory_logs import Damaged, DirectoryLogs, Recovered, going_on
 from .disks.disk import Disk
 from .disks.log_directory import LogDirectory
-from .errors import KafkaStorageError, LogDirNotFound
+from .errors import CorruptFile, KafkaStorageError, LogDamaged, LogDirNotFound
 from .formats import UNKNOWN_BROKER_EPOCH
 from .moves import Moves, valid_copies
 from .names import TopicPartition
@@ -31,6 +32,14 @@ class _Place(NamedTuple):
 
     directory: DirectoryLogs
     log: UnifiedLog
+
+
+class Stray(NamedTuple):
+    """A log that the metadata does not have, and the new name of its directory."""
+
+    partition: TopicPartition
+    directory: str
+    folder: str
 
 
 class LogManager:
@@ -50,6 +59,9 @@ class LogManager:
         )
         self._topic_configs: dict[str, LogConfig] = {}
         self._due_ms: dict[Task, int] = {}
+        self._damaged: set[TopicPartition] = set()
+        """Partitions in whose logs a task has found damage: retention and compaction pass by."""
+        self.on_damage: Callable[[TopicPartition, CorruptFile], None] | None = None
         self._tasks: Final[dict[Task, Callable[[DirectoryLogs, int], None]]] = {
             Task.FLUSH: self._flush,
             Task.CHECKPOINT_RECOVERY_POINTS: lambda logs, _now: logs.write_recovery_points(),
@@ -62,10 +74,10 @@ class LogManager:
 
     def start(
         self, now_ms: int, topic_configs: Mapping[str, LogConfig] | None = None
-    ) -> list[Recovered]:
-        """Load all logs; return what was recovered."""
+    ) -> list[Recovered | Damaged]:
+        """Load all logs; return what was recovered, and what could not be loaded."""
         self._topic_configs = dict(topic_configs or {})
-        recovered: list[Recovered] = []
+        recovered: list[Recovered | Damaged] = []
         for directory in self._directories:
             with going_on(directory):
                 directory.identify(self.config.cluster_id, self.config.node_id, self._new_uuid)
@@ -73,6 +85,9 @@ class LogManager:
         valid = valid_copies(self._online, self._new_uuid, now_ms)
         self._places = {key: _Place(each, each.logs[key]) for key, each in valid.items()}
         self._moves.resume(self._online, valid, now_ms, complete=not self.offline_directories)
+        for directory in self._online:
+            with going_on(directory):
+                directory.started()
         for task, interval in self.config.intervals.items():
             self._due_ms[task] = now_ms + interval
         return recovered
@@ -111,7 +126,8 @@ class LogManager:
 
     def topic_id(self, partition: TopicPartition) -> bytes | None:
         """Return the topic id of a log; None if it is not known."""
-        return self._places[partition].directory.topic_ids.get(partition)
+        place = self._places.get(partition)
+        return None if place is None else place.directory.topic_ids.get(partition)
 
     def __contains__(self, partition: TopicPartition) -> bool:
         """Whether there is a log of a partition that is online."""
@@ -150,6 +166,7 @@ class LogManager:
             place.directory.check()
             place.directory.identify_topic(partition, topic_id)
             return place.log
+        self._check_damaged(partition, topic_id)
         online = self._online
         if not online or (not is_new and len(online) < len(self._directories)):
             name, reason = next(iter(self.offline_directories.items()), ("", "no log directory"))
@@ -162,6 +179,36 @@ class LogManager:
         log = directory.create(partition, config, now_ms, topic_id, generation)
         self._places[partition] = _Place(directory, log)
         return log
+
+    def _check_damaged(self, partition: TopicPartition, topic_id: bytes | None) -> None:
+        """Raise LogDamaged if the log could not be loaded; that of another topic is set aside."""
+        for directory in self._online:
+            damaged = directory.damaged.get(partition)
+            if damaged is None:
+                continue
+            stored = directory.stored_topic_id(partition)
+            if topic_id is None or stored is None or stored == topic_id:
+                raise LogDamaged(directory.name, str(damaged.error))
+            directory.set_aside([partition], self._new_uuid)
+
+    def set_aside(self, partitions: Iterable[TopicPartition]) -> list[Stray]:
+        """Rename the directories of logs that the metadata does not have; they are kept."""
+        wanted = set(partitions)
+        strays: list[Stray] = []
+        for directory in self._online:
+            here = [each for each in (*directory.logs, *directory.damaged) if each in wanted]
+            for partition in here:
+                self._places.pop(partition, None)
+            if here:
+                with going_on(directory):
+                    folders = directory.set_aside(here, self._new_uuid)
+                    strays += map(Stray, here, [directory.name] * len(here), folders)
+        return strays
+
+    @property
+    def damaged(self) -> list[TopicPartition]:
+        """The partitions whose logs could not be loaded."""
+        return [partition for directory in self._online for partition in directory.damaged]
 
     def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         """Take logs out of their directories at once, and delete their files later.
@@ -181,8 +228,9 @@ class LogManager:
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> bool:
         """Truncate a log, with the checkpoints that must not be above its end."""
         place = self._places[partition]
-        if offset < place.log.recovery_point:
-            place.log.recovery_point = offset
+        end = place.log.start_of_batch(offset)  # where the log ends afterwards
+        if end < place.log.recovery_point:
+            place.log.recovery_point = end
             place.directory.write_recovery_points()
         start = place.log.log_start_offset
         truncated = place.log.truncate(offset, now_ms)
@@ -293,22 +341,46 @@ class LogManager:
             with going_on(directory):
                 directory.close(now_ms, broker_epoch)
 
+    @contextmanager
+    def _undamaged(self, log: UnifiedLog) -> Iterator[None]:
+        """Report that a log is damaged, and carry on with the others."""
+        try:
+            yield
+        except CorruptFile as error:
+            self._damaged.add(log.partition)
+            if self.on_damage is not None:
+                self.on_damage(log.partition, error)
+
+    def _intact(self, directory: DirectoryLogs) -> list[UnifiedLog]:
+        """List the logs of a directory in which tasks found no damage."""
+        return [log for key, log in directory.logs.items() if key not in self._damaged]
+
     def _flush(self, directory: DirectoryLogs, now_ms: int) -> None:
         for log in directory.logs.values():
             if log.is_dirty and now_ms - log.last_flush_ms >= log.config.flush_ms:
                 log.flush(now_ms)
 
     def _retain(self, directory: DirectoryLogs, now_ms: int) -> None:
-        for log in directory.logs.values():
-            delete_old_segments(log, now_ms)
+        for log in self._intact(directory):
+            with self._undamaged(log):
+                delete_old_segments(log, now_ms)
 
     def _compact(self, directory: DirectoryLogs, now_ms: int) -> None:
         while True:
-            logs = [log for key, log in directory.logs.items() if key not in self.moves]
-            chosen = filthiest(logs, directory.cleaned, now_ms)
+            candidates: list[LogToClean] = []
+            for log in self._intact(directory):
+                if log.config.compact and log.partition not in self.moves:
+                    with self._undamaged(log):
+                        last_clean = directory.cleaned.get(log.partition)
+                        candidates.append(log_to_clean(log, last_clean, now_ms))
+            chosen = filthiest(candidates)
             if chosen is None:
                 return
-            cleaned = compact(chosen, now_ms)
+            cleaned = None
+            with self._undamaged(chosen.log):
+                cleaned = compact(chosen, now_ms)
+            if cleaned is None:
+                continue
             directory.write_cleaned(chosen.log.partition, cleaned.end_offset)
             if cleaned.end_offset <= chosen.first_dirty:
                 return  # one batch has more keys than the map has room for

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ..records import RecordBatches
 from .directory_logs import DirectoryLogs, going_on
-from .errors import AppendRejected, KafkaStorageError, StorageError
+from .errors import AppendRejected, CorruptFile, KafkaStorageError, StorageError
 from .names import TopicPartition
 from .producer_entry import AppendOrigin
 from .retention import delete_old_segments
@@ -224,7 +224,7 @@ class Moves:
     def _copy(self, move: Move, now_ms: int) -> int:
         try:
             return move.copy(self._most, now_ms)
-        except AppendRejected as error:
+        except (AppendRejected, CorruptFile) as error:
             self.failed[move.partition] = str(error)
             self.cancel(move.partition, now_ms)
             return 0

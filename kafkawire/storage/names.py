@@ -4,6 +4,7 @@ topic-3/00000000000000000042.log .index .timeindex .txnindex .snapshot
 *.deleted: about to be deleted   *.cleaned: being compacted   *.swap: about to replace segments
 topic-3.<32 hexadecimal digits>-delete: a partition that is being deleted
 topic-3.<32 hexadecimal digits>-future: a partition that is being moved to this log directory
+topic-3.<32 hexadecimal digits>-stray: a partition that the metadata does not have; it is kept
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 DELETE_DIRECTORY: Final = "-delete"
 FUTURE_DIRECTORY: Final = "-future"
+STRAY_DIRECTORY: Final = "-stray"
 
 LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"

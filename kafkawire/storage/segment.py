@@ -136,6 +136,12 @@ class LogSegment:
                 )
             )
 
+    def check_size(self) -> None:
+        """Raise CorruptFile if the file has lost batches since they were appended."""
+        size = self._disk.size(self.path) if self._disk.exists(self.path) else 0
+        if size < self.size:
+            raise CorruptFile(self.path, f"{size} bytes long, but {self.size} were written")
+
     def seal(self) -> None:
         """Index the largest timestamp: nothing is appended to the segment for now."""
         if self.max_timestamp.timestamp >= 0:
@@ -242,10 +248,13 @@ class LogSegment:
             and self.transaction_index.check()
         )
 
-    def recover(self, producers: ProducerStateManager, epochs: LeaderEpochFileCache) -> int:
+    def recover(
+        self, producers: ProducerStateManager, epochs: LeaderEpochFileCache, durable: int = 0
+    ) -> int:
         """Read all batches, rebuild the indexes, cut what is invalid; return its bytes.
 
-        producers: their state before the segment; it is updated, as are the leader epochs.
+        producers: their state before the segment; it is updated, as are the leader epochs. durable:
+        the offset before which batches were durable. Raises CorruptFile for an invalid one.
         """
         for index in (self.offset_index, self.time_index, self.transaction_index):
             index.entries.keep(0)
@@ -253,6 +262,7 @@ class LogSegment:
         self._since_index = 0
         self._first_timestamp = None
         valid, next_offset = 0, self.base_offset
+        invalid = "offsets go back"
         try:
             for stored in self.batches():
                 batch = stored.batch
@@ -264,9 +274,12 @@ class LogSegment:
                 self._index(batch, stored.position, stored.size)
                 self._replay(batch, producers, epochs)
                 valid, next_offset = stored.position + stored.size, batch.last_offset + 1
-        except (CorruptFile, WireError):
-            pass  # a torn tail: cut below
+        except (CorruptFile, WireError) as error:
+            invalid = str(error)  # a torn tail, unless it was durable
         removed = self.size - valid
+        if removed and next_offset < durable:
+            reason = f"damaged at byte {valid}, offset {next_offset}: {invalid}"
+            raise CorruptFile(self.path, reason)
         self._cut(valid)
         for index in (self.offset_index, self.time_index):
             if not self._disk.exists(index.entries.path):

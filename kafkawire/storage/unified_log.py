@@ -127,9 +127,11 @@ class UnifiedLog:
         """Begin a segment at the log end (or at a later offset).
 
         What is before it is durable first: a crash must not leave the new name without the batches.
+        Raises CorruptFile if the file of the segment before is not as long as what was written.
         """
         active = self.segments.active
         base = max(offset, self.log_end_offset)
+        active.check_size()
         active.seal()
         active.flush()
         self.flush(now_ms)
@@ -164,6 +166,12 @@ class UnifiedLog:
         self.producers.take_snapshot()
 
     # -- truncation
+
+    def start_of_batch(self, offset: int) -> int:
+        """Return the base offset of the batch with an offset; the offset if there is none."""
+        segment = self.segments.floor(offset)
+        stored = None if segment is None else segment.locate(offset)
+        return offset if stored is None else min(offset, stored.batch.base_offset)
 
     def truncate(self, offset: int, now_ms: int) -> bool:
         """Remove the batches from the one with an offset on; return whether there were any.

@@ -191,17 +191,17 @@ def test_what_is_due() -> None:
     config = replace(COMPACT, min_cleanable_dirty_ratio=0.5)
     log = open_log(config=config)
     updates(log)
-    assert filthiest([log], {}, LATER) is None  # nothing is replicated
+    assert filthiest([log_to_clean(log, None, LATER)]) is None  # nothing is replicated
     log.update_high_watermark(MAX_INT64)
-    assert filthiest([log], {}, LATER) is not None
-    assert filthiest([log], {ORDERS: log.log_end_offset * 3 // 4}, LATER) is None
+    assert filthiest([log_to_clean(log, None, LATER)]) is not None
+    assert filthiest([log_to_clean(log, log.log_end_offset * 3 // 4, LATER)]) is None
     log.config = replace(config, max_compaction_lag_ms=500)
-    assert filthiest([log], {ORDERS: log.log_end_offset * 3 // 4}, LATER) is not None
+    assert filthiest([log_to_clean(log, log.log_end_offset * 3 // 4, LATER)]) is not None
     log.config = replace(config, min_compaction_lag_ms=5000)
-    assert filthiest([log], {}, LATER) is None
-    assert filthiest([log], {}, TIME + 6000) is not None
+    assert filthiest([log_to_clean(log, None, LATER)]) is None
+    assert filthiest([log_to_clean(log, None, TIME + 6000)]) is not None
     log.config = replace(config, cleanup_policy=frozenset({"delete"}))
-    assert filthiest([log], {}, LATER) is None
+    assert filthiest([log_to_clean(log, None, LATER)]) is None
 
 
 def test_the_manager_compacts_and_deletes() -> None:

@@ -42,18 +42,20 @@ def test_without_files() -> None:
     assert formats.read_epoch_checkpoint(disk, "") == []
     assert formats.read_partition_metadata_file(disk, "") is None
     assert formats.read_meta_properties(disk) is None
-    assert formats.take_clean_shutdown(disk) is None
+    assert formats.read_clean_shutdown(disk) is None
+    formats.remove_clean_shutdown(disk)
 
 
-def test_the_marker_of_a_clean_shutdown_is_taken_once() -> None:
+def test_the_marker_of_a_clean_shutdown_stays_until_it_is_removed() -> None:
     disk = MemoryDisk()
     formats.write_clean_shutdown(disk, 12)
     disk.crash(lambda count: count - 1)
-    assert formats.take_clean_shutdown(disk) == 12
+    assert formats.read_clean_shutdown(disk) == formats.read_clean_shutdown(disk) == 12
+    formats.remove_clean_shutdown(disk)
     disk.crash(lambda _count: 0)
-    assert formats.take_clean_shutdown(disk) is None
+    assert formats.read_clean_shutdown(disk) is None
     replace(disk, ".kafka_cleanshutdown", b"")  # of Kafka before 3.7
-    assert formats.take_clean_shutdown(disk) == -1
+    assert formats.read_clean_shutdown(disk) == -1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.storage import FileDisk, LogConfig, LogManager, LogManagerConfig, TopicPartition
+from kafkawire.storage.directory_logs import Recovered
 from kafkawire.storage.formats import read_meta_properties
 from tests.real import traffic
 from tests.real.broker import Broker, running
@@ -63,8 +64,10 @@ def test_a_directory_of_kafka(clean: bool, data: Path, tmp_path: Path) -> None:
             path.unlink()
     logs = manager(tmp_path / "data")
     found = logs.start(TIME)
-    assert {each.clean_shutdown for each in found} == {clean}
-    assert {each.truncated_bytes for each in found} == {0}
+    recovered = [each for each in found if isinstance(each, Recovered)]
+    assert recovered == found, "nothing is damaged"
+    assert {each.clean_shutdown for each in recovered} == {clean}
+    assert {each.truncated_bytes for each in recovered} == {0}
     assert len(found) > 5
     for partition in logs.partitions:
         log = logs.log(partition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
@@ -73,19 +74,20 @@ def test_nothing_is_kept_after_a_corrupt_batch() -> None:
     assert again.epochs.latest == again.epochs.epoch_of(again.log_end_offset - 1)
 
 
-def test_before_the_recovery_point_nothing_is_read() -> None:
+def test_before_the_recovery_point_only_the_ends_of_segments_are_read() -> None:
     disk = written()
     log = open_log(disk)
-    read: set[str] = set()
+    read: Counter[str] = Counter()
 
     def fault(operation: str, path: str) -> float:
-        if operation == "read" and path.endswith(".log"):
-            read.add(path)
+        read[path] += operation == "read" and path.endswith(".log")
         return 0
 
     disk.fault = fault
     open_log(disk, recovery_point=log.log_end_offset)
-    assert read == {last_segment(disk)}
+    last = read.pop(last_segment(disk))
+    assert last > 1
+    assert set(read.values()) <= {0, 1}
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -96,6 +96,8 @@ def _print_effect(effect: Effect, name_of: TopicName) -> None:
         BrokerStateChanged,
         DirectoryFailed,
         LogRecovered,
+        LogSetAside,
+        PartitionDamaged,
         SegmentRolled,
     )
     from kafkawire.raft import LeaderChanged
@@ -113,6 +115,11 @@ def _print_effect(effect: Effect, name_of: TopicName) -> None:
             size = effect.truncated_bytes
             cut = f", {size} bytes truncated" if size else ""
             print_line(f"         {effect.partition}: recovered to {effect.log_end_offset}{cut}")
+        case PartitionDamaged():
+            print_line(f"         {effect.partition}: damaged: {effect.reason}")
+        case LogSetAside():
+            name = f"{effect.directory}/{effect.folder}"
+            print_line(f"         {effect.partition}: not in the metadata, kept as {name}")
         case SegmentRolled():
             print_line(f"         {effect.partition}: segment {effect.base_offset} rolled")
         case LeaderChanged():

@@ -9,10 +9,9 @@ Law: the log with the largest dirty part goes first, once that part is more than
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..names import TopicPartition
 from ..segment import LogSegment
 from ..unified_log import UnifiedLog
 from .cleaner import Cleaned, clean
@@ -73,16 +72,10 @@ def _overdue(log: UnifiedLog, closed: list[LogSegment], now_ms: int) -> bool:
     return min(times, default=now_ms) < now_ms - max(log.config.max_compaction_lag_ms, 0)
 
 
-def filthiest(
-    logs: Iterable[UnifiedLog], last_clean: Mapping[TopicPartition, int], now_ms: int
-) -> LogToClean | None:
+def filthiest(candidates: Iterable[LogToClean]) -> LogToClean | None:
     """Choose the next log to compact; None if none is due."""
-    found = [
-        log_to_clean(log, last_clean.get(log.partition), now_ms)
-        for log in logs
-        if log.config.compact
-    ]
-    return max((each for each in found if each.is_due), key=lambda each: each.ratio, default=None)
+    due = (each for each in candidates if each.is_due and each.log.config.compact)
+    return max(due, key=lambda each: each.ratio, default=None)
 
 
 def compact(chosen: LogToClean, now_ms: int, capacity: int = DEFAULT_CAPACITY) -> Cleaned:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..errors import KafkaStorageError, LogDirectoryLocked
+from ..errors import CorruptFile, KafkaStorageError, LogDirectoryLocked
 from .disk import Disk, DiskUsage
 
 
@@ -39,8 +39,14 @@ class LogDirectory:
             disk.append(path, data)
 
     def read(self, path: str, position: int, size: int) -> bytes:
+        """Read as `Disk.read`. Raises CorruptFile if the file alone is missing."""
         with self._guarded() as disk:
-            return disk.read(path, position, size)
+            try:
+                return disk.read(path, position, size)
+            except FileNotFoundError:
+                if not disk.is_directory(""):
+                    raise
+        raise CorruptFile(path, "the file is missing")
 
     def truncate(self, path: str, size: int) -> None:
         with self._guarded() as disk:

@@ -303,7 +303,7 @@ def test_consume(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
     from kafkawire.messages.heartbeat_request import HeartbeatRequest
     from kafkawire.metadata import TopicIdPartition
-    from kafkawire.node import LogRecovered, SegmentRolled
+    from kafkawire.node import LogRecovered, LogSetAside, PartitionDamaged, SegmentRolled
     from kafkawire.replication import IsrChanged, IsrState, ReplicaChanged, ReplicaState
     from kafkawire.storage import TopicPartition
 
@@ -319,6 +319,8 @@ def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
     partition = TopicPartition(HOSTILE, 0)
     node._print_effect(LogRecovered(partition, 7, 4), str)
     node._print_effect(SegmentRolled(partition, 7), str)
+    node._print_effect(LogSetAside(partition, HOSTILE, HOSTILE), str)
+    node._print_effect(PartitionDamaged(partition, HOSTILE), str)
     out = capsys.readouterr().out
-    assert out.count("\n") == 6
+    assert out.count("\n") == 8
     assert_clean(out)
