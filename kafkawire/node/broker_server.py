@@ -5,6 +5,8 @@ never leads or follows by what was true of an earlier incarnation. A log directo
 its replicas offline (KIP-112, KIP-858); without the first, or without any, the broker cannot go on.
 """
 
+# over 300 lines: one part of a node, with all that it has for the others
+
 from __future__ import annotations
 
 from collections import deque
@@ -110,14 +112,7 @@ class BrokerServer:
         self._reported: set[PartitionDamaged] = set()
         for each in self.logs.directories:
             each.on_roll = self._rolled
-        for found in self.logs.start(now_ms()):
-            if isinstance(found, Damaged):
-                reason = f"{found.directory}/{found.error}"
-                self._changes.append(PartitionDamaged(found.partition, reason))
-            elif not found.clean_shutdown:
-                end, cut = found.log_end_offset, found.truncated_bytes
-                self._changes.append(LogRecovered(found.partition, end, cut))
-        self.logs.on_damage = self._damaged
+        self._load_logs()
         self._offline = self.check_directories()
         self.lifecycle = BrokerLifecycleManager(
             config,
@@ -137,6 +132,17 @@ class BrokerServer:
         self._slice_at: float | None = None
         """When to go on with slices of work; None if none is left."""
         self._state: BrokerState | None = None
+
+    def _load_logs(self) -> None:
+        """Load all logs, and report those that were recovered or are damaged."""
+        for log in self.logs.start(self._now_ms()):
+            if isinstance(log, Damaged):
+                reason = f"{log.directory}/{log.error}"
+                self._changes.append(PartitionDamaged(log.partition, reason))
+            elif not log.clean_shutdown:
+                recovered = LogRecovered(log.partition, log.log_end_offset, log.truncated_bytes)
+                self._changes.append(recovered)
+        self.logs.on_damage = self._damaged
 
     # -- log directories
 

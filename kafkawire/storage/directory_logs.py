@@ -4,6 +4,8 @@ meta.properties  *-offset-checkpoint  .kafka_cleanshutdown  .lock
 topic-0/  topic-1.<id>-delete/  topic-2.<id>-future/  topic-3.<id>-stray/
 """
 
+# over 300 lines: one class for all that a log directory holds
+
 from __future__ import annotations
 
 from collections import deque
@@ -109,6 +111,10 @@ class DirectoryLogs:
         self.disk.lock(names.LOCK)
         found = read_meta_properties(self.disk)
         if found is None:
+            logs = [name for name in self.disk.list("") if names.partition_of(name) is not None]
+            if logs:
+                reason = f"the file is missing, but there are logs ({logs[0]} and others)"
+                raise CorruptFile(f"{self.name}/{names.META_PROPERTIES}", reason)
             found = MetaProperties(cluster_id, node_id, new_uuid())
             write_meta_properties(self.disk, found)
         if found[:2] != (cluster_id, node_id):

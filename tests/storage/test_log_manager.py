@@ -129,6 +129,7 @@ def test_directories_belong_to_a_node() -> None:
 
 def test_a_partition_in_two_directories() -> None:
     disks = {"a": MemoryDisk(), "b": MemoryDisk()}
+    started(disks).shutdown(TIME)
     for disk in disks.values():
         disk.make_directory("orders-0")
     with pytest.raises(StorageError, match="orders-0 is in 'a' and in 'b'"):
@@ -137,6 +138,7 @@ def test_a_partition_in_two_directories() -> None:
 
 def test_a_log_without_a_topic_id_gets_one() -> None:
     disk = MemoryDisk()
+    started({"a": disk})
     disk.make_directory("orders-0")  # all that a crash left of its creation
     logs = started({"a": disk})
     logs.get_or_create(ORDERS, TIME)

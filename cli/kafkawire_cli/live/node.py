@@ -88,7 +88,7 @@ async def _run(
         raise typer.Exit(FAILED)
 
 
-def _print_effect(effect: Effect, name_of: TopicName) -> None:
+def _print_effect(effect: Effect, name_of: TopicName) -> None:  # noqa: C901 - a line per effect
     """Print what happens in the node itself."""
     from kafkawire import ErrorCode
     from kafkawire.node import (
