@@ -151,7 +151,7 @@ class Playground:
             (self.folder / name).mkdir()
             text = schema.text.replace("0-1", "0-2") if name == "new" else schema.text
             (self.folder / name / "PingRequest.json").write_text(text)
-        for version in ("4.2.0", "4.3.1"):  # they stand for those of Kafka
+        for version in ("4.3.1", "4.4.0"):  # they stand for those of Kafka
             with zipfile.ZipFile(self.folder / f"kafka-clients-{version}.jar", "w") as jar:
                 jar.writestr("common/message/PingRequest.json", schema.text)
 

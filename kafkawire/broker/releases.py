@@ -16,7 +16,7 @@ from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 
 ALL: Final = "all"
-LATEST: Final = "4.3"
+LATEST: Final = "4.4"
 """The default release."""
 
 LISTED_FROM_0: Final = "4."
@@ -60,6 +60,7 @@ FEATURES_CHANGED: Final[Mapping[str, tuple[Feature, ...]]] = {
         Feature("streams.version", 0, 1, 1),
     ),
     "4.3": (Feature("metadata.version", 7, 30, 30),),
+    "4.4": (Feature("metadata.version", 7, 33, 33), Feature("share.version", 0, 2, 2)),
 }
 """The features that are new or different in each release, oldest first; none before 4.0."""
 

@@ -34,11 +34,11 @@ FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     METADATA_VERSION: (OLDEST, NEWEST),
     "eligible.leader.replicas.version": (0, 1),
     "group.version": (0, 1),
-    "share.version": (0, 1),
+    "share.version": (0, 2),
     "streams.version": (0, 1),
     "transaction.version": (0, 2),
 }
-"""Feature -> lowest and highest level, as in Kafka 4.3."""
+"""Feature -> lowest and highest level, as in Kafka 4.4."""
 
 BOOTSTRAP: Final[Mapping[str, int]] = {name: high for name, (_, high) in FEATURES.items()}
 

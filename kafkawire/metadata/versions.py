@@ -39,6 +39,9 @@ RELEASES: Final[Mapping[int, str]] = {
     28: "4.2-IV0",
     29: "4.2-IV1",
     30: "4.3-IV0",
+    31: "4.4-IV0",
+    32: "4.4-IV1",
+    33: "4.4-IV2",
 }
 """Levels of the feature metadata.version that Kafka 4 supports."""
 

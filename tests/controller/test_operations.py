@@ -45,6 +45,7 @@ from kafkawire.messages.list_partition_reassignments_response import (
 )
 from kafkawire.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkawire.messages.update_features_response import UpdateFeaturesResponse
+from kafkawire.metadata.versions import NEWEST
 
 from .harness import CLUSTER, Harness, registration
 
@@ -426,8 +427,8 @@ def test_features_are_updated_by_their_rules() -> None:
     assert features(harness, "group.version", 1, type=9) == invalid
     assert features(harness, "metadata.version", 29, type=2) == invalid
     assert features(harness, "metadata.version", 29, type=3) == invalid
-    assert features(harness, "metadata.version", 31) == invalid
-    assert image.features["metadata.version"] == 30
+    assert features(harness, "metadata.version", NEWEST + 1) == invalid
+    assert image.features["metadata.version"] == NEWEST
 
 
 def test_an_older_metadata_version_is_upgraded_when_all_nodes_support_it() -> None:
@@ -438,7 +439,7 @@ def test_an_older_metadata_version_is_upgraded_when_all_nodes_support_it() -> No
     assert {each.version for each in harness.log} <= {0, 1, 3}
     assert features(harness, "metadata.version", 19, type=2) == 0
     assert features(harness, "metadata.version", 16, type=2) == E.INVALID_UPDATE_VERSION
-    assert features(harness, "metadata.version", 30) == 0
+    assert features(harness, "metadata.version", NEWEST) == 0
     assert features(harness, "eligible.leader.replicas.version", 1) == 0
     assert harness.controller.image.config(4, "")["min.insync.replicas"] == "1"
     create(harness, [1], name="u")

@@ -18,6 +18,7 @@ from kafkawire.protocol.json_form import Json
 from kafkawire.protocol.log_records import LogPart, encode_log_message
 from kafkawire.protocol.log_types import COORDINATED, FRAMED, TOPICS, InternalLog
 from kafkawire.records import BatchBuilder, Compression
+from kafkawire.transactions.states import TransactionState
 from tests import golden
 from tests.real.java import Installation
 
@@ -43,13 +44,7 @@ BATCH: Final = re.compile(
     r"baseOffset: (?P<base_offset>\d+) .* producerId: (?P<producer_id>-?\d+) .* "
     r"position: (?P<position>\d+) .* compresscodec: (?P<codec>\w+) .* isvalid: (?P<valid>\w+)"
 )
-LATER: Final = {
-    "StreamsGroupMetadataValue": {
-        "storedDescriptionTopologyEpoch",
-        "failedDescriptionTopologyEpoch",
-    }
-}
-"""Fields of Kafka's trunk that the tool of this release does not know."""
+STATES: Final = {state.value: state.label for state in TransactionState}
 REFUSED: Final = {
     "AccessControlRecord",
     "RemoveFeatureLevelRecord",
@@ -98,11 +93,11 @@ def ours(part: LogPart | None) -> PrintedPart | None:
         return None
     assert part.message is not None, part.error
     is_key = (part.name or "").endswith("Key")
-    data = {
-        name: value
-        for name, value in plain(part.to_json()["message"]).items()
-        if name not in LATER.get(part.name or "", ())
-    }
+    data = plain(part.to_json()["message"])
+    if part.name == "TransactionLogValue":  # the tool prints the state's name
+        data["transactionStatus"] = STATES.get(
+            data["transactionStatus"], str(data["transactionStatus"])
+        )
     return PrintedPart(str(part.type if is_key else part.version), data)
 
 

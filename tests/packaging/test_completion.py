@@ -38,7 +38,7 @@ def test_completion_scripts_are_offered(shell: str) -> None:
         ("kafkawire explain --api FetchS", [f"FetchSnapshot{end}" for end in ENDS]),
         ("kafkawire encode --api FetchS", [f"FetchSnapshot{end}" for end in ENDS]),
         ("kafkawire schema show LeaderCh", ["LeaderChangeMessage"]),
-        ("kafkawire schema coverage 4.", ["4.0", "4.1", "4.2", "4.3"]),
+        ("kafkawire schema coverage 4.", ["4.0", "4.1", "4.2", "4.3", "4.4"]),
         ("kafkawire readiness --target 2.8", ["2.8"]),
         ("kafkawire serve --release al", ["all"]),
         ("kafkawire decode --filter corr", ["correlation_id"]),

@@ -28,6 +28,7 @@ from kafkawire.log import (
 )
 from kafkawire.messages.end_txn_marker import EndTxnMarker
 from kafkawire.records import ControlType, Record, TimestampType
+from kafkawire.transactions.states import TransactionState
 
 from . import dump
 
@@ -148,6 +149,8 @@ def body(part: LogPart) -> Any:
             for name in ("subscription", "assignment"):
                 if f"{name}Decoded" in inside:
                     member[name] = inside[f"{name}Decoded"]["value"]
+    if part.name == "TransactionLogValue":  # since 4.4 the tool prints the state's name
+        made["transactionStatus"] = TransactionState(made["transactionStatus"]).label
     return made
 
 

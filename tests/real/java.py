@@ -3,7 +3,7 @@
 Law: missing programs are named (`tests.conftest.missing`); jars are fetched into a temporary folder
 and moved as a whole, so a partial cache is never used.
 
-    pom.xml ─▶ mvn dependency:copy-dependencies ─▶ cache/<digest of pom.xml>/*.jar ─▶ java -cp
+    pom.xml ─▶ mvn dependency:copy-dependencies ─▶ cache/kafka-VERSION-DIGEST/*.jar ─▶ java -cp
 
 `class_archive` makes the archive of classes with which a JVM starts in half the CPU time.
 """
@@ -23,6 +23,9 @@ from typing import Final
 
 from tests.conftest import missing
 
+KAFKA_VERSION: Final = os.environ.get("KAFKAWIRE_KAFKA", "4.4.0")
+"""The version of the real Kafka; `make soak` also tries the release before."""
+RELEASE: Final = KAFKA_VERSION.rpartition(".")[0]
 POM: Final = Path(__file__).with_name("pom.xml")
 OLDEST_JAVA: Final = 17
 FETCH_SECONDS: Final = 300
@@ -51,7 +54,7 @@ class Installation:
 
     @property
     def kafka_version(self) -> str:
-        """The version of Kafka, as `4.3.1`."""
+        """The version of Kafka, as `4.4.0`."""
         return next(self.jars.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
 
     @property
@@ -86,7 +89,8 @@ def install() -> Installation:
     """Find Java and the jars, fetching these if necessary; skip the test if that fails."""
     java = find_java()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
-    jars = cache / f"kafka-{hashlib.sha256(POM.read_bytes()).hexdigest()[:16]}"
+    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
+    jars = cache / f"kafka-{KAFKA_VERSION}-{digest}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:  # pytest-xdist: one worker fetches, the others wait
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -117,6 +121,7 @@ def fetch(jars: Path) -> None:
         done = subprocess.run(
             [
                 *(mvn, "--batch-mode", "--quiet", f"--file={pom}"),
+                f"-Dkafka.version={KAFKA_VERSION}",
                 *("dependency:copy-dependencies", f"-DoutputDirectory={fetched}"),
             ],
             capture_output=True,

@@ -75,6 +75,7 @@ BY_MESSAGE: Final[Mapping[str, Mapping[str, object]]] = {
     },
     "AlterReplicaLogDirsRequest": {"path": "/nowhere"},
     "AlterUserScramCredentialsRequest": {"name": NOBODY, "mechanism": 1, "upsertions": []},
+    "ApiVersionsRequest": {"node_id": NODE_ID},
     "BrokerHeartbeatRequest": {"broker_id": NO_NODE},
     "BrokerRegistrationRequest": {"broker_id": NO_NODE, "listeners": [], "features": []},
     "ControllerRegistrationRequest": {"controller_id": NO_NODE, "listeners": [], "features": []},

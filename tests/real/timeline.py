@@ -49,39 +49,15 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("3.5.2", "3.6.2", "3.7.2", "3.8.1"), GROUPS),
     "3.9.1": COORDINATORS,
     **dict.fromkeys(("4.0.1", "4.1.1", "4.2.0"), SHARES),
-    "4.3.1": (*SHARES, "streams"),  # its one message has all versions in any of its jars
+    # the one message of streams has all versions in any of its jars
+    **dict.fromkeys(("4.3.1", "4.4.0"), (*SHARES, "streams")),
 }
 """Version -> the modules with schemas, besides kafka-clients."""
 
-TRUNK: Final = "not in a release yet"
 KEYS: Final = (
     "before 4.1, the keys of internal topics are described as data whose version is their number"
 )
 EXPLAINED: Final[Mapping[str, str]] = {
-    **{
-        f"{name}: missing": TRUNK
-        for name in (
-            "StreamsGroupTopologyDescriptionUpdateRequest",
-            "StreamsGroupTopologyDescriptionUpdateResponse",
-            "UnregisterControllerRecord",
-            "UnregisterControllerResponse",
-            "UnregisterControllerRequest",
-        )
-    },
-    "AbortedTxn: missing": "written by hand in the releases, described by a schema on trunk",
-    **{
-        f"{api}{kind} {version}: missing": TRUNK
-        for kind in ("Request", "Response")
-        for api, version in (
-            ("ApiVersions", 5),
-            ("DeleteGroups", 3),
-            ("StreamsGroupDescribe", 1),
-            ("StreamsGroupHeartbeat", 1),
-            ("TxnOffsetCommit", 6),
-        )
-    },
-    "StreamsGroupMetadataValue 0: another layout": "trunk added tagged fields in place",
-    "StreamsGroupMetadataValue 0 of trunk-2026-08: changed in place, not found": TRUNK,
     "RequestHeader 0 of 2.4: changed in place, not listed": "until 2.3, version 0 is today's 1",
     **{
         f"UpdateMetadataRequest 8 of {release}: changed in place, {what}": "in 3.6.2, not in 3.6.0"

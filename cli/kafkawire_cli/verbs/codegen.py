@@ -81,7 +81,7 @@ def codegen(
     \b
     kafkawire codegen --schemas schemas --package my.messages --out my/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
-    kafkawire codegen --schemas kafka-clients-4.3.1.jar --schemas ./ours ...
+    kafkawire codegen --schemas kafka-clients-4.4.0.jar --schemas ./ours ...
     kafkawire codegen --target site --out ./reference
     kafkawire codegen --templates ./templates --out ./generated
 

@@ -160,7 +160,7 @@ def diff(
 
     \b
     kafkawire schema diff schemas.old schemas
-    kafkawire schema diff kafka-clients-4.2.0.jar kafka-clients-4.3.1.jar
+    kafkawire schema diff kafka-clients-4.3.1.jar kafka-clients-4.4.0.jar
     kafkawire schema diff 3.9 4.0
     kafkawire schema diff 4.0 ./ours --format json
 

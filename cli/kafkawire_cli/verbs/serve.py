@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkawire.net.server import ServerConfig
     from kafkawire.net.server_recording import Recording
 
-NODE_RELEASE = "4.3"
+NODE_RELEASE = "4.4"
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -43,7 +43,7 @@ def serve(  # noqa: PLR0913 - options of the verb
         str | None,
         typer.Option(
             metavar="RELEASE",
-            help="Kafka release to emulate, such as 2.8, or all [default: 4.3].",
+            help="Kafka release to emulate, such as 2.8, or all [default: 4.4].",
             show_default=False,
             autocompletion=complete_release,
         ),

@@ -7,7 +7,7 @@ v3   request +client_software_name +client_software_version; response +supported
       +finalized_features_epoch +finalized_features +zk_migration_ready; flexible │ error 35
       comes in version 0 (KIP-511)
 v4   no new fields │ supported features may begin at 0
-v5   request +cluster_id +node_id
+v5   request +cluster_id +node_id │ those of another broker: error 129 (KIP-1242)
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ FEATURES_FROM = 3
 LOWEST_0_FROM = 4
 """Earlier versions omit features that are supported from level 0 (KIP-1022)."""
 IDENTITY_FROM = 5
+ANY_NODE = -1
 
 
 def handle(
@@ -42,8 +43,10 @@ def handle(
         _is_software(body.client_software_name) and _is_software(body.client_software_version)
     ):
         return error_response(body, ErrorCode.INVALID_REQUEST)
-    if request.version >= IDENTITY_FROM and body.cluster_id not in (None, context.cluster_id):
-        return error_response(body, ErrorCode.REBOOTSTRAP_REQUIRED)
+    if request.version >= IDENTITY_FROM:
+        error = _identity_error(broker, body)
+        if error is not ErrorCode.NONE:
+            return error_response(body, error)
     keys = [
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
         for key, versions in sorted(context.listed.items())
@@ -65,6 +68,16 @@ def handle(
             if each.level
         ]
     return response
+
+
+def _identity_error(broker: Broker, body: ApiVersionsRequest) -> ErrorCode:
+    """Check which broker a client wants to reach, as Kafka 4.4 does (KIP-1242)."""
+    if (body.cluster_id is None) != (body.node_id == ANY_NODE):
+        return ErrorCode.INVALID_REQUEST
+    reached = broker.context.cluster_id, broker.node_id
+    if body.cluster_id is not None and (body.cluster_id, body.node_id) != reached:
+        return ErrorCode.REBOOTSTRAP_REQUIRED
+    return ErrorCode.NONE
 
 
 def _is_software(name: str) -> bool:

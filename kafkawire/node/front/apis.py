@@ -26,7 +26,7 @@ from .descriptions import DESCRIBED
 from .envelope import FORWARDED, OF_CLIENTS
 from .transactions.responses import ERRORS
 
-RELEASE: Final = "4.3"
+RELEASE: Final = "4.4"
 CONTROLLERS: Final = OF_CLIENTS | {
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ALTER_PARTITION,

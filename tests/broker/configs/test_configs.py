@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker.releases import FEATURES, table
+from kafkawire.broker.releases import FEATURES, LATEST, table
 from kafkawire.configs import BROKER_CONFIGS, ConfigType, Update, broker_configs
 from kafkawire.configs.keys import OUTSIDE
 from kafkawire.messages import alter_configs_request as full
@@ -109,7 +109,7 @@ def test_passwords_are_sensitive_and_never_shown() -> None:
     }
 
 
-COUNTS = {"2.2": 188, "2.8": 218, "3.9": 314, "4.0": 289, "4.3": 340}
+COUNTS = {"2.2": 188, "2.8": 218, "3.9": 314, "4.0": 289, "4.3": 340, "4.4": 350}
 
 
 @pytest.mark.parametrize("release", COUNTS)
@@ -127,7 +127,7 @@ def test_every_release_has_keys_and_every_key_a_release() -> None:
     for release in table():
         known |= broker_configs(release).keys()
     assert known == BROKER_CONFIGS.keys() - OUTSIDE.keys()
-    assert broker_configs("trunk") == broker_configs("4.3") == broker_configs("all")
+    assert broker_configs("trunk") == broker_configs(LATEST) == broker_configs("all")
 
 
 def test_alter_configs_replaces_all_that_was_set(harness: Harness, client: Client) -> None:
@@ -181,7 +181,7 @@ WRONG: list[tuple[int, str, list[tuple[str, str | None]], ErrorCode]] = [
     (3, "x", [("a", "b")], E.INVALID_REQUEST),
     (8, "1", [("kafka.server", "INFO")], E.INVALID_REQUEST),
 ]
-"""The messages of Kafka 4.3 with the same code."""
+"""The messages of Kafka 4.4 with the same code."""
 
 
 @pytest.mark.parametrize(("kind", "name", "values", "error"), WRONG)
@@ -216,7 +216,7 @@ def test_updates_are_what_kafka_documents() -> None:
 @pytest.mark.parametrize("release", [*table(), "all"])
 def test_features_are_those_of_the_release(release: str) -> None:
     client = Harness(release=release).client()
-    newest = FEATURES["4.3"] if release in ("trunk", "all") else FEATURES.get(release, ())
+    newest = FEATURES[LATEST] if release in ("trunk", "all") else FEATURES.get(release, ())
     for version in range(5):
         if version not in client.harness.cluster.context.offered[18]:  # type: ignore[index]
             continue

@@ -27,7 +27,7 @@ def readiness(target: str, *paths: Path, code: int) -> Any:
     return report("readiness", *paths, options=("--target", target), code=code)
 
 
-@pytest.mark.parametrize("target", ["3.9", "4.0", "4.3"])
+@pytest.mark.parametrize("target", ["3.9", "4.0", "4.3", "4.4"])
 @pytest.mark.parametrize("path", truth.captures(), ids=lambda path: path.name.split(".truth")[0])
 def test_who_is_not_ready_and_for_which_calls(path: Path, target: str) -> None:
     takes = RELEASES[target]
@@ -167,7 +167,7 @@ def test_an_unknown_release_names_those_that_are_known(target: str) -> None:
     message = " ".join(result.stderr.split())
     assert f"unknown release {target!r}" in message
     assert "2.2, 2.3" in message
-    assert "4.3, trunk" in message
+    assert "4.4, trunk" in message
 
 
 def test_a_target_must_be_given() -> None:

@@ -186,7 +186,7 @@ def test_diff_with_an_unknown_release_is_a_usage_error() -> None:
     result = run("diff", "4.0", "4.O")
     assert result.exit_code == USAGE
     assert "4.O: not a directory, an archive or a release" in " ".join(result.stderr.split())
-    assert "4.3, trunk" in " ".join(result.stderr.split())
+    assert "4.4, trunk" in " ".join(result.stderr.split())
 
 
 def test_diff_of_a_directory_with_a_release_leaves_out_what_a_release_has_not(
@@ -257,7 +257,8 @@ def test_coverage_of_one_release_and_of_all() -> None:
     assert lines(result)[-1] == "Kafka 2.2: 44 APIs, 143 versions, 143 covered, 0 missing"
     everything = run("coverage")
     assert everything.exit_code == OK
-    assert [line.split(":")[0] for line in lines(everything)][0::21] == ["Kafka 2.2", "Kafka trunk"]
+    names = [line.split(":")[0] for line in lines(everything)]
+    assert (names[0], names[-1]) == ("Kafka 2.2", "Kafka trunk")
 
 
 def test_coverage_that_lacks_something_exits_1(good: Path) -> None:

@@ -23,6 +23,7 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
 from tests.interop.implementations import until
+from tests.real.java import RELEASE
 
 from ...broker.log.test_log import damaged, gap, old
 from ...real.broker import CLUSTER_ID, Broker
@@ -375,7 +376,7 @@ def test_responses_equal_kafkas(own_kafka: Broker) -> None:
 
 
 def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
-    with ServerThread(ServerConfig(release="4.3")) as server:
+    with ServerThread(ServerConfig(release=RELEASE)) as server:
         port = server.server.endpoints[0].port
         for version in (0, 1, 2, 3, 4):
             listed = []
@@ -394,7 +395,7 @@ def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
 
 
 def test_an_unknown_version_of_api_versions_gets_the_same_response(own_kafka: Broker) -> None:
-    with ServerThread(ServerConfig(release="4.3")) as server:
+    with ServerThread(ServerConfig(release=RELEASE)) as server:
         responses = []
         for port in (own_kafka.port, server.server.endpoints[0].port):
             with Wire(port) as wire:

@@ -33,11 +33,11 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 
 from ...real.broker import NODE_ID, PROPERTIES, Broker
+from ...real.java import RELEASE
 from ...real.wire import Wire
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
-RELEASE: Final = "4.3"
 TOPIC, BROKER = 2, 4
 NAME: Final = "configured"
 OF_ITS_OWN: Final = frozenset(
