@@ -20,7 +20,6 @@ from typing import Final, TypeAlias
 from ....messages.api_key import ApiKey
 from ....messages.fetch_response import FetchResponse, PartitionData
 from ....protocol.error_code import ErrorCode
-from ....records import RecordBatches
 from ...cluster import Broker, ClusterView
 from ...network.backoff import Backoff, Rng
 from ...requests import (
@@ -31,22 +30,23 @@ from ...requests import (
     UpdateLeader,
 )
 from ..configuration import ConsumerConfig, IsolationLevel
+from ..events import Warn
 from ..failures import ConsumerError, FetchFailed
 from ..offsets.partition_state import FetchState, Position, PositionFailed
 from ..offsets.positions import Positions
 from ..partitions import TopicPartition
-from .completed_fetch import CompletedFetch
+from .completed_fetch import CompletedFetch, without_progress
 from .errors import SESSION_ERRORS, FetchError, fetch_error
 from .fetch_buffer import FetchBuffer
 from .sessions import MAX_VERSION_BY_NAME, FetchSession, PartitionFetch, SessionRequest, fetch
 
-FetcherEffect = SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed
+FetcherEffect = SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed | Warn
 Effects: TypeAlias = list[FetcherEffect]
 
 REQUEST_KEY: Final = "fetcher"
 NO_NODE: Final = -1
-WHOLE_BATCH_VERSION: Final = 3
-"""From this version of Fetch on, a batch may exceed the limits (KIP-74)."""
+WARNED_FAILURES: Final = 3
+"""Failures of a partition in a row after which the user is warned: a new leader takes fewer."""
 PREFERRED_REPLICA_TTL_S: Final = 300.0
 """How long a preferred read replica is used before the leader is used again."""
 
@@ -214,7 +214,8 @@ class Fetcher:
 
     def _on_error(self, node: int, code: int, request: SessionRequest, now: float) -> Effects:
         self._sessions[node].on_error(code)
-        if code in SESSION_ERRORS:
+        if code in SESSION_ERRORS and node not in self._failures:
+            self._failures[node] = 1
             return self.fetch(now)
         if fetch_error(code) is FetchError.FAIL:
             error = FetchFailed("fetch failed", code, request.partitions)
@@ -262,16 +263,17 @@ class Fetcher:
         if data.preferred_read_replica >= 0:
             self._replicas[partition] = data.preferred_read_replica, now + PREFERRED_REPLICA_TTL_S
         at = self._start_of(partition, requested)
+        if not data.records:
+            state.failures = 0
         if not data.records or at is None:
             return []
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or []) if committed else None
         check = self._config.check_crcs
-        if version < WHOLE_BATCH_VERSION and RecordBatches(data.records).cut_tail == len(
-            data.records
-        ):
-            reason = f"record at offset {at.offset} is larger than max.partition.fetch.bytes"
-            return self._fail_at(at.offset, FetchFailed(reason, partitions=[partition]), now)
+        stuck = without_progress(data.records, at.offset, version)
+        if stuck:
+            return self._fail_at(at.offset, FetchFailed(stuck, partitions=[partition]), now)
+        state.failures = 0
         self.fetch_buffer.put(
             CompletedFetch(partition, at, data.records, aborted, check_crcs=check)
         )
@@ -304,13 +306,15 @@ class Fetcher:
         if action is FetchError.FAIL:
             error = FetchFailed("cannot fetch partition", code, [partition])
             return self._fail_at(requested.fetch_offset, error, now)
+        effects: Effects = []
+        if self._positions[partition].failures == WARNED_FAILURES:
+            effects.append(Warn(FetchFailed("fetch keeps failing", code, [partition])))
         if action is FetchError.RETRY:
-            return []
-        effects: Effects = [RequestMetadataUpdate(frozenset({partition.topic}))]
+            return effects
         if data.current_leader.leader_id >= 0:
             leader, epoch = data.current_leader.leader_id, data.current_leader.leader_epoch
-            effects.insert(0, UpdateLeader(*partition, leader, epoch, endpoints))
-        return effects
+            effects.append(UpdateLeader(*partition, leader, epoch, endpoints))
+        return [*effects, RequestMetadataUpdate(frozenset({partition.topic}))]
 
     def _fail(self, partitions: Iterable[TopicPartition], error: ConsumerError) -> Effects:
         """Stop fetching until the next poll, which raises the error."""
@@ -330,7 +334,8 @@ class Fetcher:
 
     def _hold(self, partition: TopicPartition, now: float) -> None:
         state = self._positions[partition]
-        state.hold_until = now + self._backoff.after(1, self._rng)
+        state.failures += 1
+        state.hold_until = now + self._backoff.after(state.failures, self._rng)
         self._next_hold = min(self._next_hold or state.hold_until, state.hold_until)
 
     def _back_off(self, node: int, now: float) -> None:
