@@ -460,7 +460,7 @@ def test_consume_to_the_end_ends_without_progress(
 
 
 class Silent(Bodies):
-    """A coordinator that takes commits and farewells, and responds nothing."""
+    """A broker that takes records, commits and farewells, and responds nothing."""
 
     def JoinGroup(self, _: Any) -> dict[str, Any]:
         return {"memberId": "me", "leader": "other", "protocolName": "range", "generationId": 1}
@@ -480,6 +480,10 @@ class Silent(Bodies):
 
     LeaveGroup = OffsetCommit
 
+    def Produce(self, request: Any) -> dict[str, Any]:
+        threading.Event().wait(60)
+        return super().Produce(request)
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_does_not_wait_for_a_silent_coordinator(number: signal.Signals) -> None:
@@ -492,3 +496,31 @@ def test_an_interrupt_does_not_wait_for_a_silent_coordinator(number: signal.Sign
             assert running.stdout.readline()
             running.send_signal(number)
             assert running.wait() == 0
+
+
+def test_an_interrupted_produce_reports_what_is_not_delivered() -> None:
+    """The limit of this test is shorter than delivery.timeout.ms."""
+    pipe = subprocess.PIPE
+    produced = threading.Event()
+
+    class Taken(Silent):
+        def Produce(self, request: Any) -> dict[str, Any]:
+            produced.set()
+            return super().Produce(request)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with hostile_broker(bodies_of=Taken) as address:
+            words = [*COMMAND, "produce", TOPIC, "-b", address]
+            with subprocess.Popen(
+                words, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0
+            ) as running:
+                assert running.stdin is not None
+                assert running.stderr is not None
+                running.stdin.write(b"one\n")
+                produced.wait()
+                running.send_signal(signal.SIGINT)
+                assert running.wait() == 130
+                assert running.stderr.read().splitlines()[-1] == b"0 delivered, 1 failed"
+    finally:
+        signal.signal(signal.SIGINT, before)
