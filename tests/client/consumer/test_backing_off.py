@@ -93,6 +93,19 @@ def test_records_without_progress_are_an_error(records: bytes) -> None:
     assert 1 not in reader.requests or reader.requested(1) == {}
 
 
+def test_a_broker_that_responds_nothing_without_waiting_is_paced() -> None:
+    reader = Reader(A)
+    reader.send(events.Poll(None))
+    assert fetches(reader, E.NONE) <= MOST
+    if 1 not in reader.requests:
+        reader.pass_time(2.0)
+    reader.respond(1, PartitionData(partition_index=0, records=batch(0, 1)))
+    delivered = [each for each in reader.effects if isinstance(each, events.Deliver)]
+    assert [record.offset for each in delivered for record in each.records] == [0]
+    reader.respond(1)
+    assert 1 in reader.requests, "at once"
+
+
 LOOPS: Final[dict[str, dict[ApiKey, E]]] = {
     "a rebalance at each SyncGroup": {ApiKey.SYNC_GROUP: E.REBALANCE_IN_PROGRESS},
     "an unknown member at each SyncGroup": {ApiKey.SYNC_GROUP: E.UNKNOWN_MEMBER_ID},

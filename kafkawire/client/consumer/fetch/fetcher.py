@@ -45,6 +45,8 @@ Effects: TypeAlias = list[FetcherEffect]
 
 REQUEST_KEY: Final = "fetcher"
 NO_NODE: Final = -1
+EARLY_RESPONSES: Final = 10
+"""Responses without records, and without the wait of a Fetch, after which a broker is paced."""
 WARNED_FAILURES: Final = 3
 """Failures of a partition in a row after which the user is warned: a new leader takes fewer."""
 PREFERRED_REPLICA_TTL_S: Final = 300.0
@@ -70,11 +72,13 @@ class Fetcher:
         self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._sessions: dict[int, FetchSession] = {}
-        self._in_flight: dict[int, tuple[int, SessionRequest]] = {}
+        self._in_flight: dict[int, tuple[int, SessionRequest, float]] = {}
         self.fetch_buffer = FetchBuffer(positions)
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._node_retry: dict[int, float] = {}
         self._failures: dict[int, int] = {}
+        self._early: dict[int, int] = {}
+        """Responses in a row without records, sooner than fetch.max.wait.ms, by broker."""
         self._serial = 0
         self._next_hold: float | None = None
         self._leaderless: set[TopicPartition] = set()
@@ -96,7 +100,7 @@ class Fetcher:
                 wanted.setdefault(node, {})[each] = self._partition_fetch(each, position)
         full = self._nodes_with_records(now) if wanted else frozenset()
         effects: Effects = [
-            self._send_fetch(node, partitions)
+            self._send_fetch(node, partitions, now)
             for node, partitions in sorted(wanted.items())
             if node not in full or any(self._has_lag(*each) for each in partitions.items())
         ]
@@ -170,12 +174,12 @@ class Fetcher:
         return PartitionFetch(topic.topic_id, position.offset, known.leader_epoch)
 
     def _send_fetch(
-        self, node: int, wanted: Mapping[TopicPartition, PartitionFetch]
+        self, node: int, wanted: Mapping[TopicPartition, PartitionFetch], now: float
     ) -> SendRequest:
         session = self._sessions.setdefault(node, FetchSession())
         request = session.next(wanted)
         self._serial += 1
-        self._in_flight[node] = self._serial, request
+        self._in_flight[node] = self._serial, request, now
         body = fetch(self._config, request, by_id=session.by_id)
         key = REQUEST_KEY, self._serial
         timeout = self._config.request_timeout_s + self._config.fetch_max_wait_s
@@ -188,7 +192,7 @@ class Fetcher:
         node = event.request.to
         assert isinstance(node, int)
         assert isinstance(event.request.key, tuple)
-        serial, request = self._in_flight.get(node, (0, None))
+        serial, request, sent_at = self._in_flight.get(node, (0, None, now))
         if request is None or serial != event.request.key[1]:
             return []
         del self._in_flight[node]
@@ -198,6 +202,7 @@ class Fetcher:
         if event.message.error_code != ErrorCode.NONE:
             return self._on_error(node, event.message.error_code, request, now)
         self._failures.pop(node, None)
+        self._pace(node, event.message, sent_at, now)
         return self._on_response(node, event.message, event.version, request, now)
 
     def _on_no_response(
@@ -222,6 +227,15 @@ class Fetcher:
             return self._fail(request.partitions, error)
         self._back_off(node, now)
         return [RequestMetadataUpdate(frozenset(each.topic for each in request.partitions))]
+
+    def _pace(self, node: int, response: FetchResponse, sent_at: float, now: float) -> None:
+        """Slow down for a broker that keeps responding without records and without waiting."""
+        empty = not any(data.records for topic in response.responses for data in topic.partitions)
+        early = now - sent_at < self._config.fetch_max_wait_s / 2
+        self._early[node] = self._early.get(node, 0) + 1 if empty and early else 0
+        extra = self._early[node] - EARLY_RESPONSES
+        if extra > 0:
+            self._node_retry[node] = now + self._backoff.after(extra, self._rng)
 
     def _on_response(
         self, node: int, response: FetchResponse, version: int, request: SessionRequest, now: float
