@@ -30,9 +30,8 @@ from ...requests import (
     UpdateLeader,
 )
 from ..configuration import ConsumerConfig, IsolationLevel
-from ..events import Warn
 from ..failures import ConsumerError, FetchFailed
-from ..offsets.partition_state import FetchState, Position, PositionFailed
+from ..offsets.partition_state import FetchState, PartitionWarning, Position, PositionFailed
 from ..offsets.positions import Positions
 from ..partitions import TopicPartition
 from .completed_fetch import CompletedFetch, without_progress
@@ -40,7 +39,9 @@ from .errors import SESSION_ERRORS, FetchError, fetch_error
 from .fetch_buffer import FetchBuffer
 from .sessions import MAX_VERSION_BY_NAME, FetchSession, PartitionFetch, SessionRequest, fetch
 
-FetcherEffect = SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed | Warn
+FetcherEffect = (
+    SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed | PartitionWarning
+)
 Effects: TypeAlias = list[FetcherEffect]
 
 REQUEST_KEY: Final = "fetcher"
@@ -322,7 +323,8 @@ class Fetcher:
             return self._fail_at(requested.fetch_offset, error, now)
         effects: Effects = []
         if self._positions[partition].failures == WARNED_FAILURES:
-            effects.append(Warn(FetchFailed("fetch keeps failing", code, [partition])))
+            error = FetchFailed("fetch keeps failing", code, [partition])
+            effects.append(PartitionWarning(error))
         if action is FetchError.RETRY:
             return effects
         if data.current_leader.leader_id >= 0:

@@ -75,6 +75,12 @@ class PartitionState:
     log_start_offset: int = -1
 
 
+class PartitionWarning(NamedTuple):
+    """An error that is retried, of which the user is warned."""
+
+    error: ConsumerError
+
+
 class PositionFailed(NamedTuple):
     """An error for the user."""
 
