@@ -17,9 +17,9 @@ class Bounds(NamedTuple):
     creates no more topics; the others get LEADER_NOT_AVAILABLE, and clients retry. groups: of all
     coordinators. members: of all groups, pending members included. group_bytes: of their metadata
     and assignments. committed_offsets: of all groups. session_partitions: of one fetch session.
-    producers: producer ids with state in one partition. transactional_ids: in the cluster.
-    buffered_bytes: of incomplete or queued requests of all connections, where
-    `queued.max.request.bytes` is -1.
+    producers: producer ids with state in one partition. transactional_ids: of a node, in one
+    partition of `__transaction_state`. buffered_bytes: of incomplete or queued requests of all
+    connections, where `queued.max.request.bytes` is -1.
     """
 
     partitions: int = 100_000

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..messages.produce_request import ProduceRequest
     from ..messages.produce_response import ProduceResponse
     from ..records import BatchBuilder
+    from .releases import Feature
 
 
 class PartitionMetadata(Protocol):
@@ -89,6 +90,9 @@ class MetadataCache(Protocol):
     def controller_id(self) -> int: ...
     @property
     def offset(self) -> int: ...
+    def finalized_level(self, feature: Feature, /) -> int:
+        """Return the level of a feature that clients may use; 0 for none."""
+
     def alive_endpoints(self) -> Sequence[Endpoint]:
         """Return the endpoints of the brokers that are up."""
 

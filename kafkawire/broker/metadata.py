@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..configs.features import TRANSACTIONS, UNSERVED
 from .context import Endpoint
+from .releases import Feature
 from .topics import Topics
 
 
@@ -34,6 +36,10 @@ class ClusterMetadata:
     def endpoint(self, node_id: int) -> Endpoint | None:
         """Return the endpoint of a broker, also of one that is down."""
         return self.endpoints.get(node_id)
+
+    def finalized_level(self, feature: Feature) -> int:
+        """Return the level of a feature that clients may use; 0 for none."""
+        return 0 if feature.name in {TRANSACTIONS, *UNSERVED} else feature.level
 
     @property
     def controller_id(self) -> int:

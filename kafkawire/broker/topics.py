@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..configs.topic_names import normalised
 from .bounds import DEFAULT_BOUNDS, Bounds
 from .log.partition_log import PartitionLog
 from .log.producer_state import Producers
@@ -98,6 +99,7 @@ class Topics:
         self._new_uuid = new_uuid
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
+        self._by_normalised: dict[str, dict[str, None]] = {}
         self._created = 0
         self.partition_count = 0
 
@@ -110,6 +112,11 @@ class Topics:
     def get(self, name: str) -> Topic | None:
         """Find a topic by name."""
         return self._by_name.get(name)
+
+    def colliding(self, name: str) -> str | None:
+        """Find another topic whose name differs in "." and "_" only; None if there is none."""
+        names = self._by_normalised.get(normalised(name), ())
+        return next((each for each in names if each != name), None)
 
     def by_id(self, topic_id: bytes) -> Topic | None:
         """Find a topic by id."""
@@ -138,6 +145,7 @@ class Topics:
         """Add a topic without partitions."""
         topic = Topic(name, topic_id, [])
         self._by_name[name] = self._by_id[topic_id] = topic
+        self._by_normalised.setdefault(normalised(name), {})[name] = None
         self._created += 1
         return topic
 
@@ -171,4 +179,8 @@ class Topics:
     def delete(self, topic: Topic) -> None:
         """Delete a topic."""
         del self._by_name[topic.name], self._by_id[topic.topic_id]
+        names = self._by_normalised[normalised(topic.name)]
+        del names[topic.name]
+        if not names:
+            del self._by_normalised[normalised(topic.name)]
         self.partition_count -= len(topic.partitions)

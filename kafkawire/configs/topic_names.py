@@ -9,6 +9,11 @@ LONGEST_NAME: Final = 249
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
+def normalised(name: str) -> str:
+    """Return a topic's name as metrics have it: two topics must not share one."""
+    return name.replace(".", "_")
+
+
 def topic_name_error(name: str) -> str | None:
     """Return why a topic name is invalid, None if it is valid."""
     if name == "":

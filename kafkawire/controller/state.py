@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..configs.features import UNSERVED
 from ..metadata import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -40,7 +41,10 @@ FEATURES: Final[Mapping[str, tuple[int, int]]] = {
 }
 """Feature -> lowest and highest level, as in Kafka 4.4."""
 
-BOOTSTRAP: Final[Mapping[str, int]] = {name: high for name, (_, high) in FEATURES.items()}
+BOOTSTRAP: Final[Mapping[str, int]] = {
+    name: high for name, (_, high) in FEATURES.items() if name not in UNSERVED
+}
+"""The levels of a new cluster."""
 
 
 @dataclass(frozen=True, slots=True)

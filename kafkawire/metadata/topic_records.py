@@ -6,6 +6,7 @@ Law: every change of a partition goes through `_put`, which keeps the indexes.
 from __future__ import annotations
 
 from ..configs import ResourceType
+from ..configs.topic_names import normalised
 from ..messages.clear_elr_record import ClearElrRecord
 from ..messages.partition_change_record import PartitionChangeRecord
 from ..messages.partition_record import PartitionRecord
@@ -16,11 +17,6 @@ from .image import ConfigResource, MetadataImage, TopicImage
 from .inapplicable import Inapplicable
 from .indexes import TopicIdPartition
 from .registrations import PartitionRegistration
-
-
-def normalised(name: str) -> str:
-    """Return a topic's name as metrics have it: two topics must not share one."""
-    return name.replace(".", "_")
 
 
 def _topic(image: MetadataImage, topic_id: bytes) -> TopicImage:

@@ -124,6 +124,11 @@ class Consumer(ConsumerSession):
         known = positions[partition].high_watermark if partition in positions else -1
         return None if known < 0 else known
 
+    def known_position(self, partition: TopicPartition) -> int | None:
+        """The offset of the next record of an assigned partition; None while it is not known."""
+        position = self._running()[1].positions.position(partition)
+        return None if position is None else position.offset
+
     # -- reading
 
     async def poll(

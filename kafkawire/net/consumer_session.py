@@ -28,6 +28,7 @@ from .driver import Driver, DriverFailed
 from .open_client import open_client
 from .scoped import Scoped
 from .sockets.memory import keep_freed
+from .sockets.socket import CLOSE_TIMEOUT_S
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
@@ -109,7 +110,7 @@ class ConsumerSession(Scoped):
         finally:
             self._closed = True
             self._fail_pending()
-            await driver.close()
+            await driver.close(min(timeout_s, CLOSE_TIMEOUT_S))
 
     # -- events and effects
 

@@ -167,8 +167,11 @@ class Driver(Generic[UserEvent, UserEffect]):
         if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
             self._set_timer(deadline)
 
-    async def close(self) -> None:
-        """Close all connections; on return no socket is open, even if cancelled."""
+    async def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Close all connections; on return no socket is open, even if cancelled.
+
+        timeout_s: how long peers may take, and pending writes.
+        """
         if not self._closed:
             self.perform(self.client.to_network(CloseNetwork(), self.now()))
             self._closed = True
@@ -176,7 +179,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         try:
             ending = [socket.closed for socket in self._sockets.values()]
             if ending:
-                await asyncio.wait(ending, timeout=CLOSE_TIMEOUT_S)
+                await asyncio.wait(ending, timeout=timeout_s)
         finally:
             for socket in self._sockets.values():
                 socket.abort()

@@ -189,9 +189,15 @@ class Server:
     # -- actions of an operator
 
     def create_topic(
-        self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
+        self,
+        name: str,
+        partitions: int = 1,
+        factor: int | None = None,
+        configs: Mapping[str, str] = {},
     ) -> None:
-        """Create a topic."""
+        """Create a topic. factor: at most the number of brokers; None: as configured."""
+        if factor is None:
+            factor = self.cluster.settings.number("default.replication.factor")
         spread = self.cluster.topics.spread(partitions, factor)
         self.cluster.controller.create_topic(name, spread, dict(configs), self.now())
         self._perform(self.cluster.advance(self.now()))

@@ -82,9 +82,13 @@ class ServerThread:
     # -- actions of a test
 
     def create_topic(
-        self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
+        self,
+        name: str,
+        partitions: int = 1,
+        factor: int | None = None,
+        configs: Mapping[str, str] = {},
     ) -> None:
-        """Create a topic."""
+        """Create a topic. factor: at most the number of brokers; None: as configured."""
         self._thread.call(lambda: self.server.create_topic(name, partitions, factor, configs))
 
     def fault(  # noqa: PLR0913 - the fields of `Fault`, all but one by keyword

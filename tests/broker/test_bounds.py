@@ -20,8 +20,6 @@ from kafkawire.messages.create_topics_request import (
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
-from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
-from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 
 from .fetches import fetch_of, only
 from .harness import Client, Harness, metadata
@@ -269,21 +267,6 @@ def test_a_partition_remembers_only_so_many_producers() -> None:
     assert len(partition.producers) == 3
     assert written(1, 5) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert written(2, 5) == E.NONE, "forgotten, so any sequence will do"
-
-
-def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
-    client = Harness(bounds=Bounds(transactional_ids=2)).client()
-
-    def initialised(name: str) -> tuple[int, int]:
-        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
-        response = client.exchange(request, 4, InitProducerIdResponse)
-        return response.producer_id, response.producer_epoch
-
-    a, b = initialised("a"), initialised("b")
-    assert initialised("a")[0] == a[0]
-    initialised("c")
-    assert initialised("a")[0] == a[0]
-    assert initialised("b")[0] != b[0]
 
 
 # -- responses

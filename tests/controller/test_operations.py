@@ -416,15 +416,15 @@ def test_features_are_updated_by_their_rules() -> None:
     harness = cluster()
     invalid = E.INVALID_UPDATE_VERSION
     image = harness.controller.image
-    assert features(harness, "group.version", 0) == invalid
-    assert features(harness, "group.version", 0, type=2) == 0
-    assert "group.version" not in image.features
-    assert features(harness, "group.version", 1, type=2) == invalid
-    assert features(harness, "group.version", 1) == 0
-    assert features(harness, "group.version", 2) == invalid
-    assert features(harness, "group.version", -1) == invalid
+    assert features(harness, "transaction.version", 0) == invalid
+    assert features(harness, "transaction.version", 0, type=2) == 0
+    assert "transaction.version" not in image.features
+    assert features(harness, "transaction.version", 1, type=2) == invalid
+    assert features(harness, "transaction.version", 1) == 0
+    assert features(harness, "transaction.version", 3) == invalid
+    assert features(harness, "transaction.version", -1) == invalid
     assert features(harness, "no.such", 1) == invalid
-    assert features(harness, "group.version", 1, type=9) == invalid
+    assert features(harness, "transaction.version", 1, type=9) == invalid
     assert features(harness, "metadata.version", 29, type=2) == invalid
     assert features(harness, "metadata.version", 29, type=3) == invalid
     assert features(harness, "metadata.version", NEWEST + 1) == invalid

@@ -33,8 +33,10 @@ from ..broker.handlers.test_fetch import (
     test_requests_behind_a_delayed_one_wait_for_it,
 )
 from ..broker.log.test_log import (
+    test_a_batch_of_a_transaction_needs_a_transactional_id,
     test_a_batch_that_comes_again_is_stored_once,
     test_a_gap_in_the_sequence_is_rejected,
+    test_a_log_append_time_is_not_a_clients,
     test_acks_0_has_no_response_and_an_error_closes,
     test_acks_are_0_1_or_all,
     test_epochs_fence,
@@ -44,6 +46,7 @@ from ..broker.log.test_log import (
     test_records_are_deleted_up_to_an_offset,
     test_rejected_records_are_not_stored,
     test_sequences_wrap,
+    test_the_maximum_timestamp_is_that_of_the_records,
     test_what_is_stored_is_what_was_produced,
 )
 from ..broker.replication.test_fetch_sessions import (
@@ -59,6 +62,9 @@ from ..broker.replication.test_fetch_sessions import (
 from .front_harness import NodeHarness
 
 __all__ = [
+    "test_a_batch_of_a_transaction_needs_a_transactional_id",
+    "test_a_log_append_time_is_not_a_clients",
+    "test_the_maximum_timestamp_is_that_of_the_records",
     "test_a_batch_that_comes_again_is_stored_once",
     "test_a_fetch_waits_for_records",
     "test_a_fetch_waits_no_longer_than_it_says",

@@ -226,7 +226,7 @@ async def _partitions(
         elif options.delete_offsets:
             wanted += [each for each in sorted(committed) if each[0] == name]
         else:
-            (found,) = (await admin.describe_topics([name])).values()
+            found = (await admin.describe_topics([name]))[name]
             wanted += [(name, each.partition) for each in found.partitions]
     return list(dict.fromkeys(wanted))
 

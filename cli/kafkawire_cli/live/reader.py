@@ -1,7 +1,7 @@
 """Polls records and writes them out: the work of `kafkawire consume`.
 
-Law: in a group, only offsets of records that have been written out are committed. A failed
-connection is retried, and reported.
+In a group, only offsets of records that have been written out are committed. A failed connection is
+retried, and reported. Where partitions have an end, a time without progress is an error.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS: Final = 0.5
 """Seconds without a record after which `--exit-at-end` checks the end offsets."""
-LOG: Final = logging.getLogger("kafkawire.client")
+CONNECTIONS: Final = "kafkawire.client"
+ERRORS: Final = "kafkawire.consumer"
+"""Loggers of failed connections, and of errors in the background."""
+NAMED_PARTITIONS: Final = 3
 
 
 class Until(NamedTuple):
     """When to stop.
 
     most: after so many records; None for no limit. at_end: at the end of the partitions. offsets:
-    before which each partition ends. timeout_s: fail if connections fail and
-    no record arrives for so long before the end.
+    before which each partition ends. timeout_s: fail if there is an end and no position changes for
+    so long before it.
     """
 
     most: int | None = None
@@ -47,26 +50,30 @@ class Until(NamedTuple):
 
 
 class ConnectionLog(logging.Handler):
-    """Prints why connections failed, each reason once until records arrive again."""
+    """Prints what fails and is retried, each reason once until records arrive again."""
 
     def __init__(self) -> None:
         super().__init__()
         self.last = ""
         self._printed: set[str] = set()
+        self._loggers = [logging.getLogger(name) for name in (CONNECTIONS, ERRORS)]
 
     def __enter__(self) -> Self:
-        LOG.setLevel(logging.INFO)
-        LOG.addHandler(self)
+        for logger in self._loggers:
+            logger.setLevel(logging.INFO)
+            logger.addHandler(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        LOG.removeHandler(self)
+        for logger in self._loggers:
+            logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.last = record.getMessage()
         if self.last not in self._printed:
             self._printed.add(self.last)
-            typer.echo(printable(f"kafkawire consume: {self.last}; reconnecting"), err=True)
+            what = "reconnecting" if record.name == CONNECTIONS else "retrying"
+            typer.echo(printable(f"kafkawire consume: {self.last}; {what}"), err=True)
 
     def reset(self) -> None:
         """Records have arrived."""
@@ -93,7 +100,8 @@ class Reader:
 
         until = self._until
         clock = asyncio.get_running_loop().time
-        last_records = clock()
+        last_progress = clock()
+        positions = self._positions()
         with ConnectionLog() as log:
             while self._left != 0:
                 if until.offsets is not None and await self._at_end():
@@ -103,11 +111,18 @@ class Reader:
                 if records:
                     log.reset()
                     await self._write_out(self._before_the_end(records))
-                    last_records = clock()
                 elif not until.ends or await self._at_end():
                     return
-                elif log.last and clock() > last_records + until.timeout_s:
-                    raise RequestFailed(Reason.TIMED_OUT, f"the end was not reached: {log.last}")
+                before, positions = positions, self._positions()
+                if records or positions != before:
+                    last_progress = clock()
+                elif clock() > last_progress + until.timeout_s:
+                    reason = log.last or _without_progress(positions)
+                    raise RequestFailed(Reason.TIMED_OUT, f"the end was not reached: {reason}")
+
+    def _positions(self) -> dict[TopicPartition, int | None]:
+        """Return the next offset of each assigned partition; None if it is not known yet."""
+        return {each: self._consumer.known_position(each) for each in self._consumer.assignment()}
 
     def _before_the_end(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         ends = self._until.offsets
@@ -147,6 +162,15 @@ class Reader:
         if ends is None:
             ends = await self._consumer.end_offsets(*assigned)
         return all([await self._consumer.position(each) >= ends[each] for each in assigned])
+
+
+def _without_progress(positions: Mapping[TopicPartition, int | None]) -> str:
+    """Say where it did not go on."""
+    where = ", ".join(
+        f"{each} at offset {'unknown' if offset is None else offset}"
+        for each, offset in sorted(positions.items())[:NAMED_PARTITIONS]
+    )
+    return f"no progress: {where}" if where else "no partition was assigned"
 
 
 def _print(data: bytes) -> None:

@@ -1,12 +1,15 @@
 """`kafkawire consume`: prints the records of topics as they arrive.
 
-Law: a closed output pipe or an interrupt closes the consumer in order.
+A closed output pipe or an interrupt closes the consumer in order; an interrupt within seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition
     from kafkawire.net.consumer import Consumer
 
+LEAVE_SECONDS: Final = 1.0
+"""How long an interrupted consumer may take to commit and to leave its group."""
+END_SECONDS: Final = 3.0
+"""How long after an interrupt the process ends at the latest, whatever it still does."""
 ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members share partitions"
 
 
@@ -106,7 +113,7 @@ def consume(  # noqa: PLR0913 - options of the verb
         consumer = Consumer(config)  # validates the settings before any request
         chosen = await _partitions(names, partitions, config)
         timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
-        async with consumer:
+        async with _closed_soon(consumer):
             if "group.id" in config:
                 consumer.subscribe(names)
             else:
@@ -143,12 +150,35 @@ async def _seek(consumer: Consumer, begin: OffsetSpec, partitions: list[TopicPar
             consumer.seek(partition, offset)
 
 
+@asynccontextmanager
+async def _closed_soon(consumer: Consumer) -> AsyncIterator[None]:
+    """Start and close a consumer; one that is interrupted does not wait long for its brokers."""
+    await consumer.start()
+    try:
+        yield
+    except asyncio.CancelledError:
+        await consumer.close(LEAVE_SECONDS)
+        raise
+    finally:
+        await consumer.close()
+
+
 async def _until_interrupted(work: Any) -> None:
-    """Run until done or interrupted; an interrupt cancels the task, which closes in order."""
+    """Run until done or interrupted; an interrupt cancels the task, which closes in order.
+
+    A second interrupt, or a close that takes too long (records in a full pipe), ends the process.
+    """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
+
+    def interrupt(number: int) -> None:
+        loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_DFL)
+        task.cancel()
+        loop.call_later(END_SECONDS, os.kill, os.getpid(), number)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, interrupt, number)
     await asyncio.wait([task])
     if not task.cancelled():
         task.result()

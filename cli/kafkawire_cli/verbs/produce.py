@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kafkawire.net.producer import Producer, RecordMetadata
 
 MAX_PENDING: Final = 1000
+DELIVER_SECONDS: Final = 1.0
+"""How long an interrupt waits for records that are being delivered; the others are reported."""
 CHUNK: Final = 1 << 16
 
 
@@ -100,11 +102,17 @@ def produce(  # noqa: PLR0913 - options of the verb
     report = DeliveryReport(verbose)
 
     async def work() -> None:
-        async with Producer(config) as producer:
-            try:
-                await _send(producer, topic, source, line_format, partition, report)
-            finally:
-                await report.drain()
+        producer = Producer(config)
+        await producer.start()
+        close_timeout_s: float | None = None
+        try:
+            await _send(producer, topic, source, line_format, partition, report)
+        except asyncio.CancelledError:
+            close_timeout_s = DELIVER_SECONDS
+            raise
+        finally:
+            await producer.close(close_timeout_s)
+            await report.drain()
 
     try:
         live.run(work)
@@ -157,7 +165,7 @@ class DeliveryReport:
 
         line = self.delivered + self.failed + 1
         try:
-            metadata = await self._pending[0]
+            metadata = await asyncio.shield(self._pending[0])
         except ClientError as error:
             self.failed += 1
             typer.echo(printable(f"line {line}: {error}"), err=True)

@@ -28,7 +28,7 @@ from ..metadata import ClusterMetadata
 from ..replication.appending import Appender
 from ..request import Request
 from ..topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic
-from .producer_ids import Producer, ProducerIds
+from .producer_ids import ProducerIds
 
 if TYPE_CHECKING:
     from ...messages.init_producer_id_request import InitProducerIdRequest
@@ -59,9 +59,7 @@ class Controller:
         self.appender = appender
         self.groups = groups
         self.zookeeper = zookeeper
-        self.producer_ids = ProducerIds(
-            self._reserve_producer_ids, context.bounds.transactional_ids
-        )
+        self.producer_ids = ProducerIds(self._reserve_producer_ids)
 
     def find_or_create_topic(self, name: str, now: float) -> Topic | None:
         """Find a topic; create it if `auto.create.topics.enable` allows."""
@@ -70,6 +68,8 @@ class Controller:
         if topic is not None or topic_name_error(name) is not None:
             return topic
         if name in INTERNAL or not settings.flag("auto.create.topics.enable"):
+            return None
+        if self.topics.colliding(name) is not None:
             return None
         count = settings.number("num.partitions")
         factor = min(settings.number("default.replication.factor"), len(self.topics.node_ids))
@@ -180,16 +180,16 @@ class Controller:
     def initialise(
         self, _request: Request, body: InitProducerIdRequest, now: float
     ) -> InitProducerIdResponse:
-        """Assign a producer id; a transactional id keeps its own, with the next epoch."""
+        """Assign a producer id, but none for transactions, whose other APIs are not served.
+
+        The error is one that clients do not retry.
+        """
         from ...messages.init_producer_id_response import InitProducerIdResponse
 
-        known = Producer(body.producer_id, body.producer_epoch)
-        given = self.producer_ids.initialise(body.transactional_id, known, now)
-        if isinstance(given, ErrorCode):
-            return InitProducerIdResponse(error_code=given, producer_id=-1, producer_epoch=-1)
-        return InitProducerIdResponse(
-            producer_id=given.producer_id, producer_epoch=given.producer_epoch
-        )
+        if body.transactional_id is not None:
+            refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            return InitProducerIdResponse(error_code=refused, producer_id=-1, producer_epoch=-1)
+        return InitProducerIdResponse(producer_id=self.producer_ids.new(now), producer_epoch=0)
 
     def _reserve_producer_ids(self, next_producer_id: int, now: float) -> None:
         """Persist that producer ids below this one may have been assigned."""

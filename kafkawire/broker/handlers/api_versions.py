@@ -61,11 +61,10 @@ def handle(
         ]
         response.finalized_features_epoch = broker.metadata.offset
         response.finalized_features = [
-            FinalizedFeatureKey(
-                name=each.name, max_version_level=each.level, min_version_level=each.level
-            )
+            FinalizedFeatureKey(name=each.name, max_version_level=level, min_version_level=level)
             for each in known
-            if each.level
+            for level in (broker.metadata.finalized_level(each),)
+            if level
         ]
     return response
 

@@ -30,6 +30,11 @@ from ..request import DELAYED, NO_RESPONSE, Outcome, Request
 
 E = ErrorCode
 ACKS: Final = frozenset({-1, 0, 1})
+MAGIC: Final = 2
+MAGIC_AT: Final = 16
+ATTRIBUTES_AT: Final = 22
+TRANSACTIONAL_BIT: Final = 0x10
+"""In the lower byte of the attributes, of magic 2."""
 
 
 def handle(
@@ -38,7 +43,11 @@ def handle(
     """Append records; with acks=0 there is no response, but an error closes the connection."""
     if body.acks not in ACKS:
         return error_response(body, E.INVALID_REQUIRED_ACKS)
-    response = broker.replicas.produce(request, body, now)
+    response: ProduceResponse | Outcome
+    if body.transactional_id is None and _is_transactional(body):
+        response = error_response(body, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    else:
+        response = broker.replicas.produce(request, body, now)
     if response is DELAYED or body.acks != 0:
         return response
     if isinstance(response, ProduceResponse):
@@ -47,6 +56,18 @@ def handle(
             error = ErrorCode(next(code for code in codes if code))
             broker.channel.close(connection, f"Produce with acks=0 failed: {error.name}")
     return NO_RESPONSE
+
+
+def _is_transactional(body: ProduceRequest) -> bool:
+    """Whether the first batch of any partition is part of a transaction."""
+    return any(
+        len(records) > ATTRIBUTES_AT
+        and records[MAGIC_AT] >= MAGIC
+        and records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT
+        for topic in body.topic_data
+        for each in topic.partition_data
+        for records in (each.records or b"",)
+    )
 
 
 def error_response(body: ProduceRequest, error: ErrorCode) -> ProduceResponse:

@@ -10,11 +10,11 @@ timestamps are validated first. Batches are stored as magic 2, with the offsets 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 from typing import Final, NamedTuple
 
-from ...errors import CorruptBatch, DecodeError, UnsupportedCompression
+from ...errors import CorruptBatch, DecodeError, InvalidLength, UnsupportedCompression, WireError
 from ...protocol import ErrorCode
 from ...records import Batch, BatchBuilder, Compression, Record, RecordBatches, reencode
 from ...records.checksum import crc32c
@@ -29,6 +29,7 @@ ZSTD_FROM: Final = 7
 CRC_START: Final = 21
 LOG_APPEND_TIME_BIT: Final = 0x08
 NO_TIMESTAMP: Final = -1
+ANY_TIME: Final = range(-(2**63), 2**63)
 NAMED: Final = {
     "gzip": Compression.GZIP,
     "snappy": Compression.SNAPPY,
@@ -98,26 +99,31 @@ def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
 
 @dataclass(slots=True)
 class Checked:
-    """Valid records. batch: as received, or converted."""
+    """Valid records. batch: as received, or converted.
+
+    max_timestamp: of the records, whatever the header says. log_append_time_ms: the broker's
+    timestamp for all of them; -1 leaves them their own.
+    """
 
     batch: Batch
+    max_timestamp: int
     log_append_time_ms: int = NO_TIMESTAMP
-    _data: bytes = field(default=b"")
 
     def stored(self, base_offset: int, leader_epoch: int) -> Stored:
-        """Assign offset and leader epoch to the batch."""
+        """Assign offset, leader epoch, timestamp type and maximum timestamp to the batch."""
         batch = self.batch
         head = HEAD.pack(base_offset, batch.end - batch.start - 12, leader_epoch)
         data = head + batch.data[batch.start + HEAD.size : batch.end]
-        latest = batch.max_timestamp
+        attributes, latest = batch.attributes & ~LOG_APPEND_TIME_BIT, self.max_timestamp
         if self.log_append_time_ms >= 0:
-            latest = self.log_append_time_ms
-            data = _stamped(data, batch.attributes | LOG_APPEND_TIME_BIT, latest)
+            attributes, latest = attributes | LOG_APPEND_TIME_BIT, self.log_append_time_ms
+        if (attributes, latest) != (batch.attributes, batch.max_timestamp):
+            data = _stamped(data, attributes, latest)
         return Stored(base_offset, base_offset + batch.last_offset_delta, latest, data)
 
 
 def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
-    """Set the log append time of a batch and update its checksum."""
+    """Set the timestamp type and the maximum timestamp of a batch; update its checksum."""
     made = bytearray(data)
     ATTRIBUTES.pack_into(made, 21, attributes)
     MAX_TIME.pack_into(made, 35, latest)
@@ -149,8 +155,9 @@ def check(
             _check_size(batch, topic)
             batch.verify()
             _check_codec(batch.compression, version)
+            _check_header(batch, transactional)
         batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
-        found = batch.records(as_created=True)
+        found = _records(batch)
     except UnsupportedCompression as error:
         raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE, str(error), content_checked=False
@@ -159,12 +166,14 @@ def check(
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     except DecodeError as error:
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
-    _check_batch(batch, found, transactional)
-    _check_records(found, topic, wall_ms)
+    _check_offsets(batch, found)
+    period = _period(topic, wall_ms)
+    _check_records(found, topic, period, any(_is_stamped(each, topic, period) for each in batches))
+    latest = max(record.timestamp for record in found)
     if topic.compression is not None and batch.compression != topic.compression:
         data = reencode(batch, topic.compression)
         batch = Batch(data, 0, len(data))
-    return Checked(batch, wall_ms if topic.log_append_time else NO_TIMESTAMP)
+    return Checked(batch, latest, wall_ms if topic.log_append_time else NO_TIMESTAMP)
 
 
 def _check_size(batch: Batch, topic: Rules) -> None:
@@ -185,48 +194,91 @@ def _check_codec(codec: Compression, version: int) -> None:
         )
 
 
-def _check_batch(batch: Batch, found: list[Record], transactional: bool) -> None:
+def _check_header(batch: Batch, transactional: bool) -> None:
+    """Check what the header of a batch claims, before its records are read."""
+    if batch.magic != MAGIC:
+        return
+    if batch.base_offset != 0:
+        raise RecordsRejected(E.INVALID_RECORD, f"base offset {batch.base_offset}, expected 0")
+    if batch.records_count <= 0 or batch.last_offset_delta != batch.records_count - 1:
+        raise RecordsRejected(
+            E.INVALID_RECORD,
+            f"{batch.records_count} records up to offset delta {batch.last_offset_delta}",
+        )
     if batch.control:
         raise RecordsRejected(E.INVALID_RECORD, "clients may not write control records")
     if batch.transactional and not transactional:
         raise RecordsRejected(E.INVALID_TXN_STATE, "the partition is not part of a transaction")
-    if not found:
-        raise RecordsRejected(E.INVALID_RECORD, "empty record batch")
     if batch.producer_id >= 0 and (batch.producer_epoch < 0 or batch.base_sequence < 0):
         raise RecordsRejected(E.INVALID_RECORD, "producer id without epoch or sequence")
+
+
+def _records(batch: Batch) -> list[Record]:
+    """Decode the records with their own timestamps. Raises RecordsRejected for a malformed one."""
+    faults: list[WireError] = []
+    found = batch.records(as_created=True, faults=faults)
+    for fault in faults:
+        if ".record[" in fault.path or isinstance(fault, InvalidLength):
+            raise RecordsRejected(E.INVALID_RECORD, str(fault))
+        raise fault  # corrupt compressed data, or a limit
+    return found
+
+
+def _check_offsets(batch: Batch, found: list[Record]) -> None:
     first = batch.base_offset
-    counted = range(first, first + batch.last_offset_delta + 1)
-    if len(counted) != len(found) or [record.offset for record in found] != [*counted]:
+    if not found or [record.offset for record in found] != [*range(first, first + len(found))]:
         raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch must be consecutive")
 
 
-def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
-    if topic.compacted:
-        bad = tuple(
-            RecordError(at, "a record without a key in a compacted topic")
-            for at, record in enumerate(found)
-            if record.key is None
-        )
-        if bad:
-            raise RecordsRejected(E.INVALID_RECORD, "One or more records have been rejected", bad)
+def _period(topic: Rules, wall_ms: int) -> range:
+    """Return the timestamps that records may have."""
     if topic.log_append_time:
-        return
-    early, late = wall_ms - topic.before_max_ms, wall_ms + topic.after_max_ms
+        return ANY_TIME
+    return range(wall_ms - topic.before_max_ms, wall_ms + topic.after_max_ms + 1)
+
+
+def _is_stamped(batch: Batch, topic: Rules, period: range) -> bool:
+    """Whether the client claims a log append time that is not to be cleared, as in Kafka.
+
+    Where records have their own timestamps the claim is cleared, if its time is one of the period.
+    """
+    if not batch.log_append:
+        return False
+    claimed = batch.max_timestamp
+    return topic.log_append_time or claimed == NO_TIMESTAMP or claimed not in period
+
+
+def _check_records(found: list[Record], topic: Rules, period: range, stamped: bool) -> None:
+    """Check keys and timestamps. stamped: with a log append time of the client's."""
+    early, late = period.start, period.stop - 1
     times = [record.timestamp for record in found]
-    if early <= min(times) and max(times) <= late:
+    keyed = not topic.compacted or all(record.key is not None for record in found)
+    if keyed and not stamped and early <= min(times) and max(times) <= late:
         return
-    bad = tuple(
-        RecordError(at, f"timestamp {record.timestamp} is out of range [{early}, {late}]")
-        for at, record in enumerate(found)
-        if not (early <= record.timestamp <= late) and record.timestamp != NO_TIMESTAMP
-    )
+    bad: list[tuple[ErrorCode, RecordError]] = []
+    for at, record in enumerate(found):
+        timestamp = record.timestamp
+        if topic.compacted and record.key is None:
+            message = "a record without a key in a compacted topic"
+            bad.append((E.INVALID_RECORD, RecordError(at, message)))
+        elif stamped:
+            message = "the timestamp type LogAppendTime is not a producer's to set"
+            bad.append((E.INVALID_TIMESTAMP, RecordError(at, message)))
+        elif not early <= timestamp <= late and timestamp != NO_TIMESTAMP:
+            message = f"timestamp {timestamp} is out of range [{early}, {late}]"
+            bad.append((E.INVALID_TIMESTAMP, RecordError(at, message)))
     if bad:
-        raise RecordsRejected(E.INVALID_TIMESTAMP, "One or more records have been rejected", bad)
+        error = bad[0][0]
+        rejected = tuple(record for _, record in bad)
+        raise RecordsRejected(error, "One or more records have been rejected", rejected)
 
 
 def _upconverted(batches: list[Batch]) -> Batch:
     """Up-convert messages of old formats to one batch of magic 2."""
-    if len(batches) == 1 and batches[0].magic == MAGIC:
+    magics = {batch.magic for batch in batches}
+    if len(magics) > 1 or (MAGIC in magics and len(batches) > 1):
+        raise RecordsRejected(E.INVALID_RECORD, "several batches, of magic 2 or of several magics")
+    if magics == {MAGIC}:
         return batches[0]
     codec = max(batch.compression for batch in batches)
     builder = BatchBuilder(compression=codec)

@@ -71,7 +71,8 @@ class Appender:
     def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
         """Append internal records; return their base offset."""
         data = builder.build()
-        return self._store(partition, Checked(Batch(data, 0, len(data))), now).base_offset
+        checked = Checked(Batch(data, 0, len(data)), builder.max_timestamp)
+        return self._store(partition, checked, now).base_offset
 
     def trim(self, partition: Partition, start: int, end: int | None = None) -> None:
         """Delete records before `start`, and truncate the log at `end`."""

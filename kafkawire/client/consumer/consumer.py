@@ -34,7 +34,7 @@ from .group import member_states
 from .group.member_states import MemberState
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
-from .offsets.partition_state import PositionFailed
+from .offsets.partition_state import PartitionWarning, PositionFailed
 from .partitions import TopicPartition
 from .queries import OffsetQueries
 from .subscription import Mode
@@ -331,6 +331,9 @@ class Consumer:
     def _request_from_leaders(self, event: leaders.RequestFromLeaders, now: float) -> Effects:
         return self._components.leaders.handle(event, now)
 
+    def _on_partition_warning(self, event: PartitionWarning, _now: float) -> Effects:
+        return [events.Warn(event.error)]
+
     def _on_position_failed(self, event: PositionFailed, _now: float) -> Effects:
         self._errors.append(event.error)
         return []
@@ -370,6 +373,7 @@ INTERNAL_HANDLERS: Final[Mapping[type[ComponentEffect], Handler]] = {
     committed.CommittedFetched: C._committed_fetched,
     leaders.RequestFromLeaders: C._request_from_leaders,
     leaders.LeadersResponded: C._leaders_responded,
+    PartitionWarning: C._on_partition_warning,
     PositionFailed: C._on_position_failed,
 }
 """Effects between components -> handler."""

@@ -86,6 +86,7 @@ class MetadataUpdater:
         self._extra_topics: frozenset[str] = frozenset()
         self._in_flight: RequestMetadata | None = None
         self._failures = 0
+        self._equivalent = 0
         self._not_before = 0.0
         self._due_at: float | None = 0.0
         self._urgent = False
@@ -109,6 +110,7 @@ class MetadataUpdater:
                 return
             self._due_at = self._not_before = 0.0
             self._urgent = True
+            self._equivalent = 0
 
     def request_update(self, topics: frozenset[str]) -> None:
         """Request an update as soon as the backoff allows."""
@@ -146,10 +148,15 @@ class MetadataUpdater:
         assert self._in_flight is not None
         request, self._in_flight = self._in_flight, None
         self._failures = 0
-        self._not_before = 0.0 if self._urgent else now + self._backoff.after(1, self._rng)
         if self._due_at is None:
             self._due_at = now + self._max_age_s
         return request.topics
+
+    def on_update(self, changed: bool, now: float) -> None:
+        """Take note whether a response was news: without, the backoff grows, as in Kafka."""
+        self._equivalent = 0 if changed else self._equivalent + 1
+        if not self._urgent:
+            self._not_before = now + self._backoff.after(1 + self._equivalent, self._rng)
 
     def on_failure(self, now: float) -> None:
         """Handle a request without a usable response."""

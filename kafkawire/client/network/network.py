@@ -269,6 +269,7 @@ class Network:
         else:
             requested = self._metadata_updater.on_response(now)
             changed = self.view.update(response, event.version, requested)
+            self._metadata_updater.on_update(bool(changed), now)
             if requested is not None:
                 self.view.forget(requested)
             self._bootstrapping = False

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Final
 
 from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType, config_error
-from ...configs.topic_names import topic_name_error
+from ...configs.topic_names import normalised, topic_name_error
 from ...messages.config_record import ConfigRecord
 from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from ...messages.create_topics_response import (
@@ -20,7 +20,6 @@ from ...messages.create_topics_response import (
 )
 from ...messages.topic_record import TopicRecord
 from ...metadata import PartitionRegistration
-from ...metadata.topic_records import normalised
 from ...protocol import ErrorCode
 from ..state import ControllerState
 from .assignments import Refused, given, placed

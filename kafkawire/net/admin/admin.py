@@ -29,7 +29,7 @@ from ...client.failures import ClientClosed
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from ..scoped import Scoped
 from . import cluster, configs, groups, topics
-from .calls import CallRunner, check
+from .calls import CallRunner, check, only
 from .values import (
     BrokerVersions,
     ClusterInfo,
@@ -148,8 +148,13 @@ class Admin(Scoped):
         wanted = None if names is None else list(topic_names(names, "names"))
         response = await topics.metadata(self._calls, wanted)
         for row in response.topics if wanted is not None else ():
-            check(row.error_code, f"topic {row.name}")
-        return {row.name: topics.topic_info(row) for row in response.topics if row.name is not None}
+            check(row.error_code, f"topic {row.name or 'without a name'}")
+        found = {
+            row.name: topics.topic_info(row) for row in response.topics if row.name is not None
+        }
+        for name in wanted or ():
+            only([name] if name in found else [], f"topic {name}")
+        return found
 
     # Records.
 

@@ -22,6 +22,7 @@ from ..driver import Driver, DriverFailed
 from ..open_client import open_client
 
 M = TypeVar("M", bound=Message)
+R = TypeVar("R")
 
 ANY_VERSION: Final = 0x7FFF
 """No limit: the newest version that both sides support."""
@@ -117,6 +118,14 @@ def raised(effect: CallFailed) -> ClientError:
     if effect.code:
         return BrokerError(effect.code, effect.detail)
     return RequestFailed(effect.reason, effect.detail)
+
+
+def only(rows: Iterable[R], what: str) -> R:
+    """Return the only row of a response. Raises RequestFailed if there is none, or another."""
+    found = list(rows)
+    if len(found) != 1:
+        raise RequestFailed(Reason.INVALID_RESPONSE, f"{len(found)} results for {what}")
+    return found[0]
 
 
 def check(code: int, what: str, detail: str | None = None) -> None:

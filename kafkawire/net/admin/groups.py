@@ -37,7 +37,7 @@ from ...messages.offset_fetch_response import (
     OffsetFetchResponsePartitions,
 )
 from ...primitives import Message
-from .calls import CallRunner, check
+from .calls import CallRunner, check, only
 from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 
 GROUPS_FROM: Final = 8
@@ -84,7 +84,7 @@ async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
         lambda _: DescribeGroupsRequest(groups=[group_id]),
         lambda response: [row.error_code for row in response.groups],
     )
-    (row,) = response.groups
+    row = only(response.groups, f"group {group_id}")
     check(row.error_code, f"group {group_id}", row.error_message)
     return group_info(row)
 

@@ -31,7 +31,7 @@ from ...messages.list_offsets_response import ListOffsetsResponse
 from ...messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from ...messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from ...primitives import Message
-from .calls import CallRunner, check
+from .calls import CallRunner, check, only
 from .values import Offset, PartitionInfo, TopicInfo
 
 TOPICS_BY_STATE_FROM: Final = 6
@@ -133,8 +133,8 @@ def topic_info(row: MetadataResponseTopic) -> TopicInfo:
 
 async def find_offset(calls: CallRunner, topic: str, partition: int, timestamp: int) -> Offset:
     """Look up the offset of one partition (ListOffsets)."""
-    row = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-    topics = [ListOffsetsTopic(name=topic, partitions=[row])]
+    wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
+    topics = [ListOffsetsTopic(name=topic, partitions=[wanted])]
     request = ListOffsetsRequest(replica_id=-1, topics=topics)
     response = await calls.call(
         LeaderOf(topic, partition),
@@ -144,7 +144,8 @@ async def find_offset(calls: CallRunner, topic: str, partition: int, timestamp: 
         lambda response: [each.error_code for row in response.topics for each in row.partitions],
         lowest=1,
     )
-    (found,) = (each for row in response.topics for each in row.partitions)
+    rows = (each for row in response.topics for each in row.partitions)
+    found = only(rows, f"{topic}-{partition}")
     check(found.error_code, f"{topic}-{partition}")
     return Offset(found.offset, found.timestamp, found.leader_epoch)
 
@@ -153,9 +154,9 @@ async def delete_records(
     calls: CallRunner, topic: str, partition: int, offset: int, timeout_ms: int
 ) -> int:
     """Delete the records before an offset; return the new log start offset."""
-    row = DeleteRecordsPartition(partition_index=partition, offset=offset)
+    wanted = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(
-        topics=[DeleteRecordsTopic(name=topic, partitions=[row])], timeout_ms=timeout_ms
+        topics=[DeleteRecordsTopic(name=topic, partitions=[wanted])], timeout_ms=timeout_ms
     )
     response = await calls.call(
         LeaderOf(topic, partition),
@@ -164,6 +165,7 @@ async def delete_records(
         lambda _: request,
         lambda response: [each.error_code for row in response.topics for each in row.partitions],
     )
-    (found,) = (each for row in response.topics for each in row.partitions)
+    rows = (each for row in response.topics for each in row.partitions)
+    found = only(rows, f"{topic}-{partition}")
     check(found.error_code, f"{topic}-{partition}")
     return found.low_watermark

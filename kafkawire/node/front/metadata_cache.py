@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...broker import Endpoint
+from ...broker.releases import Feature
 from ...broker.security.scram import Credential
 from ...broker.topics import INTERNAL
 from ...configs import ResourceType
+from ...configs.features import UNSERVED
 from ...metadata import (
     NO_LEADER,
     BrokerRegistration,
@@ -22,6 +24,7 @@ from ...metadata import (
 )
 
 NO_CONTROLLER: Final = -1
+KRAFT_VERSION: Final = "kraft.version"
 SCRAM_MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Mechanism -> its number in records and requests."""
 
@@ -162,6 +165,16 @@ class ImageMetadata:
     @property
     def offset(self) -> int:
         return self.image.offset
+
+    def finalized_level(self, feature: Feature) -> int:
+        """Return the level of a feature that clients may use, 0 for none.
+
+        kraft.version is not in the image: it is that of the release.
+        """
+        if feature.name in UNSERVED:
+            return 0
+        given = feature.level if feature.name == KRAFT_VERSION else 0
+        return self.image.features.get(feature.name, given)
 
     @property
     def controller_id(self) -> int:

@@ -30,6 +30,7 @@ CASES = [
 ]
 EXPECTED = {
     "ApiVersionsRequest": {E.REBOOTSTRAP_REQUIRED},
+    "InitProducerIdRequest": {E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED},
     "SyncGroupRequest": {E.UNKNOWN_MEMBER_ID, E.INCONSISTENT_GROUP_PROTOCOL},
     "HeartbeatRequest": {E.UNKNOWN_MEMBER_ID},
     "LeaveGroupRequest": {E.UNKNOWN_MEMBER_ID},

@@ -30,6 +30,7 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.messages.produce_response import PartitionProduceResponse, ProduceResponse
 from kafkawire.records import (
+    Batch,
     BatchBuilder,
     Compression,
     MessageSetBuilder,
@@ -37,6 +38,7 @@ from kafkawire.records import (
     RecordBatches,
     TimestampType,
 )
+from kafkawire.records.checksum import crc32c
 from tests.broker.fetches import fetched
 from tests.broker.harness import EPOCH_MS, Client, Harness
 
@@ -114,6 +116,19 @@ def gap() -> bytes:
     return builder.build()
 
 
+def with_field(data: bytes, at: int, value: int, size: int = 4) -> bytes:
+    """Change a field of a batch's header, under a valid checksum."""
+    changed = bytearray(data)
+    changed[at : at + size] = value.to_bytes(size, signed=True)
+    crc = crc32c(bytes(changed), 21, len(changed))
+    changed[17:21] = crc.to_bytes(4)
+    return bytes(changed)
+
+
+def with_count(data: bytes, count: int) -> bytes:
+    return with_field(with_field(data, 57, count), 23, count - 1)
+
+
 REFUSED: dict[str, tuple[Callable[[], bytes | None], ErrorCode]] = {
     "null": (lambda: None, E.INVALID_RECORD),
     "nothing": (lambda: b"", E.INVALID_RECORD),
@@ -123,7 +138,16 @@ REFUSED: dict[str, tuple[Callable[[], bytes | None], ErrorCode]] = {
     "no records": (lambda: BatchBuilder().build(), E.INVALID_RECORD),
     "a gap in offsets": (gap, E.INVALID_RECORD),
     "a control batch": (lambda: batch(b"a", control=True), E.INVALID_RECORD),
-    "no transaction": (lambda: batch(b"a", transactional=True), E.INVALID_TXN_STATE),
+    "a base offset": (lambda: batch(b"a", base_offset=7), E.INVALID_RECORD),
+    "a last offset delta": (lambda: with_field(batch(b"a"), 23, 5), E.INVALID_RECORD),
+    "too few records": (lambda: with_count(batch(b"a"), 2), E.INVALID_RECORD),
+    "too many records": (lambda: with_count(batch(b"a", b"b"), 1), E.INVALID_RECORD),
+    "too few records, compressed": (
+        lambda: with_count(batch(b"a", compression=Compression.GZIP), 2),
+        E.INVALID_RECORD,
+    ),
+    "not gzip": (lambda: with_field(batch(b"a"), 21, 1, 2), E.CORRUPT_MESSAGE),
+    "a malformed record": (lambda: with_field(batch(b"a"), 61, 3, 1), E.INVALID_RECORD),
     "too large": (lambda: batch(b"a" * 2_000_000), E.MESSAGE_TOO_LARGE),
     "from the future": (lambda: batch(b"a", at=EPOCH_MS + 7_200_000), E.INVALID_TIMESTAMP),
     "cut off": (lambda: batch(b"a")[:-1], E.INVALID_RECORD),
@@ -177,6 +201,89 @@ def test_log_append_time_is_the_brokers(harness: Harness) -> None:
     assert stored.crc_valid
     assert stored.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert {record.timestamp for record in stored.records()} == {EPOCH_MS + 5000}
+
+
+def lying(data: bytes, max_timestamp: int, stamped: bool = False) -> bytes:
+    """Change the maximum timestamp of a batch, and its timestamp type to LogAppendTime."""
+    batch = Batch(data, 0, len(data))
+    with_time = with_field(data, 35, max_timestamp, 8)
+    return with_field(with_time, 21, batch.attributes | (8 if stamped else 0), 2)
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+@pytest.mark.parametrize(
+    ("claimed", "stamped"), [(-1, False), (EPOCH_MS + 9, False), (0, False), (EPOCH_MS, True)]
+)
+def test_the_maximum_timestamp_is_that_of_the_records(
+    harness: Harness, codec: Compression, claimed: int, stamped: bool
+) -> None:
+    """Sarama leaves it at -1; Kafka computes it again, and clears LogAppendTime."""
+    client = harness.client()
+    builder = BatchBuilder(compression=codec)
+    for late in (1, 3, 2):
+        builder.append(b"k", b"v", EPOCH_MS + late)
+    assert produce(client, lying(builder.build(), claimed, stamped)).error_code == E.NONE
+    [stored] = RecordBatches(fetched(client))
+    assert stored.crc_valid
+    assert stored.timestamp_type is TimestampType.CREATE_TIME
+    assert stored.max_timestamp == EPOCH_MS + 3
+    assert [each.timestamp for each in stored.records()] == [EPOCH_MS + at for at in (1, 3, 2)]
+    assert offset_at(client, -3).offset == 1
+    assert offset_at(client, EPOCH_MS + 2).offset == 1
+    assert offset_at(client, EPOCH_MS + 4).offset == -1
+
+
+@pytest.mark.parametrize(
+    ("topic", "claimed"), [("t", -1), ("t", EPOCH_MS + 7_200_000), ("l", EPOCH_MS)]
+)
+def test_a_log_append_time_is_not_a_clients(harness: Harness, topic: str, claimed: int) -> None:
+    harness.create_topic("l", message_timestamp_type="LogAppendTime")
+    client = harness.client()
+    response = produce(client, lying(batch(b"a", b"b"), claimed, stamped=True), topic=topic)
+    assert response.error_code == E.INVALID_TIMESTAMP
+    assert [each.batch_index for each in response.record_errors] == [0, 1]
+    assert fetched(client, topic) == b""
+
+
+def test_a_batch_of_a_transaction_needs_a_transactional_id(harness: Harness) -> None:
+    """Without one the whole Produce is refused, as a client that may not use the id is."""
+    client = harness.client()
+    request = produce_request(batch(b"a"))
+    of_transaction = batch(b"b", transactional=True, producer_id=1, producer_epoch=0)
+    request.topic_data.append(
+        TopicProduceData(
+            name="absent", partition_data=[PartitionProduceData(index=0, records=of_transaction)]
+        )
+    )
+    response = client.exchange(request, 9, ProduceResponse)
+    errors = [each.error_code for row in response.responses for each in row.partition_responses]
+    assert errors == [E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
+    assert fetched(client) == b""
+    request.acks = 0
+    client.send(request, 9)
+    assert client.frame() is None
+    assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in (client.closed or "")
+
+
+def test_a_batch_of_no_known_transaction_is_refused(harness: Harness) -> None:
+    client = harness.client()
+    fields: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    request = produce_request(batch(b"a", transactional=True, **fields))
+    request.transactional_id = "x"
+    response = client.exchange(request, 9, ProduceResponse)
+    [partition] = response.responses[0].partition_responses
+    assert partition.error_code == E.INVALID_TXN_STATE
+    assert fetched(client) == b""
+
+
+@pytest.mark.parametrize("second", [2, 1])
+def test_an_old_produce_has_one_batch_of_magic_2_or_messages_of_one_magic(
+    harness: Harness, second: int
+) -> None:
+    client = harness.client()
+    more = batch(b"b", control=False) if second == 2 else old(1, b"b")
+    assert produce(client, batch(b"a") + more, version=2).error_code == E.INVALID_RECORD
+    assert fetched(client) == b""
 
 
 def test_a_topic_may_want_its_own_codec(harness: Harness) -> None:

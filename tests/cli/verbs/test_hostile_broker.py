@@ -7,7 +7,9 @@ character of the broker's, and explains a failure in one line.
 from __future__ import annotations
 
 import base64
+import signal
 import socketserver
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +19,11 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 import kafkawire
+from kafkawire.client.consumer import TopicPartition
+from kafkawire.client.consumer.group import requests as group_requests
 from kafkawire.records import BatchBuilder, Record
 from tests.cli.render.test_escaping import HOSTILE, assert_clean
-from tests.cli.reports import run
+from tests.cli.reports import COMMAND, run
 
 pytestmark = pytest.mark.timeout(20)
 TOPIC: Final = "orders"
@@ -320,3 +324,203 @@ def test_a_cluster_without_a_part_that_is_damaged(api: str, what: str, damage: s
     assert result.exit_code == 0, result.output
     assert any(line.strip().startswith(what) for line in result.stdout.splitlines())
     assert_clean(result.stdout, result.stderr)
+
+
+# -- well-formed responses that lead nowhere
+
+
+class NamelessTopic(Bodies):
+    """A broker whose topics have no names, as Metadata may say from version 12 on."""
+
+    def ApiVersions(self, request: Any) -> dict[str, Any]:
+        keys = super().ApiVersions(request)["apiKeys"]
+        return {"apiKeys": [each | ({"maxVersion": 12} if each["apiKey"] == 3 else {})
+                            for each in keys]}  # fmt: skip
+
+    def Metadata(self, request: Any) -> dict[str, Any]:
+        body = super().Metadata(request)
+        return body | {"topics": [topic | {"name": None} for topic in body["topics"]]}
+
+
+class MissingTopic(Bodies):
+    """A broker that describes no topic."""
+
+    def Metadata(self, request: Any) -> dict[str, Any]:
+        return super().Metadata(request) | {"topics": []}
+
+
+class MissingOffsets(Bodies):
+    """A broker that looks up nothing."""
+
+    def ListOffsets(self, _: Any) -> dict[str, Any]:
+        return {"topics": []}
+
+
+class MissingGroup(Bodies):
+    """A broker that describes no group."""
+
+    def DescribeGroups(self, _: Any) -> dict[str, Any]:
+        return {"groups": []}
+
+
+@pytest.mark.parametrize(
+    ("bodies_of", "words"),
+    [
+        (NamelessTopic, ("consume", TOPIC, "-e")),
+        (MissingTopic, ("consume", TOPIC, "-e")),
+        (NamelessTopic, ("topics", "--topic", TOPIC)),
+        (MissingTopic, ("topics", "--topic", TOPIC)),
+        (MissingOffsets, ("topics", "--topic", TOPIC)),
+        (MissingGroup, ("groups", "--group", HOSTILE)),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_responses_without_what_was_requested(
+    bodies_of: type[Bodies], words: tuple[str, ...]
+) -> None:
+    with hostile_broker(bodies_of=bodies_of) as address:
+        result = run(*words, "-b", address, *SOON)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 1, result.output
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert_clean(result.stdout, result.stderr)
+
+
+class FailingFetch(Bodies):
+    """A broker that fails each fetch of a partition, with an error that may pass."""
+
+    def Fetch(self, request: Any) -> dict[str, Any]:
+        rows = super().Fetch(request)["responses"]
+        for row in rows:
+            for each in row["partitions"]:
+                each |= {"errorCode": -1, "records": ""}
+        return {"responses": rows}
+
+
+class IncompleteBatches(Bodies):
+    """A broker whose record batches are never complete."""
+
+    def Fetch(self, request: Any) -> dict[str, Any]:
+        rows = super().Fetch(request)["responses"]
+        for row in rows:
+            for each in row["partitions"]:
+                whole = base64.b64decode(record_batch())
+                each["records"] = base64.b64encode(whole[:-1]).decode()
+        return {"responses": rows}
+
+
+class EmptyFetch(Bodies):
+    """A broker that responds at once, and without records, though it has some."""
+
+    def Fetch(self, request: Any) -> dict[str, Any]:
+        rows = super().Fetch(request)["responses"]
+        for row in rows:
+            for each in row["partitions"]:
+                each["records"] = ""
+        return {"responses": rows}
+
+
+class EndlessRebalance(Bodies):
+    """A coordinator in whose group a rebalance follows each rebalance."""
+
+    def JoinGroup(self, _: Any) -> dict[str, Any]:
+        return {"memberId": "me", "leader": "other", "protocolName": "range", "generationId": 1}
+
+    def SyncGroup(self, _: Any) -> dict[str, Any]:
+        return {"errorCode": 27, "assignment": ""}
+
+    def LeaveGroup(self, _: Any) -> dict[str, Any]:
+        return {"members": []}
+
+
+SERVED.update({"JoinGroup": 5, "SyncGroup": 3, "LeaveGroup": 4, "Heartbeat": 3, "OffsetCommit": 7})
+
+
+@pytest.mark.parametrize(
+    ("bodies_of", "group"),
+    [
+        (FailingFetch, ()),
+        (IncompleteBatches, ()),
+        (EmptyFetch, ()),
+        (EndlessRebalance, ("--group", "g")),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_consume_to_the_end_ends_without_progress(
+    bodies_of: type[Bodies], group: tuple[str, ...]
+) -> None:
+    with hostile_broker(bodies_of=bodies_of) as address:
+        result = run("consume", TOPIC, "-e", *group, "-b", address, *SOON)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 1, result.output
+    *warnings, last = result.stderr.splitlines()
+    assert all(each.endswith("; retrying") for each in warnings), result.stderr
+    assert last.startswith("kafkawire: "), last
+    assert_clean(result.stdout, result.stderr)
+
+
+class Silent(Bodies):
+    """A broker that takes records, commits and farewells, and responds nothing."""
+
+    def JoinGroup(self, _: Any) -> dict[str, Any]:
+        return {"memberId": "me", "leader": "other", "protocolName": "range", "generationId": 1}
+
+    def SyncGroup(self, _: Any) -> dict[str, Any]:
+        assignment = group_requests.assignment([TopicPartition(TOPIC, 0)])
+        return {"assignment": base64.b64encode(assignment).decode()}
+
+    def OffsetFetch(self, request: Any) -> dict[str, Any]:
+        row = {"partitionIndex": 0, "committedOffset": 0}
+        topics = [{"name": TOPIC, "partitions": [row]}]
+        return {"groups": [{"groupId": each.group_id, "topics": topics} for each in request.groups]}
+
+    def OffsetCommit(self, _: Any) -> dict[str, Any]:
+        threading.Event().wait(60)
+        return {"topics": []}
+
+    LeaveGroup = OffsetCommit
+
+    def Produce(self, request: Any) -> dict[str, Any]:
+        threading.Event().wait(60)
+        return super().Produce(request)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_does_not_wait_for_a_silent_coordinator(number: signal.Signals) -> None:
+    """The limit of this test is shorter than the time that closing in order may take."""
+    with hostile_broker(bodies_of=Silent) as address:
+        words = [*COMMAND, "consume", TOPIC, "--group", "g", "-f", "value", "-b", address]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdout=pipe, stderr=pipe) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline()
+            running.send_signal(number)
+            assert running.wait() == 0
+
+
+def test_an_interrupted_produce_reports_what_is_not_delivered() -> None:
+    """The limit of this test is shorter than delivery.timeout.ms."""
+    pipe = subprocess.PIPE
+    produced = threading.Event()
+
+    class Taken(Silent):
+        def Produce(self, request: Any) -> dict[str, Any]:
+            produced.set()
+            return super().Produce(request)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with hostile_broker(bodies_of=Taken) as address:
+            words = [*COMMAND, "produce", TOPIC, "-b", address]
+            with subprocess.Popen(
+                words, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0
+            ) as running:
+                assert running.stdin is not None
+                assert running.stderr is not None
+                running.stdin.write(b"one\n")
+                produced.wait()
+                running.send_signal(signal.SIGINT)
+                assert running.wait() == 130
+                assert running.stderr.read().splitlines()[-1] == b"0 delivered, 1 failed"
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -126,6 +126,11 @@ class GroupMember:
         self.handle(JoinWanted("a test"))
         self.handle(Prepared(JOIN_METADATA))
 
+    def rejoin(self) -> None:
+        """Let a member that prepares a rebalance join."""
+        if self.membership.state is S.PREPARING:
+            self.handle(Prepared(JOIN_METADATA))
+
     def join(self, generation: int = 1, leader: str = "other") -> list[object]:
         members = [JoinGroupResponseMember(member_id="me", metadata=subscription_of("me"))]
         return self.respond(

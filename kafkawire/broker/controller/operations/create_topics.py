@@ -127,6 +127,12 @@ def _problem(controller: Controller, topic: CreatableTopic) -> Problem | None:
         return E.INVALID_TOPIC_EXCEPTION, reason
     if topic.name in controller.topics:
         return E.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
+    colliding = controller.topics.colliding(topic.name)
+    if colliding is not None:
+        return (
+            E.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{topic.name}' collides with existing topic: {colliding}",
+        )
     if topic.name in INTERNAL and topic.name != OFFSETS_TOPIC:
         return E.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is an internal topic."
     for each in topic.configs:

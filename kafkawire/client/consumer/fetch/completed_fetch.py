@@ -27,6 +27,30 @@ NEW: Final = tuple.__new__
 """Makes a record in half the time of its class, which calls it from Python."""
 
 
+WHOLE_BATCH_VERSION: Final = 3
+"""From this version of Fetch on, a batch may exceed the limits (KIP-74)."""
+
+
+def without_progress(data: bytes, offset: int, version: int) -> str:
+    """Return why the records of a response do not go beyond the fetch offset; "" if they do.
+
+    A fetch at the same offset would have the same response.
+    """
+    faults: list[WireError] = []
+    complete = False
+    for batch in RecordBatches(data).batches(faults):
+        complete = True
+        if batch.last_offset >= offset:
+            return ""
+    if faults:
+        return ""  # the next poll raises them
+    if complete:
+        return f"a response to offset {offset} has only records before it"
+    if version < WHOLE_BATCH_VERSION:
+        return f"record at offset {offset} is larger than max.partition.fetch.bytes"
+    return f"no complete record batch at offset {offset}, in {len(data)} bytes"
+
+
 class CompletedFetch:
     """The fetched records of one partition.
 

@@ -20,7 +20,6 @@ from typing import Final, TypeAlias
 from ....messages.api_key import ApiKey
 from ....messages.fetch_response import FetchResponse, PartitionData
 from ....protocol.error_code import ErrorCode
-from ....records import RecordBatches
 from ...cluster import Broker, ClusterView
 from ...network.backoff import Backoff, Rng
 from ...requests import (
@@ -32,21 +31,25 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig, IsolationLevel
 from ..failures import ConsumerError, FetchFailed
-from ..offsets.partition_state import FetchState, Position, PositionFailed
+from ..offsets.partition_state import FetchState, PartitionWarning, Position, PositionFailed
 from ..offsets.positions import Positions
 from ..partitions import TopicPartition
-from .completed_fetch import CompletedFetch
+from .completed_fetch import CompletedFetch, without_progress
 from .errors import SESSION_ERRORS, FetchError, fetch_error
 from .fetch_buffer import FetchBuffer
 from .sessions import MAX_VERSION_BY_NAME, FetchSession, PartitionFetch, SessionRequest, fetch
 
-FetcherEffect = SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed
+FetcherEffect = (
+    SendRequest | RequestMetadataUpdate | UpdateLeader | PositionFailed | PartitionWarning
+)
 Effects: TypeAlias = list[FetcherEffect]
 
 REQUEST_KEY: Final = "fetcher"
 NO_NODE: Final = -1
-WHOLE_BATCH_VERSION: Final = 3
-"""From this version of Fetch on, a batch may exceed the limits (KIP-74)."""
+EARLY_RESPONSES: Final = 10
+"""Responses without records, and without the wait of a Fetch, after which a broker is paced."""
+WARNED_FAILURES: Final = 3
+"""Failures of a partition in a row after which the user is warned: a new leader takes fewer."""
 PREFERRED_REPLICA_TTL_S: Final = 300.0
 """How long a preferred read replica is used before the leader is used again."""
 
@@ -70,11 +73,13 @@ class Fetcher:
         self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._sessions: dict[int, FetchSession] = {}
-        self._in_flight: dict[int, tuple[int, SessionRequest]] = {}
+        self._in_flight: dict[int, tuple[int, SessionRequest, float]] = {}
         self.fetch_buffer = FetchBuffer(positions)
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._node_retry: dict[int, float] = {}
         self._failures: dict[int, int] = {}
+        self._early: dict[int, int] = {}
+        """Responses in a row without records, sooner than fetch.max.wait.ms, by broker."""
         self._serial = 0
         self._next_hold: float | None = None
         self._leaderless: set[TopicPartition] = set()
@@ -96,7 +101,7 @@ class Fetcher:
                 wanted.setdefault(node, {})[each] = self._partition_fetch(each, position)
         full = self._nodes_with_records(now) if wanted else frozenset()
         effects: Effects = [
-            self._send_fetch(node, partitions)
+            self._send_fetch(node, partitions, now)
             for node, partitions in sorted(wanted.items())
             if node not in full or any(self._has_lag(*each) for each in partitions.items())
         ]
@@ -170,12 +175,12 @@ class Fetcher:
         return PartitionFetch(topic.topic_id, position.offset, known.leader_epoch)
 
     def _send_fetch(
-        self, node: int, wanted: Mapping[TopicPartition, PartitionFetch]
+        self, node: int, wanted: Mapping[TopicPartition, PartitionFetch], now: float
     ) -> SendRequest:
         session = self._sessions.setdefault(node, FetchSession())
         request = session.next(wanted)
         self._serial += 1
-        self._in_flight[node] = self._serial, request
+        self._in_flight[node] = self._serial, request, now
         body = fetch(self._config, request, by_id=session.by_id)
         key = REQUEST_KEY, self._serial
         timeout = self._config.request_timeout_s + self._config.fetch_max_wait_s
@@ -188,7 +193,7 @@ class Fetcher:
         node = event.request.to
         assert isinstance(node, int)
         assert isinstance(event.request.key, tuple)
-        serial, request = self._in_flight.get(node, (0, None))
+        serial, request, sent_at = self._in_flight.get(node, (0, None, now))
         if request is None or serial != event.request.key[1]:
             return []
         del self._in_flight[node]
@@ -198,6 +203,7 @@ class Fetcher:
         if event.message.error_code != ErrorCode.NONE:
             return self._on_error(node, event.message.error_code, request, now)
         self._failures.pop(node, None)
+        self._pace(node, event.message, sent_at, now)
         return self._on_response(node, event.message, event.version, request, now)
 
     def _on_no_response(
@@ -214,13 +220,23 @@ class Fetcher:
 
     def _on_error(self, node: int, code: int, request: SessionRequest, now: float) -> Effects:
         self._sessions[node].on_error(code)
-        if code in SESSION_ERRORS:
+        if code in SESSION_ERRORS and node not in self._failures:
+            self._failures[node] = 1
             return self.fetch(now)
         if fetch_error(code) is FetchError.FAIL:
             error = FetchFailed("fetch failed", code, request.partitions)
             return self._fail(request.partitions, error)
         self._back_off(node, now)
         return [RequestMetadataUpdate(frozenset(each.topic for each in request.partitions))]
+
+    def _pace(self, node: int, response: FetchResponse, sent_at: float, now: float) -> None:
+        """Slow down for a broker that keeps responding without records and without waiting."""
+        empty = not any(data.records for topic in response.responses for data in topic.partitions)
+        early = now - sent_at < self._config.fetch_max_wait_s / 2
+        self._early[node] = self._early.get(node, 0) + 1 if empty and early else 0
+        extra = self._early[node] - EARLY_RESPONSES
+        if extra > 0:
+            self._node_retry[node] = now + self._backoff.after(extra, self._rng)
 
     def _on_response(
         self, node: int, response: FetchResponse, version: int, request: SessionRequest, now: float
@@ -262,16 +278,17 @@ class Fetcher:
         if data.preferred_read_replica >= 0:
             self._replicas[partition] = data.preferred_read_replica, now + PREFERRED_REPLICA_TTL_S
         at = self._start_of(partition, requested)
+        if not data.records:
+            state.failures = 0
         if not data.records or at is None:
             return []
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or []) if committed else None
         check = self._config.check_crcs
-        if version < WHOLE_BATCH_VERSION and RecordBatches(data.records).cut_tail == len(
-            data.records
-        ):
-            reason = f"record at offset {at.offset} is larger than max.partition.fetch.bytes"
-            return self._fail_at(at.offset, FetchFailed(reason, partitions=[partition]), now)
+        stuck = without_progress(data.records, at.offset, version)
+        if stuck:
+            return self._fail_at(at.offset, FetchFailed(stuck, partitions=[partition]), now)
+        state.failures = 0
         self.fetch_buffer.put(
             CompletedFetch(partition, at, data.records, aborted, check_crcs=check)
         )
@@ -304,13 +321,16 @@ class Fetcher:
         if action is FetchError.FAIL:
             error = FetchFailed("cannot fetch partition", code, [partition])
             return self._fail_at(requested.fetch_offset, error, now)
+        effects: Effects = []
+        if self._positions[partition].failures == WARNED_FAILURES:
+            error = FetchFailed("fetch keeps failing", code, [partition])
+            effects.append(PartitionWarning(error))
         if action is FetchError.RETRY:
-            return []
-        effects: Effects = [RequestMetadataUpdate(frozenset({partition.topic}))]
+            return effects
         if data.current_leader.leader_id >= 0:
             leader, epoch = data.current_leader.leader_id, data.current_leader.leader_epoch
-            effects.insert(0, UpdateLeader(*partition, leader, epoch, endpoints))
-        return effects
+            effects.append(UpdateLeader(*partition, leader, epoch, endpoints))
+        return [*effects, RequestMetadataUpdate(frozenset({partition.topic}))]
 
     def _fail(self, partitions: Iterable[TopicPartition], error: ConsumerError) -> Effects:
         """Stop fetching until the next poll, which raises the error."""
@@ -330,7 +350,8 @@ class Fetcher:
 
     def _hold(self, partition: TopicPartition, now: float) -> None:
         state = self._positions[partition]
-        state.hold_until = now + self._backoff.after(1, self._rng)
+        state.failures += 1
+        state.hold_until = now + self._backoff.after(state.failures, self._rng)
         self._next_hold = min(self._next_hold or state.hold_until, state.hold_until)
 
     def _back_off(self, node: int, now: float) -> None:

@@ -59,6 +59,8 @@ S = MemberState
 
 JOIN_GRACE_S: Final = 5.0
 """Added to the rebalance timeout: how long to wait for a JoinGroup or SyncGroup response."""
+JOINS_AT_ONCE: Final = 3
+"""Rebalances and new identities in a row without a backoff: joins that lead to a join."""
 POLL_EXPIRED: Final = "the time between two polls exceeded max.poll.interval.ms"
 MEMBERSHIP_ERRORS: Final = frozenset(
     {Recovery.REJOIN, Recovery.NEW_GENERATION, Recovery.NEW_MEMBER}
@@ -255,6 +257,9 @@ class Membership(GroupMember):
 
     def _take_member_id(self, event: Refused, now: float) -> Effects:
         self.identity = self.identity._replace(member_id=event.member_id)
+        if self._must_wait(now):
+            self._transition(S.REJOIN_NEEDED)
+            return []
         return self._send_join(now)
 
     def _retry_later(self, event: Refused, now: float) -> Effects:
@@ -276,6 +281,7 @@ class Membership(GroupMember):
         if self.state is not S.STABLE and event.api is not ApiKey.SYNC_GROUP:
             return []
         self.reason = "the group is rebalancing"
+        self._must_wait(now)
         self._transition(S.REJOIN_NEEDED)
         return self._prepare_to_join(event, now)
 
@@ -284,8 +290,17 @@ class Membership(GroupMember):
         if self.state is S.PREPARING:
             return effects
         self.reason = str(event.error)
+        self._must_wait(now)
         self._transition(S.REJOIN_NEEDED)
         return effects + self._prepare_to_join(event, now)
+
+    def _must_wait(self, now: float) -> bool:
+        """Count a join that did not succeed; start a backoff if several in a row did not."""
+        self._failures += 1
+        extra = self._failures - JOINS_AT_ONCE
+        if extra > 0:
+            self._deadlines[RetryDue] = now + self._backoff.after(extra, self._rng)
+        return extra > 0
 
     def _lose_assignment(self, event: Refused) -> Effects:
         self._reset_generation()

@@ -56,7 +56,8 @@ class PartitionState:
 
     request_serial: the serial of the lookup in flight, 0 for none. failed: the lookup or fetch has
     failed; the next poll retries. checked_epoch, checking_epoch: the leader epochs under which the
-    position is valid, and is being validated. hold_until: do not fetch before this time.
+    position is valid, and is being validated. hold_until: do not fetch before this time. failures:
+    fetches in a row without success, or without a leader.
     """
 
     fetch_state: FetchState = F.INITIALIZING
@@ -68,9 +69,16 @@ class PartitionState:
     checked_epoch: int = NO_EPOCH
     checking_epoch: int = NO_EPOCH
     hold_until: float = 0.0
+    failures: int = 0
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
+
+
+class PartitionWarning(NamedTuple):
+    """An error that is retried, of which the user is warned."""
+
+    error: ConsumerError
 
 
 class PositionFailed(NamedTuple):

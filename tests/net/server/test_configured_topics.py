@@ -1,0 +1,41 @@
+"""The topics that a server is configured with are as its settings say."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kafkawire.net.server import Server, ServerConfig
+
+PARTITIONS = 6
+
+
+@pytest.mark.parametrize(("configured", "replicas"), [("1", 1), ("2", 2), ("3", 3), ("5", 3)])
+def test_topics_have_the_default_replication_factor(configured: str, replicas: int) -> None:
+    config = ServerConfig(
+        brokers=3,
+        topics={"orders": PARTITIONS},
+        settings={"default.replication.factor": configured},
+    )
+
+    async def factors() -> list[int]:
+        async with Server(config) as server:
+            server.create_topic("more", PARTITIONS)
+            return [len(each.replicas) for each in server.cluster.topics.partitions()]
+
+    assert asyncio.run(factors()) == [replicas] * 2 * PARTITIONS
+
+
+@pytest.mark.parametrize("stopped", [1, 2, 3])
+def test_replicated_topics_have_leaders_when_a_broker_has_stopped(stopped: int) -> None:
+    config = ServerConfig(
+        brokers=3, topics={"orders": PARTITIONS}, settings={"default.replication.factor": "2"}
+    )
+
+    async def leaders() -> set[int]:
+        async with Server(config) as server:
+            await server.stop_broker(stopped)
+            return {each.leader_id for each in server.cluster.topics.partitions()}
+
+    assert asyncio.run(leaders()) == {1, 2, 3} - {stopped}
