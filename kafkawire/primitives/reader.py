@@ -344,7 +344,7 @@ class Reader:
 
     def read_tags(self) -> Tags:
         """Read the tagged-field block of a struct without known tags."""
-        n = self.read_uvarint()
+        n = self.read_tag_count()
         if n == 0:
             return None
         kept: Tags = None
@@ -353,6 +353,15 @@ class Reader:
             tag = self.read_tag(tag)
             kept = self.keep_tag(kept, tag, self.read_uvarint())
         return kept
+
+    def read_tag_count(self) -> i64:
+        """Read how many tagged fields follow; a negative number is an error, and 0 if lenient."""
+        n = self.read_uvarint()
+        if n >= 0:
+            return n
+        if not self.lenient:  # as in Kafka since 4.4
+            raise InvalidLength(f"a negative number of tagged fields ({n})")
+        return 0
 
     def read_tag(self, previous: i64) -> i64:
         """Read the tag of a tagged field after the one with the tag `previous`; -1 for none."""
