@@ -102,14 +102,18 @@ def view_array(
 ) -> pa.Array:
     """Make an array of views into `data`."""
     if nulls == rows:
-        return nulls_of(type, rows)
+        return pa.nulls(rows, type)
     valid_buffer = memory(valid, rows // 8 + 1) if nulls else None
     return pa.Array.from_buffers(type, rows, [valid_buffer, memory(words, 16 * rows), *data], nulls)
 
 
-def nulls_of(type: pa.DataType, rows: int) -> pa.Array:
-    """Make an array of nulls."""
-    return pa.nulls(rows, type)
+def key_arrays(
+    rows: int, words: bytearray, data: list[pa.Buffer], invalid: list[int]
+) -> tuple[pa.Array, pa.Array]:
+    """Make the arrays `key` and `key_bytes` of headers; invalid: the rows that are not UTF-8."""
+    if invalid:
+        return replaced_texts(view_array(BYTES, rows, words, bytearray(), 0, data), invalid, TEXT)
+    return view_array(TEXT, rows, words, bytearray(), 0, data), pa.nulls(rows, BYTES)
 
 
 def replaced_texts(

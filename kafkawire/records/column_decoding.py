@@ -103,7 +103,10 @@ def add_record(
         columns.key.take_back(row, row + 1, keys)
         columns.value.take_back(row, row + 1, values)
         columns.header_value.take_back(headers, columns.headers, header_values)
-        columns.drop_headers(headers)
+        columns.headers = headers
+        invalid = columns.invalid_header_keys
+        while invalid and invalid[-1] >= headers:
+            invalid.pop()
         raise
 
 

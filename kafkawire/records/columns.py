@@ -204,12 +204,9 @@ class Columns:
 
         rows, count = self.rows, self.headers
         data = [arrow.memory(buffer, len(buffer)) for buffer in self.buffers]
-        if self.invalid_header_keys:
-            raw = self.header_key.to_arrow(arrow.BYTES, count, data)
-            keys, key_bytes = arrow.replaced_texts(raw, self.invalid_header_keys, arrow.TEXT)
-        else:
-            keys = self.header_key.to_arrow(arrow.TEXT, count, data)
-            key_bytes = arrow.nulls_of(arrow.BYTES, count)
+        keys, key_bytes = arrow.key_arrays(
+            count, self.header_key.words, data, self.invalid_header_keys
+        )
         values = self.header_value.to_arrow(arrow.BYTES, count, data)
         return arrow.record_batch(
             [
@@ -300,10 +297,3 @@ class Columns:
             cursor.pos = pos + length
             self.header_value.put_next(row, cursor, data, stop, buffer)
             row += 1
-
-    def drop_headers(self, count: int) -> None:
-        """Drop all headers but the first `count`."""
-        self.headers = count
-        invalid = self.invalid_header_keys
-        while invalid and invalid[-1] >= count:
-            invalid.pop()
