@@ -125,10 +125,10 @@ def replaced_texts(
     """
     values = raw.to_pylist()
     texts = pa.array([value.decode("utf-8", "replace") for value in values], type)
-    their_bytes: list[bytes | None] = [None] * len(values)
+    invalid_bytes: list[bytes | None] = [None] * len(values)
     for row in invalid:
-        their_bytes[row] = values[row]
-    return texts, pa.array(their_bytes, raw.type)
+        invalid_bytes[row] = values[row]
+    return texts, pa.array(invalid_bytes, raw.type)
 
 
 def header_array(rows: int, ends: bytearray, fields: list[pa.Array]) -> pa.Array:

@@ -19,9 +19,9 @@ class ReplacedText(str):
     raw: bytes
 
     def __new__(cls, raw: bytes) -> ReplacedText:
-        made = super().__new__(cls, raw, "utf-8", "replace")
-        made.raw = raw
-        return made
+        text = super().__new__(cls, raw, "utf-8", "replace")
+        text.raw = raw
+        return text
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ReplacedText):
