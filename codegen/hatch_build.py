@@ -279,6 +279,7 @@ CONTEXT: Final = (
     "kafkawire/capture/tables/extraction/steps.py",
     "kafkawire/records/castagnoli.py",
     "kafkawire/records/compression/packages.py",
+    "kafkawire/records/replaced_text.py",
     "kafkawire/records/rows.py",
 )
 """Interpreted modules with types that the compiled ones need."""

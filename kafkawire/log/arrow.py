@@ -15,9 +15,17 @@ import pyarrow as pa
 from ..protocol.log_records import LogPart
 from ..protocol.secrets import placeholder
 from ..records import Headers
+from ..records.replaced_text import header_row
 from .reading import RecordRow, Row
 
-HEADER: Final = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
+HEADER: Final = pa.struct(
+    [
+        pa.field("key", pa.string(), nullable=False),
+        ("value", pa.binary()),
+        ("key_bytes", pa.binary()),
+    ]
+)
+"""key_bytes: the bytes of a key that is not UTF-8, else null."""
 
 TYPES: Final[dict[Any, pa.Field]] = {
     int: pa.field("", pa.int64(), nullable=False),
@@ -59,7 +67,7 @@ def _columns(row: Row, secrets: bool) -> dict[str, Any]:
     made = row._asdict()
     if isinstance(row, RecordRow):
         key, value = made.pop("decoded") or (None, None)
-        made["headers"] = [{"key": name, "value": data} for name, data in row.headers]
+        made["headers"] = [header_row(*header) for header in row.headers]
         made |= {
             "key_message": _json(key, secrets),
             "value_message": _json(value, secrets),

@@ -347,12 +347,26 @@ class Reader:
         n = self.read_uvarint()
         if n == 0:
             return None
+        if n < 0:
+            self.negative_tag_count(n)
         kept: Tags = None
         tag: i64 = -1
         for _ in range(n):
             tag = self.read_tag(tag)
             kept = self.keep_tag(kept, tag, self.read_uvarint())
         return kept
+
+    def read_tag_count(self) -> i64:
+        """Read how many tagged fields follow; a negative number, if accepted, stands for 0."""
+        n = self.read_uvarint()
+        if n < 0:
+            self.negative_tag_count(n)
+        return n
+
+    def negative_tag_count(self, n: i64) -> None:
+        """Raise for a negative number of tagged fields, as Kafka since 4.4, unless lenient."""
+        if not self.lenient:
+            raise InvalidLength(f"a negative number of tagged fields ({n})")
 
     def read_tag(self, previous: i64) -> i64:
         """Read the tag of a tagged field after the one with the tag `previous`; -1 for none."""

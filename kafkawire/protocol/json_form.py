@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from ..errors import InvalidValue, UnsupportedVersion
-from ..primitives import Message, MessageInfo, Structure
+from ..primitives import Message, MessageInfo, Structure, Tags
 from .fields import Field, all_fields, fields_at
 from .packages import KAFKA, Package, package_of
 
@@ -249,7 +249,7 @@ _READERS: Final[dict[str, Callable[[Json], Any]]] = {
 }
 
 
-def _unknown_tags(value: Json, path: str) -> list[tuple[int, bytes]]:
+def _unknown_tags(value: Json, path: str) -> Tags:
     if not isinstance(value, list):
         raise InvalidValue(f"is {_kind(value)}, not an array", path)
     made = []
@@ -262,7 +262,7 @@ def _unknown_tags(value: Json, path: str) -> list[tuple[int, bytes]]:
                 _primitive("bytes", entry["data"], f"{path}[{i}].data"),
             )
         )
-    return made
+    return made or None
 
 
 def _kind(value: Json) -> str:

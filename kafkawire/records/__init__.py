@@ -25,6 +25,7 @@ from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .message_set import MessageSetBuilder
 from .record import Headers, Record
 from .reencoding import reencode
+from .replaced_text import ReplacedText, text_bytes
 
 __all__ = [
     "DEFAULT_RECORD_LIMITS",
@@ -41,6 +42,7 @@ __all__ = [
     "Record",
     "RecordBatches",
     "RecordLimits",
+    "ReplacedText",
     "TimestampType",
     "control_key",
     "control_record",
@@ -48,4 +50,5 @@ __all__ = [
     "end_txn_marker",
     "end_txn_value",
     "reencode",
+    "text_bytes",
 ]

@@ -16,8 +16,13 @@ from typing import Final
 import pyarrow as pa
 
 HEADER: Final = pa.struct(
-    [pa.field("key", pa.string_view(), nullable=False), pa.field("value", pa.binary_view())]
+    [
+        pa.field("key", pa.string_view(), nullable=False),
+        pa.field("value", pa.binary_view()),
+        pa.field("key_bytes", pa.binary_view()),
+    ]
 )
+"""key_bytes: the bytes of a key that is not UTF-8 and has U+FFFD in it instead, else null."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -45,6 +50,7 @@ PLAIN_SCHEMA: Final = pa.schema(
                         [
                             pa.field("key", pa.string(), nullable=False),
                             pa.field("value", pa.binary()),
+                            pa.field("key_bytes", pa.binary()),
                         ]
                     ),
                     nullable=False,
@@ -101,8 +107,32 @@ def view_array(
     return pa.Array.from_buffers(type, rows, [valid_buffer, memory(words, 16 * rows), *data], nulls)
 
 
-def header_array(rows: int, ends: bytearray, keys: pa.Array, values: pa.Array) -> pa.Array:
+def key_arrays(
+    rows: int, words: bytearray, data: list[pa.Buffer], invalid: list[int]
+) -> tuple[pa.Array, pa.Array]:
+    """Make the arrays `key` and `key_bytes` of headers; invalid: the rows that are not UTF-8."""
+    if invalid:
+        return replaced_texts(view_array(BYTES, rows, words, bytearray(), 0, data), invalid, TEXT)
+    return view_array(TEXT, rows, words, bytearray(), 0, data), pa.nulls(rows, BYTES)
+
+
+def replaced_texts(
+    raw: pa.Array, invalid: list[int], type: pa.DataType
+) -> tuple[pa.Array, pa.Array]:
+    """Decode an array of bytes, of which those at `invalid` are not UTF-8.
+
+    Returns the texts, with U+FFFD in place of invalid bytes, and the bytes of the invalid ones.
+    """
+    values = raw.to_pylist()
+    texts = pa.array([value.decode("utf-8", "replace") for value in values], type)
+    invalid_bytes: list[bytes | None] = [None] * len(values)
+    for row in invalid:
+        invalid_bytes[row] = values[row]
+    return texts, pa.array(invalid_bytes, raw.type)
+
+
+def header_array(rows: int, ends: bytearray, fields: list[pa.Array]) -> pa.Array:
     """Make the array of each row's headers; `ends`: where those of each row end."""
-    children = pa.StructArray.from_arrays([keys, values], fields=list(HEADER))
+    children = pa.StructArray.from_arrays(fields, fields=list(HEADER))
     all_ends = int32_buffer(rows + 1, ends)
     return pa.Array.from_buffers(HEADERS, rows, [None, all_ends], 0, children=[children])

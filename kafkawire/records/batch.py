@@ -66,7 +66,7 @@ class Batch:
     compressed message of magic 0 or 1, `records_count` is -1 and `base_offset` needs a
     decompression.
 
-    index: its place in the records field, for error paths.
+    index: its place in the records field, for error paths. strict: as in `RecordBatches`.
     """
 
     def __init__(
@@ -77,6 +77,7 @@ class Batch:
         index: int = 0,
         limits: RecordLimits = DEFAULT_RECORD_LIMITS,
         check_crcs: bool = True,
+        strict: bool = False,
     ) -> None:
         self.data: bytes = data
         self.start: int = start
@@ -84,6 +85,7 @@ class Batch:
         self.index: int = index
         self.limits: RecordLimits = limits
         self.check_crcs: bool = check_crcs
+        self.strict: bool = strict
         self.batch_length: int = end - start - legacy.LOG_OVERHEAD
         self.magic: int = data[start + 16]
         self.partition_leader_epoch: int = NONE
@@ -305,6 +307,7 @@ class Batch:
             self.log_append and not as_created,
             self.index,
             source,
+            self.strict,
         )
         return met if fault is None else fault
 
@@ -359,6 +362,7 @@ class Batch:
             self.log_append,
             self.index,
             buffer if data is self.data else columns.add_buffer(data),
+            self.strict,
         )
         return met if fault is None else fault
 

@@ -35,6 +35,7 @@ class RecordBatches:
 
     limits: the limits of one call (`RecordLimits`).
     check_crcs: verify each batch's checksum before its records are read.
+    strict: header keys that are not UTF-8 are errors; else they are `ReplacedText`.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class RecordBatches:
         data: bytes,
         limits: RecordLimits = DEFAULT_RECORD_LIMITS,
         check_crcs: bool = True,
+        strict: bool = False,
     ) -> None:
         if not isinstance(data, bytes):  # compiled code checks this itself
             raise TypeError(f"bytes object expected; got {type(data).__name__}")
         self.data: bytes = data
         self.limits: RecordLimits = limits
         self.check_crcs: bool = check_crcs
+        self.strict: bool = strict
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield each complete batch."""
@@ -71,7 +74,9 @@ class RecordBatches:
             if end < 0:
                 return
             try:
-                batch = Batch(self.data, start, end, index, self.limits, self.check_crcs)
+                batch = Batch(
+                    self.data, start, end, index, self.limits, self.check_crcs, self.strict
+                )
             except WireError as error:
                 if faults is None:
                     raise

@@ -25,12 +25,13 @@ def add_records(  # noqa: PLR0913 - native integers, without an object per batch
     log_append: bool,
     batch_index: int,
     buffer: i64,
+    strict: bool = False,
 ) -> WireError | None:
     """Add the `count` records of magic 2 in `data[start:end]`, as `decode_records` reads them.
 
     It ends at a fault, which is returned.
     """
-    cursor = Cursor(data, start, end)
+    cursor = Cursor(data, start, end, strict)
     columns.reserve(count)
     first = columns.rows
     row = first
@@ -103,6 +104,9 @@ def add_record(
         columns.value.take_back(row, row + 1, values)
         columns.header_value.take_back(headers, columns.headers, header_values)
         columns.headers = headers
+        invalid = columns.invalid_header_keys
+        while invalid and invalid[-1] >= headers:
+            invalid.pop()
         raise
 
 

@@ -18,8 +18,9 @@ from mypy_extensions import i64, mypyc_attr
 
 from ..errors import LimitExceeded
 from .cursor import Cursor
-from .decoding import check_header_count, check_header_key, overrun
+from .decoding import check_header_count, header_key, overrun
 from .legacy import Span
+from .replaced_text import ReplacedText
 from .rows import room
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ class Columns:
         self.header_key: Views = Views()
         self.header_value: Views = Views()
         self.headers: int = 0
+        self.invalid_header_keys: list[int] = []  # headers whose keys are not UTF-8
 
     def __len__(self) -> int:
         return self.rows
@@ -202,7 +204,9 @@ class Columns:
 
         rows, count = self.rows, self.headers
         data = [arrow.memory(buffer, len(buffer)) for buffer in self.buffers]
-        keys = self.header_key.to_arrow(arrow.TEXT, count, data)
+        keys, key_bytes = arrow.key_arrays(
+            count, self.header_key.words, data, self.invalid_header_keys
+        )
         values = self.header_value.to_arrow(arrow.BYTES, count, data)
         return arrow.record_batch(
             [
@@ -211,7 +215,7 @@ class Columns:
                 arrow.int64_array(rows, self.timestamp.numbers),
                 self.key.to_arrow(arrow.BYTES, rows, data),
                 self.value.to_arrow(arrow.BYTES, rows, data),
-                arrow.header_array(rows, self.header_ends.numbers, keys, values),
+                arrow.header_array(rows, self.header_ends.numbers, [keys, values, key_bytes]),
             ]
         )
 
@@ -286,7 +290,9 @@ class Columns:
         while row < rows:
             length = cursor.varint(data)
             pos = cursor.pos
-            check_header_key(data, pos, length, stop)
+            key = header_key(data, pos, length, stop, cursor.strict)
+            if isinstance(key, ReplacedText):
+                self.invalid_header_keys.append(row)
             self.header_key.put(row, data, pos, length, buffer)
             cursor.pos = pos + length
             self.header_value.put_next(row, cursor, data, stop, buffer)

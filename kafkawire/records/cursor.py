@@ -23,13 +23,16 @@ class Cursor:
     """Reads varints of the `data` that is passed to each call, always the same.
 
     As an attribute its reference count would change at every read.
+
+    strict: whether text that is not UTF-8 is an error.
     """
 
-    def __init__(self, data: bytes, pos: i64, end: i64) -> None:
+    def __init__(self, data: bytes, pos: i64, end: i64, strict: bool = False) -> None:
         if pos < 0 or end > len(data):
             raise IndexError(f"{pos}:{end} in {len(data)} bytes")
         self.pos: i64 = pos
         self.end: i64 = end
+        self.strict: bool = strict
         self.whole_words: i64 = end - 8  # the last position where eight bytes can be read at once
 
     def varint(self, data: bytes, bits: i64 = 32) -> i64:

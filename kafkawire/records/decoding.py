@@ -1,7 +1,8 @@
 """Decodes the records of one batch of magic 2 to objects.
 
 Law: a record's declared length equals that of its fields, and the last record ends with the batch.
-Records before a corrupt one are returned.
+Records before a corrupt one are returned. The key of a header that is not UTF-8 is a
+`ReplacedText`, or an error where `strict`.
 
     length: varint │ attributes: int8 (unused) │ timestamp delta: varlong │ offset delta: varint │
     key length: varint, key │ value length: varint, value │ header count: varint,
@@ -16,6 +17,7 @@ from mypy_extensions import i64
 from ..errors import CorruptBatch, InvalidLength, InvalidText, Truncated, WireError
 from .cursor import MAX_INT64, Cursor
 from .record import NO_HEADERS, Headers, Record
+from .replaced_text import ReplacedText
 
 SMALLEST_RECORD: Final = 7
 """Bytes of a record with null key, null value and no headers."""
@@ -39,6 +41,7 @@ def decode_records(  # noqa: PLR0913 - native integers, without an object per ba
     log_append: bool,
     batch_index: int,
     source: Source | None = None,
+    strict: bool = False,
 ) -> WireError | None:
     """Decode `count` records in `data[start:end]`, up to a fault, which is returned.
 
@@ -48,7 +51,7 @@ def decode_records(  # noqa: PLR0913 - native integers, without an object per ba
     """
     topic, partition, first_offset, kind, epoch = source or ("", 0, 0, None, 0)
     first: i64 = first_offset
-    cursor = Cursor(data, start, end)
+    cursor = Cursor(data, start, end, strict)
     calm = -CALM < base_timestamp < CALM
     left = count
     try:
@@ -116,7 +119,7 @@ def take_headers(cursor: Cursor, data: bytes, stop: i64, count: i64) -> Headers:
     while left > 0:
         length = cursor.varint(data)
         pos = cursor.pos
-        key = check_header_key(data, pos, length, stop)
+        key = header_key(data, pos, length, stop, cursor.strict)
         cursor.pos = pos + length
         headers.append((key, take(cursor, data, stop)))
         left -= 1
@@ -129,14 +132,21 @@ def check_header_count(cursor: Cursor, stop: i64, count: i64) -> None:
         raise InvalidLength(f"{count} headers in {stop - cursor.pos} bytes", "", int(cursor.pos))
 
 
-def check_header_key(data: bytes, pos: i64, length: i64, stop: i64) -> str:
-    """Read a header's key of `length` bytes; it is not null, and valid UTF-8."""
+def header_key(data: bytes, pos: i64, length: i64, stop: i64, strict: bool) -> str:
+    """Read a header's key of `length` bytes, which is not null.
+
+    Kafka's `RecordHeader` replaces what is not UTF-8, and its brokers do not read header keys
+    (`PartialDefaultRecord`, `RecordHeader(ByteBuffer, ByteBuffer)`).
+    """
     if length < 0 or length > stop - pos:
         raise overrun(length, pos, stop)
+    raw = data[pos : pos + length]
     try:
-        return data[pos : pos + length].decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidText("the key of a header is not UTF-8", "", int(pos)) from None
+        if strict:
+            raise InvalidText("the key of a header is not UTF-8", "", int(pos)) from None
+    return ReplacedText(raw)
 
 
 def check_consumed(cursor: Cursor) -> None:

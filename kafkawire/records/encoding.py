@@ -10,6 +10,7 @@ from mypy_extensions import i64, u8
 
 from ..errors import InvalidValue, OutOfRange
 from .record import Headers
+from .replaced_text import text_bytes
 
 LOGICAL_SHIFT_7: Final = 0x01FFFFFFFFFFFFFF
 MAX_INT32: Final = 0x7FFFFFFF
@@ -63,7 +64,7 @@ def write_bytes(out: BytesWriter, value: bytes | None) -> None:
 def header_keys(headers: Headers) -> list[bytes]:
     """Encode the keys of headers."""
     try:
-        return [key.encode("utf-8") for key, _ in headers]
+        return [key.encode("utf-8") if type(key) is str else text_bytes(key) for key, _ in headers]
     except UnicodeEncodeError as error:
         raise InvalidValue(f"the key of a header cannot be UTF-8: {error}") from None
 

@@ -24,7 +24,8 @@ class Record:
     timestamp: milliseconds since the epoch, -1 for none (magic 0); the batch's timestamp if that is
     the log append time.
     key, value: raw bytes; None is null (a null value is a tombstone where the topic is compacted).
-    headers: (key, value) in order; always empty in magic 0 and 1.
+    headers: (key, value) in order; always empty in magic 0 and 1. A key that is not UTF-8 is a
+    `ReplacedText`.
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ("offset", "timestamp", "key", "value", "headers")

@@ -47,7 +47,13 @@ class Block(Piece):
         node = source.begin("tagged fields", "", "tags")
         met: set[int] = set()
         highest = previous = -1
-        for _ in range(COUNT.read(source)):
+        count: int = COUNT.read(source)
+        if count < 0:
+            reason = f"a negative number of tagged fields ({count})"
+            if not source.lenient:
+                raise source.fault(InvalidLength, reason, node.offset)
+            source.flaw(reason, node.offset)
+        for _ in range(count):
             entry = source.begin("tagged field", "", "tag")
             flaws = len(source.flaws)
             tag: int = TAG.read(source)

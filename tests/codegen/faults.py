@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 MARK = "§"
 PLAIN = '"apiKey": 7, "validVersions": "0-1"'
+INFLEXIBLE = '"flexibleVersions": "none"'
+END = f'{INFLEXIBLE}, "fields": [] }}'
 
 
 class Fault(NamedTuple):
@@ -34,7 +36,8 @@ def field(rule: str, path: str, *fields: str, common: str = "") -> Fault:
 
 def head(rule: str, path: str, *, name: str = "M", keys: str) -> Fault:
     """A fault in the head of a message without fields."""
-    return Fault(rule, path, {f"{name}.json": f'{{ {keys},\n  "fields": [] }}\n'})
+    more = "" if "flexibleVersions" in keys else f"{INFLEXIBLE}, "
+    return Fault(rule, path, {f"{name}.json": f'{{ {keys},\n  {more}"fields": [] }}\n'})
 
 
 def pair(
@@ -49,14 +52,14 @@ def pair(
     keys = {"Request": request, "Response": response}
     files = {
         f"A{suffix}.json": f'{{ "name": "A{suffix}", "type": "{suffix.lower()}",\n'
-        f'  {keys[suffix] or PLAIN}, "fields": [] }}'
+        f'  {keys[suffix] or PLAIN}, {INFLEXIBLE}, "fields": [] }}'
         for suffix in keys
     }
     return Fault(rule, path, files | (more or {}))
 
 
 INT = '{ "name": "%s", "type": "int32", "versions": "0+" }'
-REST = '"type": "data", "validVersions": "0"'
+REST = f'"type": "data", "validVersions": "0", {INFLEXIBLE}'
 DATA = '"name": "M", "type": "data"'
 
 S = '{ "name": "S", "versions": "0+", "fields": [' + INT % "B" + "] }"
@@ -97,10 +100,8 @@ FORM = [
     field("missing-key", "M.A", '§{ "name": "A", "versions": "0+" }'),
     field("missing-key", "M.?", '§{ "type": "int8", "versions": "0+" }'),
     Fault("missing-key", "M", {"M.json": f'§{{ {DATA}, "fields": [] }}'}),
-    Fault("missing-key", "M", {"M.json": f'§{{ {DATA}, "validVersions": "0" }}'}),
-    Fault(
-        "missing-key", "M", {"M.json": '§{ "type": "data", "validVersions": "0", "fields": [] }'}
-    ),
+    Fault("missing-key", "M", {"M.json": f'§{{ {DATA}, "validVersions": "0", {INFLEXIBLE} }}'}),
+    Fault("missing-key", "M", {"M.json": '§{ "type": "data", "validVersions": "0", ' + END}),
     Fault("wrong-kind", "", {"M.json": "§[]"}),
     head("wrong-kind", "M", keys=f'{DATA}, "validVersions": "0", "commonStructs": §{{}}'),
     head("wrong-kind", "M", keys=f'{DATA}, "validVersions": §["0"]'),
@@ -201,6 +202,27 @@ FIELDS = [
         "zero-copy-type",
         "M.A",
         '{ "name": "A", "type": "string", "versions": "0+", "zeroCopy": §true }',
+    ),
+    field(
+        "entity-type-name",
+        "M.A",
+        '{ "name": "A", "type": "string", "versions": "0+", "entityType": §"topic name" }',
+    ),
+    field(
+        "versions-beyond",
+        "M.A",
+        '{ "name": "A", "type": "string", "versions": §"2-9" }',
+    ),
+    field(
+        "versions-beyond",
+        "M.A[].B",
+        '{ "name": "A", "type": "[]S", "versions": "0-3", "fields": ['
+        '{ "name": "B", "type": "int8", "versions": §"0-4" }] }',
+    ),
+    field(
+        "nullable-beyond",
+        "M.A",
+        '{ "name": "A", "type": "string", "versions": "0+", "nullableVersions": §"2-9" }',
     ),
     field(
         "unknown-entity-type",
@@ -428,25 +450,22 @@ MESSAGES = [
         "Request",
         {
             "Request.json": '{ "name": §"Request", "type": "request", "apiKey": 1, '
-            '"validVersions": "0", "fields": [] }',
+            '"validVersions": "0", ' + END,
             "Response.json": '{ "name": §"Response", "type": "response", "apiKey": 1, '
-            '"validVersions": "0", "fields": [] }',
+            '"validVersions": "0", ' + END,
         },
     ),
     head("message-type", "M", keys='"name": "M", "type": §"dta", "validVersions": "0"'),
     Fault(
         "message-suffix",
         "A",
-        {
-            "A.json": '{ "name": §"A", "type": "request", "apiKey": 1, '
-            '"validVersions": "0", "fields": [] }'
-        },
+        {"A.json": '{ "name": §"A", "type": "request", "apiKey": 1, "validVersions": "0", ' + END},
     ),
     head("file-name", "M", name="N", keys='"name": §"M", "type": "data", "validVersions": "0"'),
     Fault(
         "api-key-missing",
         "M",
-        {"M.json": '§{ "name": "M", "type": "metadata", "validVersions": "0", "fields": [] }'},
+        {"M.json": '§{ "name": "M", "type": "metadata", "validVersions": "0", ' + END},
     ),
     head("api-key-misplaced", "M", keys=f'{DATA}, "apiKey": §1, "validVersions": "0"'),
     head(
@@ -483,6 +502,16 @@ MESSAGES = [
         request='"apiKey": 7, "validVersions": "0-1", "headerVersions": §{ "0-1": 1 }',
     ),
     head("valid-versions-open", "M", keys=f'{DATA}, "validVersions": §"0+"'),
+    Fault(
+        "flexible-versions-missing",
+        "M",
+        {"M.json": f'§{{ {DATA}, "validVersions": "0", "fields": [] }}'},
+    ),
+    head(
+        "flexible-versions-beyond",
+        "M",
+        keys=f'{DATA}, "validVersions": "0-3", "flexibleVersions": §"5+"',
+    ),
     head(
         "flexible-versions-closed",
         "M",
@@ -499,19 +528,22 @@ MESSAGES = [
 def coordinator(rule: str, keys: str) -> Fault:
     """A coordinator key at fault, with its value."""
     text = '{ "name": "A%s", "type": "coordinator-%s", "apiKey": 1, %s, "fields": [] }'
-    key, value = text % ("Key", "key", keys), text % ("Value", "value", '"validVersions": "0"')
+    key, value = (
+        text % ("Key", "key", keys),
+        text % ("Value", "value", f'"validVersions": "0", {INFLEXIBLE}'),
+    )
     return Fault(rule, "AKey", {"AKey.json": key, "AValue.json": value})
 
 
 TOGETHER = [
-    coordinator("coordinator-key-versions", '"validVersions": §"0-1"'),
+    coordinator("coordinator-key-versions", f'"validVersions": §"0-1", {INFLEXIBLE}'),
     coordinator("coordinator-key-flexible", '"validVersions": "0", "flexibleVersions": §"0+"'),
     Fault(
         "duplicate-message",
         "Mm",
         {
-            "MM.json": '{ "name": "MM", "type": "data", "validVersions": "0", "fields": [] }',
-            "Mm.json": '{ "name": §"Mm", "type": "data", "validVersions": "0", "fields": [] }',
+            "MM.json": '{ "name": "MM", "type": "data", "validVersions": "0", ' + END,
+            "Mm.json": '{ "name": §"Mm", "type": "data", "validVersions": "0", ' + END,
         },
     ),
     pair(
@@ -519,9 +551,9 @@ TOGETHER = [
         "BRequest",
         more={
             "BRequest.json": '{ "name": "BRequest", "type": "request", "apiKey": §7, '
-            '"validVersions": "0-1", "fields": [] }',
+            '"validVersions": "0-1", ' + END,
             "BResponse.json": '{ "name": "BResponse", "type": "response", "apiKey": §7, '
-            '"validVersions": "0-1", "fields": [] }',
+            '"validVersions": "0-1", ' + END,
         },
     ),
     Fault(
@@ -529,7 +561,7 @@ TOGETHER = [
         "ARequest",
         {
             "ARequest.json": '{ "name": §"ARequest", "type": "request", '
-            '"apiKey": 1, "validVersions": "0", "fields": [] }'
+            '"apiKey": 1, "validVersions": "0", ' + END
         },
     ),
     Fault(
@@ -537,7 +569,7 @@ TOGETHER = [
         "AKey",
         {
             "AKey.json": '{ "name": §"AKey", "type": "coordinator-key", '
-            '"apiKey": 1, "validVersions": "0", "fields": [] }'
+            '"apiKey": 1, "validVersions": "0", ' + END
         },
     ),
     pair("pair-api-key", "AResponse", response='"apiKey": §8, "validVersions": "0-1"'),
@@ -545,9 +577,7 @@ TOGETHER = [
 ]
 
 UNTIDY = [
-    Fault(
-        "stray-bracket", "M", {"M.json": f'{{ {DATA}, "validVersions": "0", "fields": [] }}\n§}}\n'}
-    ),
+    Fault("stray-bracket", "M", {"M.json": f'{{ {DATA}, "validVersions": "0", {END}\n§}}\n'}),
     head("repeated-key", "M", keys=f'{DATA}, "validVersions": "0", §"validVersions": "0"'),
 ]
 

@@ -13,7 +13,7 @@ import pytest
 
 import kafkawire
 from kafkawire import reference
-from kafkawire.errors import DecodeError
+from kafkawire.errors import DecodeError, InvalidLength
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import Deviations
 from tests import vectors
@@ -113,6 +113,36 @@ def test_each_deviation_is_counted_under_its_name() -> None:
         assert message.deviations == wanted, text
         met |= {key for key, value in wanted._asdict().items() if value}
     assert met >= set(Deviations._fields) - {"invalid_text", "misplaced_tags"}
+
+
+NEGATIVE_COUNTS: Final = ("8080808008", "ffffffff0f", "feffffff0f")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_negative_number_of_tagged_fields_is_an_error_unless_lenient(name: str) -> None:
+    """Kafka refuses it since 4.4, and took it for 0 before."""
+    info = REGISTRY.get(name)
+    for version in range(info.first, info.last + 1):
+        if not info.is_flexible(version):
+            continue
+        head = flexible_head(name, version)
+        for count in map(bytes.fromhex, NEGATIVE_COUNTS):
+            for decode in (kafkawire.decode, reference.decode):
+                with pytest.raises(InvalidLength, match="a negative number of tagged") as caught:
+                    decode(name, version, head + count)
+                assert (caught.value.path, caught.value.offset) == (name, len(head))
+            message = check(name, version, head + count)
+            assert message.deviations == Deviations(long_varints=1)
+            assert message.encode(version, lenient=True) == head + b"\0"
+
+
+def test_lengths_from_2_to_the_31_on_are_null_as_in_kafka() -> None:
+    """Kafka 4.4 compares them with 0; `verify` names them."""
+    for length in ("feffffff0f", "8180808008", "ffffffff0f"):
+        data = bytes.fromhex(length + "000000")
+        assert kafkawire.decode("MetadataRequest", 12, data).topics is None  # type: ignore[attr-defined]
+        assert check("MetadataRequest", 12, data).deviations == Deviations(long_varints=1)
+        assert not kafkawire.verify("MetadataRequest", 12, data)
 
 
 def test_tags_given_twice_are_encoded_leniently() -> None:

@@ -14,6 +14,7 @@ from kafkawire.errors import LocalProtocolError
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.records import ReplacedText, text_bytes
 from tests.interop.implementations import until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(topics={"t": 1})]
@@ -201,3 +202,27 @@ def test_a_close_that_is_cancelled_leaves_nothing_open(kafka_broker: ServerThrea
 
     asyncio.run(scenario())
     until(lambda: not kafka_broker.server.connections)
+
+
+def test_a_header_key_that_is_not_utf8_is_delivered(
+    kafka_broker: ServerThread,
+) -> None:
+    """As by Kafka's broker and Java's consumer; forwarded, it has its bytes again."""
+    latin = ReplacedText(b"Stra\xdfe")
+
+    async def forwarded() -> list[bytes | None]:
+        server = {"bootstrap.servers": kafka_broker.bootstrap}
+        read: list[bytes | None] = []
+        async with Producer(server) as producer, consumer(kafka_broker) as it:
+            it.assign([WHERE])
+            await (await producer.send("t", b"0", headers=((latin, b"x"), ("h", None))))
+            for at in range(1, 4):
+                (record,) = await it.poll()
+                ((key, value), _) = record.headers
+                assert (key, value) == (latin, b"x")
+                assert text_bytes(key) == latin.raw
+                read.append(record.value)
+                await (await producer.send("t", b"%d" % at, headers=record.headers))
+        return read
+
+    assert asyncio.run(forwarded()) == [b"0", b"1", b"2"]

@@ -71,6 +71,13 @@ def test_a_version_that_is_not_there_is_refused() -> None:
         kafkawire.from_json("HeartbeatRequest", 5, {})
 
 
+def test_no_unknown_tagged_fields_are_those_of_a_decoded_message() -> None:
+    none: dict[str, Any] = {"_unknownTaggedFields": []}
+    made = kafkawire.from_json("ApiVersionsResponse", 3, {"apiKeys": [dict(none)], **none})
+    assert made == kafkawire.decode("ApiVersionsResponse", 3, made.encode(3))
+    assert made.api_keys[0].unknown_tags is None  # type: ignore[attr-defined]
+
+
 def test_a_field_left_out_takes_its_default() -> None:
     made = kafkawire.from_json("FetchRequest", 12, {"maxWaitMs": 5})
     assert kafkawire.to_json(made, 12)["maxBytes"] == 0x7FFFFFFF

@@ -6,12 +6,14 @@ from typing import Final, NamedTuple
 
 from hypothesis import strategies as st
 
-from kafkawire.records import BatchBuilder, Compression, MessageSetBuilder, Record
+from kafkawire.records import BatchBuilder, Compression, MessageSetBuilder, Record, ReplacedText
 
 INT64: Final = st.integers(-(2**63), 2**63 - 1)
 TIMESTAMPS: Final = st.integers(-1, 2**42)
 BLOBS: Final = st.none() | st.binary(max_size=40) | st.binary(min_size=120, max_size=300)
-HEADERS: Final = st.lists(st.tuples(st.text(max_size=8), BLOBS), max_size=3).map(tuple)
+INVALID_TEXT: Final = st.sampled_from([ReplacedText(b"\xff"), ReplacedText(b"caf\xe9" * 5)])
+HEADER_KEYS: Final = st.text(max_size=8) | INVALID_TEXT
+HEADERS: Final = st.lists(st.tuples(HEADER_KEYS, BLOBS), max_size=3).map(tuple)
 CODECS: Final = st.sampled_from(Compression)
 
 

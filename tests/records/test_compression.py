@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from struct import pack
 
 import cramjam
@@ -14,10 +15,10 @@ from lz4 import frame as lz4_frame
 
 from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
 from kafkawire.magic_numbers import LZ4
-from kafkawire.records import Compression
+from kafkawire.records import DEFAULT_RECORD_LIMITS, Budget, Compression, RecordBatches
 from kafkawire.records.compression import codecs, lz4, snappy
 from kafkawire.records.compression.codecs import compress
-from kafkawire.records.compression.decompression import decompress
+from kafkawire.records.compression.decompression import decompress, opened
 from kafkawire.records.compression.packages import PACKAGES, package_of
 
 CODECS = [codec for codec in Compression if codec != Compression.NONE]
@@ -64,6 +65,55 @@ def test_snappy_raw_and_framed() -> None:
     framed = snappy.framed([raw, bytes(cramjam.snappy.compress_raw(b"!"))])
     assert decompress(Compression.SNAPPY, framed, 2, PLENTY) == TEXT + b"!"
     assert compress(Compression.SNAPPY, TEXT, 2).startswith(snappy.JAVA_HEADER)
+
+
+def java_stream(*blocks: bytes, versions: bytes = snappy.JAVA_HEADER[8:]) -> bytes:
+    """Write a stream in Java's framing."""
+    framed = snappy.framed([bytes(cramjam.snappy.compress_raw(block)) for block in blocks])
+    return framed[:8] + versions + framed[16:]
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        java_stream(b"one") + java_stream(b"two", TEXT),
+        java_stream() + java_stream(b"one", b"two") + java_stream() + java_stream(TEXT),
+        java_stream(b"one", versions=bytes(8)) + java_stream(b"two", TEXT, versions=b"\xff" * 8),
+    ],
+    ids=["two", "with empty ones", "of other versions"],
+)
+def test_snappy_streams_one_after_another(stream: bytes, partial: bool) -> None:
+    budget = Budget(DEFAULT_RECORD_LIMITS)
+    assert opened(Compression.SNAPPY, stream, 2, budget, partial) == (b"onetwo" + TEXT, None)
+
+
+@pytest.mark.parametrize("cut", [1, 8, 15, 17, 19, 23])
+def test_a_second_snappy_stream_that_is_cut(cut: int) -> None:
+    stream = java_stream(b"one") + java_stream(b"two")[:cut]
+    with pytest.raises(CorruptBatch, match="snappy"):
+        decompress(Compression.SNAPPY, stream, 2, PLENTY)
+    read, fault = opened(Compression.SNAPPY, stream, 2, Budget(DEFAULT_RECORD_LIMITS), True)
+    assert (read, type(fault)) == (b"one", CorruptBatch)
+
+
+def test_snappy_streams_of_the_field() -> None:
+    """6 records in two streams."""
+    data = Path("fixtures/field/09-snappy/orders-0/00000000000000000000.log").read_bytes()
+    field = RecordBatches(data)
+    assert [record.key for record in field.records()] == [b"key%d" % at for at in range(6)]
+    assert field.columns().to_arrow()["offset"].to_pylist() == list(range(6))
+
+
+SKIPPABLE = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
+
+
+@pytest.mark.parametrize("codec", [Compression.LZ4, Compression.ZSTD])
+@pytest.mark.parametrize("at", range(3))
+def test_skippable_frames(codec: Compression, at: int) -> None:
+    frames = [compress(codec, part, 2) for part in (b"one", b"two")]
+    frames.insert(at, SKIPPABLE)
+    assert decompress(codec, b"".join(frames), 2, PLENTY) == b"onetwo"
 
 
 @pytest.mark.parametrize(

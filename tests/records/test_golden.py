@@ -8,6 +8,7 @@ import pytest
 
 from kafkawire.errors import CorruptBatch
 from kafkawire.records import Batch, Compression, Record, RecordBatches, reencode
+from kafkawire.records.replaced_text import header_row
 from tests import golden
 
 ROWS = list(golden.rows("record_batches"))
@@ -92,7 +93,7 @@ def test_columns_say_what_records_say(row: dict[str, Any]) -> None:
             "timestamp": record.timestamp,
             "key": record.key,
             "value": record.value,
-            "headers": [{"key": key, "value": value} for key, value in record.headers],
+            "headers": [header_row(*header) for header in record.headers],
         }
         for batch in field
         for record in batch

@@ -50,6 +50,7 @@ def content(columns: Columns) -> tuple[Any, ...]:
         views(columns.value, count),
         views(columns.header_key, headers),
         views(columns.header_value, headers),
+        columns.invalid_header_keys,
     )
 
 

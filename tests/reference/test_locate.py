@@ -40,6 +40,7 @@ from tests.vectors import NAMES, fast_alone
 
 PACKAGE = "kafkawire.messages.any_module"
 EPOCH = ".finalized_features_epoch"
+ENTRY = ".api_keys[0]"
 TOPICS = "DescribeTopicPartitionsRequest"
 
 DAMAGED = [
@@ -50,6 +51,9 @@ DAMAGED = [
     ("ApiVersionsRequest", 3, "808080808001", InvalidVarint, ".client_software_name", 4),
     ("ApiVersionsRequest", 3, "828002", InvalidLength, ".client_software_name", 0),
     ("ApiVersionsRequest", 3, "026102620000", TrailingBytes, "", 5),
+    ("ApiVersionsRequest", 3, "026102628080808008", InvalidLength, "", 4),
+    ("ApiVersionsResponse", 3, "00000100000000ffffffff0f", InvalidLength, "", 7),
+    ("ApiVersionsResponse", 3, "0000" + "02" + "00" * 6 + "8080808008", InvalidLength, ENTRY, 9),
     ("ApiVersionsResponse", 3, "00000100000000010109" + "00" * 9, InvalidTag, EPOCH, 9),
     ("MetadataRequest", 1, "7fffffff", InvalidLength, ".topics", 0),
     ("MetadataRequest", 0, "000000020001610005", Truncated, ".topics[1].name", 9),

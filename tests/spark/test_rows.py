@@ -287,3 +287,12 @@ def test_an_empty_ethernet_frame(spark: SparkSession, tmp_path: Path) -> None:
     file.write_bytes(pcap([Packet(ethernet(b""), 1)]))
     for table in TABLES:
         assert of_frame(read(spark, [str(file)], table)) == []
+
+
+def test_header_keys_that_are_not_utf8(spark: SparkSession) -> None:
+    capture = str(FIXTURES / "field" / "06-header-key.pcap")
+    rows = of_frame(read(spark, [capture], "records"))
+    assert counted(rows) == counted(rows_of([capture], "records"))
+    frame = read(spark, [capture], "records").selectExpr("explode(headers) as h").select("h.*")
+    (header,) = frame.collect()
+    assert (header.key, bytes(header.key_bytes)) == ("Stra\ufffde", b"Stra\xdfe")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from kafkawire.display import printable, printable_lines
+from kafkawire.records import text_bytes
 
 from . import contents
 
@@ -33,7 +34,7 @@ FIELDS: Final[Mapping[str, Callable[[ConsumerRecord], bytes]]] = {
     "k": lambda record: record.key or b"",
     "K": lambda record: b"%d" % (-1 if record.key is None else len(record.key)),
     "h": lambda record: b",".join(
-        key.encode() + b"=" + (value or b"") for key, value in record.headers
+        text_bytes(key) + b"=" + (value or b"") for key, value in record.headers
     ),
     "t": lambda record: record.topic.encode(),
     "p": lambda record: b"%d" % record.partition,
@@ -102,7 +103,7 @@ def _json(record: ConsumerRecord) -> bytes:
         "key": contents.form(record.key, redact=False),
         "value": contents.form(record.value, redact=False),
         "headers": [
-            {"key": key, "value": contents.form(value, redact=False)}
+            {"key": key, "value": contents.form(value, redact=False)} | contents.key_bytes(key)
             for key, value in record.headers
         ],
     }
@@ -111,7 +112,9 @@ def _json(record: ConsumerRecord) -> bytes:
 
 def _line(record: ConsumerRecord, width: int) -> str:
     partition = f"{record.topic}-{record.partition}"
-    headers = " ".join(f"{printable(key)}={_text(value)}" for key, value in record.headers)
+    headers = " ".join(
+        f"{printable(contents.header_name(key))}={_text(value)}" for key, value in record.headers
+    )
     prefix = f"{partition:{width}} {record.offset:>8} {_time(record.timestamp):24}"
     key = "-" if record.key is None else _text(record.key)
     return f"{printable(prefix)}  {key}  {_text(record.value)}  {headers}".rstrip() + "\n"

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from kafkawire.display import printable
 
 from ..pipes import make_private
-from .contents import form
+from .contents import form, header_form, header_name
 from .messages import shortened
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def json_row(file: LogFile, row: Row, secrets: bool = False) -> dict[str, Any]:
         key, value = fields.pop("decoded") or (None, None)
         fields["key"] = content(row.key, key, secrets)
         fields["value"] = content(row.value, value, secrets)
-        fields["headers"] = [[name, form(data, redact=False)] for name, data in row.headers]
+        fields["headers"] = [header_form(name, data) for name, data in row.headers]
     return fields
 
 
@@ -249,7 +249,7 @@ def record_line(row: RecordRow, secrets: bool = False) -> str:
         row.control or "",
         "" if hidden else f"{brief(row.key, key, secrets)} ->",
         brief(row.value, value, secrets),
-        " ".join(f"{name}={brief(data, None, secrets)}" for name, data in row.headers),
+        " ".join(f"{header_name(name)}={brief(data, None, secrets)}" for name, data in row.headers),
     ]
     return " ".join(cell for cell in cells if cell)
 

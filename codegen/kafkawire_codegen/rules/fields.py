@@ -6,8 +6,9 @@ from typing import Final
 
 from ..dialect import ENTITY_TYPES
 from ..keys import did_you_mean
+from ..versions import Versions
 from ..wire_types import WIRE_TYPES
-from .names import wrong_class_name, wrong_field_name
+from .names import brief, is_plain_name, wrong_class_name, wrong_field_name
 from .rule import FieldAt, FieldRule
 
 
@@ -62,6 +63,22 @@ def _never_present(at: FieldAt) -> str | None:
     return f"the field is in no version: its are {versions}, those around it {at.around}"
 
 
+def _versions_beyond(at: FieldAt) -> str | None:
+    return _beyond(at, at.written.schema.versions)
+
+
+def _nullable_beyond(at: FieldAt) -> str | None:
+    return _beyond(at, at.written.schema.nullable_versions)
+
+
+def _beyond(at: FieldAt, versions: Versions) -> str | None:
+    """Return the error of a run that ends after the newest version; `never-present` has others."""
+    valid = at.message.schema.valid_versions
+    if versions.open_ended or versions.high <= valid.high or not versions & at.around:
+        return None
+    return f"{versions} ends after {valid.high}, the newest version: {versions.low}+ has no end"
+
+
 def _nullable_type(at: FieldAt) -> str | None:
     schema = at.written.schema
     wire = WIRE_TYPES.get(schema.type)
@@ -98,9 +115,18 @@ def _zero_copy_type(at: FieldAt) -> str | None:
     return f"{schema.type} cannot be zero-copy; only bytes can"
 
 
+def _entity_type_name(at: FieldAt) -> str | None:
+    entity = at.written.schema.entity_type
+    if entity is None or is_plain_name(entity):
+        return None
+    return f"{brief(entity)} is not a valid entity type: a letter, then letters and digits"
+
+
 def _unknown_entity_type(at: FieldAt) -> str | None:
     entity = at.written.schema.entity_type
     if entity is None or entity in ENTITY_TYPES or entity == "unknown":
+        return None
+    if not is_plain_name(entity):  # an error, not advice
         return None
     known = ", ".join(ENTITY_TYPES)
     return f"unknown entity type {entity!r} ({known}){did_you_mean(entity, ENTITY_TYPES)}"
@@ -174,6 +200,20 @@ FIELD_RULES: Final = (
         _never_present,
     ),
     FieldRule(
+        "versions-beyond",
+        "a field's versions end with the newest at the latest, or not at all",
+        "versions",
+        ("taggedVersions",),
+        _versions_beyond,
+    ),
+    FieldRule(
+        "nullable-beyond",
+        "nullable versions end with the newest at the latest, or not at all",
+        "nullableVersions",
+        ("versions", "taggedVersions"),
+        _nullable_beyond,
+    ),
+    FieldRule(
         "nullable-type",
         "the type can be null",
         "nullableVersions",
@@ -202,6 +242,13 @@ FIELD_RULES: Final = (
         _map_key_type,
     ),
     FieldRule("zero-copy-type", "only bytes are zero-copy", "zeroCopy", ("type",), _zero_copy_type),
+    FieldRule(
+        "entity-type-name",
+        "an entity type is a letter, then letters and digits",
+        "entityType",
+        (),
+        _entity_type_name,
+    ),
     FieldRule(
         "unknown-entity-type",
         "an entity type is a known one",

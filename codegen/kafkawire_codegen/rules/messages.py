@@ -118,6 +118,19 @@ def _valid_open(message: WrittenMessage) -> str | None:
     return f"valid versions end: {valid.low}-N is right, with N the newest, not {valid}"
 
 
+def _flexible_missing(message: WrittenMessage) -> str | None:
+    if "flexibleVersions" in message.node.members or not message.schema.valid_versions:
+        return None
+    return 'without "flexibleVersions" no version is flexible: say "none", or "0+" if it is new'
+
+
+def _flexible_beyond(message: WrittenMessage) -> str | None:
+    flexible, valid = message.schema.flexible_versions, message.schema.valid_versions
+    if not flexible or not valid or flexible.low <= valid.high + 1:
+        return None
+    return f"flexible from {flexible.low} on, but only {valid} valid"
+
+
 def _flexible_closed(message: WrittenMessage) -> str | None:
     flexible = message.schema.flexible_versions
     if not flexible or flexible.open_ended:
@@ -190,6 +203,20 @@ MESSAGE_RULES: Final = (
         _header_versions_gap,
     ),
     MessageRule("valid-versions-open", "valid versions end", "validVersions", (), _valid_open),
+    MessageRule(
+        "flexible-versions-missing",
+        "a message says which versions are flexible",
+        "flexibleVersions",
+        ("validVersions",),
+        _flexible_missing,
+    ),
+    MessageRule(
+        "flexible-versions-beyond",
+        "flexible versions begin among the valid ones, or with the next",
+        "flexibleVersions",
+        ("validVersions",),
+        _flexible_beyond,
+    ),
     MessageRule(
         "flexible-versions-closed",
         "flexible versions are open-ended or none",

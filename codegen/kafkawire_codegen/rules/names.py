@@ -44,9 +44,14 @@ SHOWN: Final = 40
 
 def wrong_field_name(name: str) -> str | None:
     """Return the error of a field's name, or None."""
-    if _FIELD.match(name):
+    if is_plain_name(name):
         return None
     return f"{brief(name)} is not a valid field name: a letter, then letters and digits"
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name is a letter, then letters and digits."""
+    return _FIELD.match(name) is not None
 
 
 def wrong_class_name(name: str, kind: str) -> str | None:

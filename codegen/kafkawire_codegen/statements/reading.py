@@ -116,7 +116,7 @@ class Reading:
         ]
         every: list[Statement] = [
             Line("tag: i64 = -1"),
-            Block("for _ in range(r.read_uvarint())", one),
+            Block("for _ in range(r.read_tag_count())", one),
         ]
         if flexible.always:
             return [*declared, *every]

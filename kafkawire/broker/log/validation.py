@@ -5,6 +5,9 @@ timestamps are validated first. Batches are stored as magic 2, with the offsets 
 
     v3+   one batch of magic 2:   validated; offset, leader epoch and log append time assigned
     v0-2  messages of magic 0, 1: validated, up-converted to one batch of magic 2
+
+Header keys that are not UTF-8 are stored: Kafka's broker decodes them only to compress a batch
+again, and then replaces what is invalid; here the bytes stay.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from ...records.batch import Batch
 from ...records.batches import RecordBatches
 from ...records.limits import Budget
 from ...records.record import Record
+from ...records.replaced_text import replaced_bytes
 from .records_fields import Count, RecordsField, counts_json, error_text, members
 
 SNAPSHOT_FIELD: Final = "unaligned_records"
@@ -94,12 +95,16 @@ def record_text(record: Record, control: bool, redact: bool) -> str:
     key, value = value_text(record.key, redact), value_text(record.value, redact)
     text = f'{{"offset":{record.offset},"timestamp":{record.timestamp},"key":{key},"value":{value}'
     if record.headers:
-        headers = [
-            f"[{encode_basestring_ascii(name)},{value_text(inner, redact)}]"
-            for name, inner in record.headers
-        ]
+        headers = [header_text(name, inner, redact) for name, inner in record.headers]
         text += f',"headers":[{",".join(headers)}]'
     return text + (',"control":true}' if control else "}")
+
+
+def header_text(name: str, data: bytes | None, redact: bool) -> str:
+    """Write a header; the bytes of a key that is not UTF-8 follow the value."""
+    raw = replaced_bytes(name)
+    key_bytes = "" if raw is None else f',{{"hex":"{raw.hex()}"}}'
+    return f"[{encode_basestring_ascii(name)},{value_text(data, redact)}{key_bytes}]"
 
 
 def value_text(data: bytes | None, redact: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ...protocol.secrets import METADATA_TOPICS, placeholder
 from ...records import Batch, Record
+from ...records.replaced_text import header_row
 from ..exchanges.topic_ids import Topic
 from .columns import (
     BOOL,
@@ -34,7 +35,7 @@ from .extraction.record_batches import (
     records_fields,
 )
 
-HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES))
+HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES, key_bytes=BYTES))
 
 COLUMNS: Final[Columns] = (
     *WHERE,
@@ -50,7 +51,11 @@ COLUMNS: Final[Columns] = (
     Column("timestamp_type", TEXT, "`create_time`, `log_append_time` or `no_timestamp_type`."),
     Column("key", BYTES, "Key; redacted in the metadata topic, whose records hold secrets."),
     Column("value", BYTES, "Value; null for a tombstone; redacted where keys are."),
-    Column("headers", HEADERS, "Headers in order."),
+    Column(
+        "headers",
+        HEADERS,
+        "Headers in order; `key_bytes`: of a key that is not UTF-8, shown with U+FFFD, else null.",
+    ),
     Column("magic", INT8, "Format version (magic) of the batch: 0, 1 or 2."),
     Column("codec", TEXT, "Compression of the batch: `none`, `gzip`, `snappy`, `lz4` or `zstd`."),
     Column("producer_id", INT64, "Producer id, -1 for none."),
@@ -145,9 +150,7 @@ def add(sink: Sink, where: tuple[Any, ...], batch: Batch, records: list[Record])
     values[AT["key"]] += [record.key for record in records]
     values[AT["value"]] += [record.value for record in records]
     values[AT["headers"]] += [
-        [{"key": key, "value": value} for key, value in record.headers]
-        if record.headers
-        else HEADERLESS
+        [header_row(key, value) for key, value in record.headers] if record.headers else HEADERLESS
         for record in records
     ]
     values[AT["sequence"]] += [batch.sequence(record.offset) for record in records]

@@ -29,7 +29,7 @@ def digest(value: bytes | None) -> bytes | None:
 def _headers(headers: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
     if headers is None:
         return None
-    return [{"key": one["key"], "value": digest(one["value"])} for one in headers]
+    return [one | {"value": digest(one["value"])} for one in headers]
 
 
 def _body(text: str | None, hidden: Container[str] = JSON_NAMES) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidValue
-from ...records import Headers
+from ...records import Headers, ReplacedText
 from ..arguments import INT32, INT64, LONGEST_TOPIC, content, pair, text, topic_name, whole
 from .events import Send
 
@@ -63,5 +63,7 @@ def checked_headers(headers: object) -> Headers:
     for at, each in enumerate(headers):
         name, value = pair(each, f"headers[{at}]", "(name, value)")
         field = f"headers[{at}]"
-        found.append((text(name, f"{field} name", longest=INT32), content(value, f"{field} value")))
+        if not isinstance(name, ReplacedText):  # of a consumed record
+            name = text(name, f"{field} name", longest=INT32)
+        found.append((name, content(value, f"{field} value")))
     return tuple(found)

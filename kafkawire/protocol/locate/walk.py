@@ -110,7 +110,12 @@ class Walk:
 
     def tags(self, plan: Plan) -> None:
         unknown = 0
-        for _ in range(self.uvarint()):
+        start = self.pos
+        count = self.uvarint()
+        if count < 0 and not self.lenient:
+            reason = f"a negative number of tagged fields ({count})"
+            raise self.fault(InvalidLength, reason, start)
+        for _ in range(count):
             self.begin_element()
             start = self.pos
             tag = self.uvarint()

@@ -2,7 +2,9 @@
 
 Law: a block's declared size is accepted only if its bytes can decompress to it.
 
-    82 'SNAPPY' 00 │ version: int32 │ compatible version: int32 │ (size: int32, raw block)*
+    (82 'SNAPPY' 00 │ version: int32 │ compatible version: int32 │ (size: int32, raw block)*)*
+
+Streams may follow each other; the first byte of a header is no size's, as that is not negative.
 """
 
 from __future__ import annotations
@@ -29,10 +31,13 @@ def blocks(data: bytes) -> Iterator[bytes]:
     if not data.startswith(SNAPPY_JAVA):
         yield data
         return
-    if len(data) < len(JAVA_HEADER):
-        raise CorruptBatch("snappy: the stream ends inside its header")
-    pos = len(JAVA_HEADER)
+    pos = 0
     while pos < len(data):
+        if data.startswith(SNAPPY_JAVA, pos):
+            pos += len(JAVA_HEADER)
+            if pos > len(data):
+                raise CorruptBatch("snappy: the stream ends inside its header")
+            continue
         if pos + SIZE.size > len(data):
             raise CorruptBatch("snappy: the stream ends inside a block's size")
         (size,) = SIZE.unpack_from(data, pos)

@@ -171,7 +171,7 @@ def test_records_by_hand(written: Path) -> None:
         "timestamp_type": "create_time",
         "key": b"k",
         "value": b"one",
-        "headers": [{"key": "h", "value": b"x"}],
+        "headers": [{"key": "h", "value": b"x", "key_bytes": None}],
         "magic": 2,
         "codec": "none",
         "producer_id": 9,

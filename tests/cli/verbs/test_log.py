@@ -146,7 +146,7 @@ def test_parquet_of_one_kind_is_one_file(partition: Partition, tmp_path: Path) -
     assert len(rows) == 36
     assert rows[0]["offset"] == BASE
     assert rows[0]["value"] == b"value"
-    assert rows[0]["headers"] == [{"key": "h", "value": b"x"}]
+    assert rows[0]["headers"] == [{"key": "h", "value": b"x", "key_bytes": None}]
     assert rows[0]["value_message"] is None
 
 

@@ -116,6 +116,14 @@ def test_an_array_of_more_elements_than_bytes(tmp_path: Path) -> None:
     ]
 
 
+def test_a_negative_number_of_tagged_fields(tmp_path: Path) -> None:
+    """The dissector goes on, as Kafka before 4.4 did."""
+    body = bytes.fromhex("01" + "00" * 3 + "ffffffff0f")
+    data = made.request(made.key_of("Metadata"), 9, 1, body)
+    (only,) = messages(Scenario().send(CLIENT, data), tmp_path)
+    assert experts(only) == ["a negative number of tagged fields (-1)"]
+
+
 def test_a_message_of_more_items_than_wanted(tmp_path: Path) -> None:
     topics = [{"name": f"t{number}"} for number in range(500)]
     scenario = Scenario().request("Metadata", 9, topics=topics)

@@ -72,21 +72,28 @@ local function snappy_block(out, data)
   end
 end
 
--- The framing of Java's library, or a raw block.
+local JAVA = "\130SNAPPY\0"
+
+-- Streams in the framing of Java's library, one after another, or a raw block.
 local function snappy(data, limit)
   local out = output(limit)
-  if data:sub(1, 8) ~= "\130SNAPPY\0" then
+  if data:sub(1, 8) ~= JAVA then
     snappy_block(out, data)
     return text_of(out)
   end
-  local at = 17
-  while at + 3 <= #data do
-    local a, b, d, e = data:byte(at, at + 3)
-    local size = ((a * 256 + b) * 256 + d) * 256 + e
-    if at + 3 + size > #data then error("the data ends", 0) end
-    out.start = out.size
-    snappy_block(out, data:sub(at + 4, at + 3 + size))
-    at = at + 4 + size
+  local at = 1
+  while at <= #data do
+    if data:sub(at, at + 7) == JAVA then
+      at = at + 16
+      if at > #data + 1 then error("the data ends", 0) end
+    else
+      local a, b, d, e = data:byte(at, at + 3)
+      local size = e and ((a * 256 + b) * 256 + d) * 256 + e
+      if not size or at + 3 + size > #data then error("the data ends", 0) end
+      out.start = out.size
+      snappy_block(out, data:sub(at + 4, at + 3 + size))
+      at = at + 4 + size
+    end
   end
   return text_of(out)
 end
@@ -115,17 +122,22 @@ local function lz4_block(out, data)
   end
 end
 
--- A frame; checksums are not verified, as those of magic 0 are wrong.
-local function lz4(data, limit)
-  if le32(data, 1) ~= 407708164 then error("not an LZ4 frame", 0) end
-  local out = output(limit)
-  local flags = data:byte(5) or 0
-  local block_checksum = math.floor(flags / 16) % 2 == 1
+-- Reads a frame and returns where the next begins; checksums are not verified, as those of magic 0 are wrong.
+local function lz4_frame(out, data, at)
+  local magic = le32(data, at)
+  if magic and magic >= 407710288 and magic <= 407710303 then -- a skippable frame
+    return at + 8 + (le32(data, at + 4) or #data)
+  end
+  if magic ~= 407708164 then error("not an LZ4 frame", 0) end
+  out.start = out.size
+  local flags = data:byte(at + 4) or 0
+  local block_checksum, checksum = math.floor(flags / 16) % 2 == 1, math.floor(flags / 4) % 2 == 1
   local has_size, has_dictionary = math.floor(flags / 8) % 2 == 1, flags % 2 == 1
-  local at = 8 + (has_size and 8 or 0) + (has_dictionary and 4 or 0)
+  at = at + 7 + (has_size and 8 or 0) + (has_dictionary and 4 or 0)
   while true do
     local size = le32(data, at)
-    if not size or size == 0 then break end
+    if not size then return #data + 1 end
+    if size == 0 then return at + 4 + (checksum and 4 or 0) end
     local stored = size >= 2147483648
     if stored then size = size - 2147483648 end
     if at + 3 + size > #data then error("the data ends", 0) end
@@ -133,6 +145,11 @@ local function lz4(data, limit)
     if stored then literal(out, block, 1, #block) else lz4_block(out, block) end
     at = at + 4 + size + (block_checksum and 4 or 0)
   end
+end
+
+local function lz4(data, limit)
+  local out, at = output(limit), 1
+  repeat at = lz4_frame(out, data, at) until at > #data
   return text_of(out)
 end
 

@@ -318,6 +318,7 @@ end
 local function read_tags(c, plan, tree)
   local at = c.pos
   local count = uvarint(c)
+  if count < 0 then note(c, ("a negative number of tagged fields (%d)"):format(count)) end
   if count <= 0 then return end
   if count > c.stop - c.pos then
     c.cut = true

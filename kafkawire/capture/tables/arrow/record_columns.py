@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from ....errors import WireError
+from ....records.arrow import replaced_texts
 from ....records.columns import Columns
 from ...exchanges.topic_ids import Topic
 from ..columns import BYTES, TEXT, Sink, known, micros
@@ -212,9 +213,14 @@ def _headers(columns: Columns) -> pa.Array:
     header = HEADERS_TYPE.value_type
     if not count:
         return empty_lists(HEADERS_TYPE, columns.rows, pa.nulls(0, header))
-    children = [
-        from_views(PLAIN[TEXT], columns.header_key, count, columns.buffers),
-        from_views(PLAIN[BYTES], columns.header_value, count, columns.buffers),
-    ]
+    invalid = columns.invalid_header_keys
+    if invalid:
+        raw = from_views(PLAIN[BYTES], columns.header_key, count, columns.buffers)
+        keys, key_bytes = replaced_texts(raw, invalid, PLAIN[TEXT])
+    else:
+        keys = from_views(PLAIN[TEXT], columns.header_key, count, columns.buffers)
+        key_bytes = pa.nulls(count, PLAIN[BYTES])
+    values = from_views(PLAIN[BYTES], columns.header_value, count, columns.buffers)
+    children = [keys, values, key_bytes]
     headers = pa.Array.from_buffers(header, count, [None], children=children)
     return lists(HEADERS_TYPE, columns.header_ends.numbers, headers, columns.rows)
