@@ -108,7 +108,6 @@ class BrokerServer:
         )
         self._now_ms = now_ms
         self._changes: list[Output] = []
-        """What the logs report, until `changes` returns it."""
         self._reported: set[PartitionDamaged] = set()
         for each in self.logs.directories:
             each.on_roll = self._rolled

@@ -37,8 +37,8 @@ RECOVERY_POINT: Final = f"{FOLDER}/{RECOVERY_POINTS}"
 CHECKPOINT_RECORDS: Final = 500
 """Records that are flushed before the recovery point is written again."""
 ADVICE: Final = (
-    "restore it from a backup; only while a majority of the other controllers runs may "
-    f"{FOLDER} be moved away, to be copied from them"
+    "restore it from a backup; only while a majority of the other controllers runs may all "
+    f"files of {FOLDER} but quorum-state be moved away, to be copied from them"
 )
 CONFIG: Final = LogConfig(cleanup_policy=frozenset({"delete"}), retention_ms=-1)
 _CHECKPOINT: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")

@@ -21,12 +21,14 @@ from .errors import CorruptFile, KafkaStorageError, StorageError
 from .formats import (
     MetaProperties,
     read_clean_shutdown,
+    read_closed_segments,
     read_meta_properties,
     read_move_generation,
     read_offset_checkpoint,
     read_partition_metadata_file,
     remove_clean_shutdown,
     write_clean_shutdown,
+    write_closed_segments,
     write_meta_properties,
     write_move_generation,
     write_offset_checkpoint,
@@ -86,6 +88,8 @@ class DirectoryLogs:
         """That of the last clean shutdown."""
         self.deletions = PendingDeletions(disk)
         self.damaged: dict[TopicPartition, Damaged] = {}
+        self._unchecked: set[TopicPartition] = set()
+        """Loaded logs whose segments were not checked yet."""
         self._kept: dict[TopicPartition, LogCheckpoint] = {}
         """What the checkpoints say of damaged logs."""
         self._closing: deque[TopicPartition] | None = None
@@ -136,6 +140,7 @@ class DirectoryLogs:
         points = read_offset_checkpoint(self.disk, names.RECOVERY_POINTS)
         starts = read_offset_checkpoint(self.disk, names.LOG_START_OFFSETS)
         watermarks = read_offset_checkpoint(self.disk, names.HIGH_WATERMARKS)
+        incomplete = self._incomplete()
         self.cleaned = read_offset_checkpoint(self.disk, names.CLEANER_OFFSETS)
         recovered: list[Recovered | Damaged] = []
         for folder in self.disk.list(""):
@@ -154,22 +159,58 @@ class DirectoryLogs:
                     recovered.append(Damaged(future, self.name, error))
             if key is None or key.topic == names.CLUSTER_METADATA:
                 continue
-            checkpoint = LogCheckpoint(
-                points.get(key, 0), starts.get(key, 0), clean, self.cleaned.get(key, 0)
-            )
+            checkpoint = LogCheckpoint(points.get(key, 0), starts.get(key, 0), clean)
             try:
+                if key in incomplete:
+                    raise incomplete[key]
                 log = self._open(key, config_of(key.topic), checkpoint, now_ms)
             except CorruptFile as error:
-                self.damaged[key] = Damaged(key, self.name, error)
-                self._kept[key] = checkpoint
-                recovered.append(self.damaged[key])
+                recovered.append(self._set_offline(key, checkpoint, error))
                 continue
+            self._unchecked.add(key)
             log.update_high_watermark(watermarks.get(key, log.log_start_offset))
             recovered.append(
                 Recovered(key, self.name, clean, log.log_end_offset, log.truncated_bytes)
             )
         self.write_recovery_points()
         return recovered
+
+    def _incomplete(self) -> dict[TopicPartition, CorruptFile]:
+        """Name the segments that are missing or shorter than at a clean shutdown."""
+        if self.broker_epoch is None:
+            return {}
+        errors: dict[TopicPartition, CorruptFile] = {}
+        for path, size in read_closed_segments(self.disk, self.broker_epoch).items():
+            key = names.partition_of(path.partition("/")[0])
+            left = self.disk.size(path) if self.disk.exists(path) else None
+            if key is None or (left is not None and left >= size):
+                continue
+            state = "missing" if left is None else f"has {left} bytes"
+            reason = f"{state}, but had {size} bytes at the last shutdown"
+            errors.setdefault(key, CorruptFile(path, reason))
+        return errors
+
+    def _set_offline(
+        self, key: TopicPartition, checkpoint: LogCheckpoint, error: CorruptFile
+    ) -> Damaged:
+        self.logs.pop(key, None)
+        self.damaged[key] = Damaged(key, self.name, error)
+        self._kept[key] = checkpoint
+        return self.damaged[key]
+
+    def check_joined(self, key: TopicPartition) -> None:
+        """Check a log that was loaded, once its configuration is known. Raises CorruptFile."""
+        if key not in self._unchecked:
+            return
+        self._unchecked.discard(key)
+        log = self.logs[key]
+        if log.config.compact or key in self.cleaned:
+            return
+        try:
+            log.check_joined()
+        except CorruptFile as error:
+            self._set_offline(key, LogCheckpoint(log.recovery_point, log.log_start_offset), error)
+            raise
 
     def started(self) -> None:
         """Remove the marker of a clean shutdown: all logs are loaded, and may change now."""
@@ -311,6 +352,10 @@ class DirectoryLogs:
         self.write_recovery_points()
         self.write_start_offsets()
         self.write_high_watermarks()
+        sizes = {
+            segment.path: segment.size for log in self.logs.values() for segment in log.segments
+        }
+        write_closed_segments(self.disk, broker_epoch, sizes)
         write_clean_shutdown(self.disk, broker_epoch)
         self.disk.unlock(names.LOCK)
 

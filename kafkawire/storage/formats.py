@@ -21,6 +21,7 @@ from .disks.disk import Disk, join, read_whole, replace
 from .errors import CorruptFile
 from .names import (
     CLEAN_SHUTDOWN,
+    CLOSED_SEGMENTS,
     LEADER_EPOCHS,
     META_PROPERTIES,
     MOVE_GENERATION,
@@ -119,7 +120,10 @@ def read_partition_metadata_file(disk: Disk, folder: str) -> bytes | None:
     if not disk.exists(path):
         return None
     values = _values(disk, path, FileKind.PARTITION_METADATA, read_partition_metadata)
-    return uuid_bytes(values["topic_id"])
+    try:
+        return uuid_bytes(values["topic_id"])
+    except (KeyError, ValueError):
+        raise CorruptFile(path, "topic_id is missing or invalid") from None
 
 
 def write_partition_metadata_file(disk: Disk, folder: str, topic_id: bytes) -> None:
@@ -201,6 +205,27 @@ def remove_clean_shutdown(disk: Disk) -> None:
     if disk.exists(CLEAN_SHUTDOWN):
         disk.delete(CLEAN_SHUTDOWN)
         disk.fsync_directory("")
+
+
+def write_closed_segments(disk: Disk, broker_epoch: int, sizes: Mapping[str, int]) -> None:
+    """Write the path and the size of each segment, before the marker of a clean shutdown."""
+    content = {"brokerEpoch": broker_epoch, "sizes": dict(sizes)}
+    replace(disk, CLOSED_SEGMENTS, json.dumps(content, separators=(",", ":")).encode())
+
+
+def read_closed_segments(disk: Disk, broker_epoch: int) -> dict[str, int]:
+    """Read the sizes of segments at a clean shutdown; none if they are of another one.
+
+    Raises CorruptFile.
+    """
+    if not disk.exists(CLOSED_SEGMENTS):
+        return {}
+    try:
+        content: Any = json.loads(read_whole(disk, CLOSED_SEGMENTS))
+        sizes = {str(path): int(size) for path, size in content["sizes"].items()}
+        return sizes if content["brokerEpoch"] == broker_epoch else {}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise CorruptFile(CLOSED_SEGMENTS, f"invalid: {error}") from None
 
 
 # -- producer snapshots

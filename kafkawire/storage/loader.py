@@ -9,13 +9,12 @@ point was durable, so no crash explains it: loading raises CorruptFile and chang
     2 segments are opened; recovery begins at the first with missing or corrupt indexes, or at the
       recovery point, unless the shutdown was clean
     3 segments from there are read and cut; those after a cut are deleted
-    4 each segment must end where the next begins
+    4 the log must begin and end where it did when it was durable
     5 producers: the latest snapshot, and the batches after it
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final, NamedTuple, NoReturn
 
 from .config import LogConfig
@@ -41,14 +40,12 @@ from .segments import LogSegments, PendingDeletions, remove
 class LogCheckpoint(NamedTuple):
     """What a log directory knows of a log. clean_shutdown: whether the log was closed.
 
-    cleaned: up to where the log is compacted, so that offsets may be missing. verify: read all
-    batches, those before the recovery point, too.
+    verify: read all batches, those before the recovery point, too.
     """
 
     recovery_point: int = 0
     log_start_offset: int = 0
     clean_shutdown: bool = False
-    cleaned: int = 0
     verify: bool = False
 
 
@@ -67,6 +64,12 @@ class Loaded(NamedTuple):
     truncated_bytes: int
 
 
+def missing(folder: str, start: int, end: int) -> CorruptFile:
+    """Return the error of a log without some offsets."""
+    path = file_name(folder, start, LOG)
+    return CorruptFile(path, f"offsets {start} to {end - 1} are missing from the log")
+
+
 class LogLoader:
     """Loads one log."""
 
@@ -82,7 +85,7 @@ class LogLoader:
         self._folder = folder
         self._config = config
         self._recovery_point, self._log_start_offset = checkpoint[:2]
-        self._clean, self._cleaned, self._verify = checkpoint[2:]
+        self._clean, self._verify = checkpoint[2:]
         self._now_ms = now_ms
         self._segments = LogSegments()
 
@@ -168,19 +171,13 @@ class LogLoader:
             self._segments.add(self._open(base_offset))
 
     def _check_durable(self, epochs: LeaderEpochFileCache) -> None:
-        """Check that nothing durable is missing: each segment ends where the next begins."""
+        """Check that nothing durable is missing at the beginning and at the end."""
         durable = self._durable_end()
         segments = list(self._segments)
         if self._clean and segments and epochs.entries:
             first = segments[0].base_offset
             if epochs.entries[0].start_offset < first:
                 self._missing(epochs.entries[0].start_offset, first)
-        for segment, after in pairwise(segments):
-            if segment.base_offset >= durable:
-                break
-            end = segment.next_offset
-            if end != after.base_offset and not self._may_have_gaps(end):
-                self._missing(end, after.base_offset)
         if durable:
             end = segments[-1].next_offset if segments else 0
             if end < durable:
@@ -192,12 +189,8 @@ class LogLoader:
             return 0
         return self._recovery_point
 
-    def _may_have_gaps(self, offset: int) -> bool:
-        return offset < self._cleaned or self._config.compact
-
     def _missing(self, start: int, end: int) -> NoReturn:
-        path = file_name(self._folder, start, LOG)
-        raise CorruptFile(path, f"offsets {start} to {end - 1} are missing from the log")
+        raise missing(self._folder, start, end)
 
     # -- 3: recovery
 

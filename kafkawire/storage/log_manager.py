@@ -166,6 +166,7 @@ class LogManager:
         place = self._places.get(partition)
         if place is not None and not (is_new and place.directory.offline):
             place.directory.check()
+            self._check_joined(place.directory, partition)
             place.directory.identify_topic(partition, topic_id)
             return place.log
         self._check_damaged(partition, topic_id)
@@ -192,6 +193,16 @@ class LogManager:
             if topic_id is None or stored is None or stored == topic_id:
                 raise LogDamaged(directory.name, str(damaged.error))
             directory.set_aside([partition], self._new_uuid)
+
+    def _check_joined(self, directory: DirectoryLogs, partition: TopicPartition) -> None:
+        """Raise LogDamaged if segments are missing from a log that was loaded."""
+        try:
+            directory.check_joined(partition)
+        except CorruptFile as error:
+            del self._places[partition]
+            if self.on_damage is not None:
+                self.on_damage(partition, error)
+            raise LogDamaged(directory.name, str(error)) from None
 
     def set_aside(self, partitions: Iterable[TopicPartition]) -> list[Stray]:
         """Rename the directories of logs that the metadata does not have; they are kept."""

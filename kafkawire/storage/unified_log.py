@@ -9,6 +9,7 @@ build on is durable before the method returns; batches are when `flush` returns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from .appending import LogAppendInfo, checked
 from .config import LogConfig
@@ -16,7 +17,7 @@ from .disks.disk import Disk
 from .epochs import EpochEnd
 from .errors import OffsetOutOfRange
 from .indexes import AbortedTxn
-from .loader import NEW_LOG, LogCheckpoint, LogLoader, rebuild_producers
+from .loader import NEW_LOG, LogCheckpoint, LogLoader, missing, rebuild_producers
 from .names import TopicPartition
 from .producer_entry import AppendOrigin
 from .segment import LogSegment
@@ -82,6 +83,16 @@ class UnifiedLog:
     def end_of_epoch(self, epoch: int) -> EpochEnd:
         """Return where an epoch ends in this log."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def check_joined(self) -> None:
+        """Check that each segment ends where the next begins. Raises CorruptFile.
+
+        Not so where offsets were compacted away, also before they were replicated to here.
+        """
+        for segment, after in pairwise(self.segments):
+            end = segment.next_offset
+            if end < after.base_offset:
+                raise missing(self.folder, end, after.base_offset)
 
     # -- writing
 

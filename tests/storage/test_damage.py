@@ -42,9 +42,9 @@ def offline(logs: LogManager) -> str:
     other = logs.log(OTHER)
     assert other is not None
     assert content(other)
-    assert logs.log(ORDERS) is None
     with pytest.raises(LogDamaged) as raised:
         logs.get_or_create(ORDERS, TIME, IDS[ORDERS])
+    assert logs.log(ORDERS) is None
     return str(raised.value)
 
 
@@ -82,9 +82,11 @@ def test_a_hole_between_segments_is_found(
     lose(disk, path_of(segments[1]))
     before = {path: read(disk, path) for path in files(disk) if path.endswith(names.LOG)}
     reason = offline(started({"a": disk}))
-    assert "are missing" in reason
-    assert f"{segments[2] - 1} are missing" in reason
     assert reason.startswith("a/orders-0/")
+    if clean:
+        assert path_of(segments[1]) in reason
+    else:
+        assert f"{segments[2] - 1} are missing" in reason
     assert before == {path: read(disk, path) for path in files(disk) if path.endswith(names.LOG)}
 
 
@@ -95,17 +97,24 @@ def test_lost_ends_of_a_log_are_found_after_a_clean_shutdown(
 ) -> None:
     disk, segments, _ = stopped()
     lose(disk, path_of(segments[at]))
-    assert "are missing" in offline(started({"a": disk}))
+    assert path_of(segments[at]) in offline(started({"a": disk}))
 
 
 def test_a_compacted_log_may_have_gaps() -> None:
-    disk = MemoryDisk()
-    config = replace(SMALL, cleanup_policy=frozenset({"compact"}))
-    log = filled(open_log(disk, config))
-    log.close(TIME)
-    disk.delete(path_of(log.segments.base_offsets[1]))
-    again = open_log(disk, config, recovery_point=log.log_end_offset, clean_shutdown=True)
-    assert again.log_end_offset == log.log_end_offset
+    """Also one that another broker has compacted, before it was replicated to here."""
+    disk, segments, _ = stopped()
+    disk.delete(names.CLEAN_SHUTDOWN)
+    disk.delete(path_of(segments[1]))
+    compacted = replace(SMALL, cleanup_policy=frozenset({"compact"}))
+    logs = started({"a": disk})
+    logs.update_config(ORDERS.topic, compacted)
+    assert logs.get_or_create(ORDERS, TIME, IDS[ORDERS]).log_end_offset > segments[2]
+    disk, segments, _ = stopped()
+    disk.delete(names.CLEAN_SHUTDOWN)
+    disk.delete(path_of(segments[1]))
+    logs = started({"a": disk})
+    with pytest.raises(LogDamaged):
+        logs.get_or_create(ORDERS, TIME, IDS[ORDERS])
 
 
 def test_what_was_durable_is_not_cut_when_an_index_is_rebuilt() -> None:

@@ -155,7 +155,7 @@ MUTANTS_OF_MOVES: Final = {
         DirectoryLogs, "promote", without(DirectoryLogs, "promote", "fsync_directory", LogDirectory)
     ),
     "the copies have no generations": Mutant(directory_logs, "write_move_generation", nothing),
-    "a copy that failed is valid": Mutant(DirectoryLogs, "write_generation", nothing, 50),
+    "a copy that failed is valid": Mutant(DirectoryLogs, "write_generation", nothing, 310),
     "the future log is not truncated": Mutant(Move, "reconcile", nothing),
     "epochs are not copied": Mutant(Move, "_copy_epochs", nothing, 43),
     "the log start offset is not copied": Mutant(Move, "_copy_start", nothing),
