@@ -11,8 +11,9 @@ from typing import Any, Final
 from ..primitives import DEFAULT_LIMITS
 from .exchanges.client_detection import ClientDetection
 from .exchanges.conversation import Conversation
+from .exchanges.in_flight import Entry, InFlightRequests
 from .exchanges.inference import Inference
-from .exchanges.pairing import Pairing, WaitingResponse
+from .exchanges.pairing import Pairing, WaitingResponse, WaitingResponses
 from .frames.framing import Mark, RequestHeads, Stream
 from .packets.segment_rows import KEY_BYTES
 from .tcp.connection import Connection, Totals
@@ -49,10 +50,12 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Conversation: (),
     Decryption: (False,),
     DeliveredBytes: (0,),
+    Entry: (0, 0, None, True),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
     GapPolicy: (DEFAULT_REASSEMBLY,),
     Handshake: (_KEY_LOG,),
     HandshakeMessages: (0,),
+    InFlightRequests: (),
     Inference: (DEFAULT_LIMITS,),
     Mark: (0, 0, 0),
     OutOfOrderSegments: (),
@@ -67,7 +70,8 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     TlsConnection: (_KEY_LOG,),
     TlsLayer: (_KEY_LOG,),
     Totals: (),
-    WaitingResponse: (b"", _NO_MARK),
+    WaitingResponse: (b"", _NO_MARK, 0, 0),
+    WaitingResponses: (),
 }
 """The classes that a state consists of, and arguments to make an object of each.
 

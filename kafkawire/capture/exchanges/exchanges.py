@@ -1,33 +1,29 @@
 """Pairs request rows and response rows into exchanges.
 
 Law: each request row and each response row is in exactly one exchange; an exchange is returned as
-soon as it is complete, and the number of waiting requests is bounded.
+soon as it is complete, and the number of in-flight requests is bounded.
 
     request A ----.
     request B --. |        a response to B: A is returned without one (brokers respond in order),
-    response B -' |        then B with its response; the connection ends: the waiting ones are
-                  |        returned
+    response B -' |        then B with its response; the connection ends: the in-flight ones are
+                  |        returned. A row of status out_of_order in front of the response keeps A
+                  |        in flight, see `in_flight`
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ..rows import MESSAGES, Located, Row, Status
-
-MAX_OPEN: Final = 1 << 12
-"""Requests of a connection that wait for their response, at most."""
-
-MAX_OPEN_BYTES: Final = 1 << 23
-"""Bytes of such requests; the oldest are returned without a response."""
+from .in_flight import InFlightRequests, exchange_key
 
 PAIRED: Final = MESSAGES - {Status.SASL_TOKEN}
 """Messages in exchanges: all that have a correlation id."""
 
-# a name: on Python 3.11, to read a member of an Enum class takes as long as a call
+# names: on Python 3.11, to read a member of an Enum class takes as long as a call
 TRUNCATED: Final = Status.TRUNCATED
+OUT_OF_ORDER: Final = Status.OUT_OF_ORDER
 
 
 class Ended(NamedTuple):
@@ -84,6 +80,8 @@ class Exchanges:
         if found.connection is None or found.client is None or found.broker is None:
             return []
         if not is_paired(row):
+            if row.status is OUT_OF_ORDER:
+                self._overtake(found.connection, row)
             return []
         waiting = self._open.get(found.connection)
         if waiting is None:
@@ -91,6 +89,31 @@ class Exchanges:
                 found.connection, found.client, found.broker
             )
         return waiting.request(row) if row.direction == "request" else waiting.response(row)
+
+    def _overtake(self, connection: int, row: Row) -> None:
+        """Handle the row in front of a response that came before those to older requests."""
+        waiting = self._open.get(connection)
+        if waiting is not None and row.request_packet is not None:
+            waiting.in_flight.overtake(exchange_key(row.request_packet, row.correlation_id))
+
+    def in_flight(self) -> list[tuple[Located, int]]:
+        """Return the requests without a response, with their ages, for `restore`."""
+        return [
+            (Located(each.connection, each.client, each.broker, request), age)
+            for each in self._open.values()
+            for request, age in each.in_flight.requests()
+        ]
+
+    def restore(self, requests: Iterable[tuple[Located, int]]) -> None:
+        """Restore requests without a response, of connections that have none so far."""
+        for (connection, client, broker, row), age in requests:
+            if connection is None or client is None or broker is None:
+                continue
+            waiting = self._open.get(connection)
+            if waiting is None:
+                waiting = self._open[connection] = _Open(connection, client, broker)
+            key = exchange_key(row.packet, row.correlation_id)
+            waiting.in_flight.restore(key, row.length, row, age)
 
     def end(self, connection: int) -> list[Exchange]:
         """Return the requests of a closed connection that have no response."""
@@ -113,41 +136,29 @@ class _Open:
         self.connection = connection
         self.client = client
         self.broker = broker
-        self.rows: deque[Row] = deque()
-        self.bytes = 0
+        self.in_flight: InFlightRequests[Row] = InFlightRequests()
 
     def request(self, row: Row) -> list[Exchange]:
-        self.rows.append(row)
-        self.bytes += row.length
-        given_up: list[Exchange] = []
-        while len(self.rows) > MAX_OPEN or (self.bytes > MAX_OPEN_BYTES and len(self.rows) > 1):
-            given_up.append(self._complete(None))
-        return given_up
+        self.in_flight.add(exchange_key(row.packet, row.correlation_id), row.length, row)
+        return self._given_up() if self.in_flight.given_up else []
 
     def response(self, row: Row) -> list[Exchange]:
-        at = self._index_of(row)
-        if at is None:
+        packet = row.request_packet
+        if packet is None:
             return [self._exchange(None, row)]
-        found = [self._complete(None) for _ in range(at)]
-        found.append(self._complete(row))
-        return found
+        in_flight = self.in_flight
+        request = in_flight.complete(exchange_key(packet, row.correlation_id))
+        if not in_flight.given_up:
+            return [self._exchange(request, row)]
+        completed = self._given_up()
+        completed.append(self._exchange(request, row))
+        return completed
 
     def finish(self) -> list[Exchange]:
-        return [self._complete(None) for _ in range(len(self.rows))]
+        return [self._exchange(row, None) for row in self.in_flight.finish()]
 
-    def _index_of(self, row: Row) -> int | None:
-        for at, request in enumerate(self.rows):
-            if (
-                request.packet == row.request_packet
-                and request.correlation_id == row.correlation_id
-            ):
-                return at
-        return None
-
-    def _complete(self, response: Row | None) -> Exchange:
-        row = self.rows.popleft()
-        self.bytes -= row.length
-        return self._exchange(row, response)
+    def _given_up(self) -> list[Exchange]:
+        return [self._exchange(row, None) for row in self.in_flight.take_given_up()]
 
     def _exchange(self, request: Row | None, response: Row | None) -> Exchange:
         made: Exchange = _make(

@@ -1,8 +1,10 @@
-"""Pairs responses with in-flight requests, on one connection.
+"""Pairs responses with in-flight requests by correlation id, on one connection.
 
-Law: brokers respond in order, so a response leaves all older requests without one. A response
+Law: brokers respond in order, so a response leaves all older requests without one. If nothing of
+the broker's stream is missing since these were sent, and they expect a response, the order is
+broken: a row says so, in front of the response, and the older requests stay in flight. A response
 without a request waits for it: the capture may have the request later, or behind a gap. Once a
-later request has its response, that request can no longer follow.
+request has its response, those with lower correlation ids can no longer follow.
 """
 
 from __future__ import annotations
@@ -10,32 +12,125 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
-from librt.strings import read_i32_be
+from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
 from ...primitives import Limits
-from ..frames.decoding import InFlightRequest, Item, RawFrame
+from ..frames.decoding import InFlightRequest, Item, RawFrame, with_header
 from ..frames.framing import Mark, partial_response, raw_response
 from ..rows import Row, Status
+from .in_flight import MAX_LATE, InFlightRequests
 
-MAX_IN_FLIGHT: Final = 1 << 16
-"""In-flight requests at most; the oldest are dropped."""
-
-MAX_COMPLETE: Final = 16
-"""Requests with responses that are kept at most, unless there are as many without."""
+MAX_WAITING: Final = 1 << 12
+"""Responses that wait for their request; the oldest are given up."""
 
 MAX_WAITING_BYTES: Final = 1 << 23
-"""Bytes of responses that wait for their request; the oldest are given up."""
+"""Bytes of such responses."""
+
+PRODUCE: Final = 0
+TRANSACTIONAL_SINCE: Final = 3
+FLEXIBLE_SINCE: Final = 9
+"""Versions of Produce: with a transactional id in front of acks, which is a compact string."""
 
 
 @final
 class WaitingResponse:
-    """A response whose request was not captured so far."""
+    """A response whose request was not captured so far.
 
-    def __init__(self, frame: bytes, mark: Mark) -> None:
+    arrival: its number among the responses. completed: the number of those before it that had
+    their request. is_open: whether it still waits.
+    """
+
+    def __init__(self, frame: bytes, mark: Mark, arrival: i64, completed: i64) -> None:
         self.frame: bytes = frame
         self.mark: Mark = mark
         self.correlation_id: int = correlation_id_of(frame)
+        self.arrival: i64 = arrival
+        self.completed: i64 = completed
+        self.is_open: bool = True
+
+
+@final
+class WaitingResponses:
+    """The responses of a connection that wait for their requests, in order and by correlation id.
+
+    visited: the responses that calls looked at.
+    """
+
+    def __init__(self) -> None:
+        self.visited: i64 = 0
+        self._all: deque[WaitingResponse] = deque()
+        self._by_id: dict[int, deque[WaitingResponse]] = {}
+        self._count: i64 = 0
+        self._bytes: i64 = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, waiting: WaitingResponse) -> None:
+        """Add a response."""
+        self._all.append(waiting)
+        self._count += 1
+        self._bytes += len(waiting.frame)
+        of_id = self._by_id.get(waiting.correlation_id)
+        if of_id is None:
+            of_id = self._by_id[waiting.correlation_id] = deque()
+        of_id.append(waiting)
+
+    def take(self, correlation_id: int) -> WaitingResponse | None:
+        """Remove and return the oldest response with a correlation id."""
+        of_id = self._by_id.get(correlation_id)
+        return None if of_id is None else self._remove(of_id[0])
+
+    def take_surplus(self) -> list[WaitingResponse]:
+        """Remove and return the oldest responses, beyond the limits."""
+        surplus: list[WaitingResponse] = []
+        while self._count > MAX_WAITING or self._bytes > MAX_WAITING_BYTES:
+            oldest = self._oldest()
+            assert oldest is not None
+            surplus.append(self._remove(oldest))
+        return surplus
+
+    def take_passed(self, correlation_id: int, completed: i64) -> list[WaitingResponse]:
+        """Remove and return the oldest responses whose requests can no longer follow.
+
+        correlation_id: of a request that has its response. completed: the number of such requests.
+        """
+        passed: list[WaitingResponse] = []
+        oldest = self._oldest()
+        while oldest is not None:
+            self.visited += 1
+            ahead = (oldest.correlation_id - correlation_id) & 0xFFFFFFFF
+            if 0 < ahead < 1 << 31 and completed - oldest.completed <= MAX_LATE:
+                break
+            passed.append(self._remove(oldest))
+            oldest = self._oldest()
+        return passed
+
+    def finish(self) -> list[WaitingResponse]:
+        """Remove and return all responses."""
+        waiting = [each for each in self._all if each.is_open]
+        self._all.clear()
+        self._by_id.clear()
+        self._count = self._bytes = 0
+        return waiting
+
+    def _oldest(self) -> WaitingResponse | None:
+        while self._all:
+            if self._all[0].is_open:
+                return self._all[0]
+            self._all.popleft()
+        return None
+
+    def _remove(self, waiting: WaitingResponse) -> WaitingResponse:
+        of_id = self._by_id[waiting.correlation_id]
+        of_id.popleft()  # the oldest of all, or of its id, is the first of its id
+        if not of_id:
+            del self._by_id[waiting.correlation_id]
+        waiting.is_open = False
+        self._count -= 1
+        self._bytes -= len(waiting.frame)
+        return waiting
 
 
 def correlation_id_of(frame: bytes) -> int:
@@ -51,125 +146,189 @@ class Pairing:
 
     def __init__(self, limits: Limits) -> None:
         self._limits: Limits = limits
-        # a list whose first items may have their responses: quicker than a deque when compiled
-        self._in_flight: list[InFlightRequest] = []
-        self._oldest: i64 = 0
-        self._waiting: deque[WaitingResponse] | None = None
-        self._waiting_bytes: int = 0
+        self._requests: InFlightRequests[InFlightRequest] = InFlightRequests()
+        self._waiting: WaitingResponses | None = None
+        self._lost_before: int = 0  # responses to requests up to this packet may be missing
+        self._arrivals: i64 = 0
+        self._completed: i64 = 0
+        self._last_arrival: i64 = 0  # of the responses that have their request
 
     @property
     def has_waiting(self) -> bool:
         """Whether a response waits for its request."""
-        return bool(self._waiting)
+        return self._waiting is not None and len(self._waiting) > 0
 
     def oldest(self, correlation_id: int) -> InFlightRequest | None:
         """Return the oldest in-flight request, if it has that correlation id."""
-        if self._oldest < len(self._in_flight):
-            request = self._in_flight[self._oldest]
-            if request.correlation_id == correlation_id:
-                return request
-        return None
+        return self._requests.oldest(correlation_id)
 
-    def add(self, request: InFlightRequest) -> None:
-        """Add an in-flight request for which no response waits."""
-        if self._oldest == len(self._in_flight):
-            self._in_flight.clear()
-            self._oldest = 0
-        self._in_flight.append(request)
-        if len(self._in_flight) - self._oldest > MAX_IN_FLIGHT:
-            self._complete(1)
+    def add(self, request: InFlightRequest, size: i64, has_response: bool) -> None:
+        """Add an in-flight request of `size` bytes, for which no response waits."""
+        requests = self._requests
+        answerable = has_response and request.packet > self._lost_before
+        requests.add(request.correlation_id, size, request, answerable)
+        if requests.given_up:
+            requests.given_up.clear()
 
-    def complete_oldest(self) -> None:
-        """Remove the oldest in-flight request, which has its response."""
-        self._complete(1)
+    def complete_oldest(self, correlation_id: int) -> None:
+        """Remove the oldest in-flight request, which has that id and its response."""
+        self._arrivals += 1
+        self._requests.complete(correlation_id)
+        self._completed += 1
+        self._last_arrival = self._arrivals
 
     @property
     def has_in_flight(self) -> bool:
         """Whether there is an in-flight request."""
-        return len(self._in_flight) > self._oldest
+        return len(self._requests) > 0
 
-    def in_flight(self) -> dict[int, tuple[int, int]]:
-        """Correlation id -> API key and version, of the in-flight requests."""
-        return {
-            each.correlation_id: (each.api_key, each.api_version)
-            for each in reversed(self._in_flight[self._oldest :])
-        }
+    def in_flight(self, correlation_id: int) -> InFlightRequest | None:
+        """Return the in-flight request with a correlation id."""
+        return self._requests.find(correlation_id)
 
-    def _complete(self, count: i64) -> None:
-        """Remove the oldest in-flight requests; each is moved a bounded number of times."""
-        self._oldest += count
-        if self._oldest > MAX_COMPLETE and 2 * self._oldest > len(self._in_flight):
-            del self._in_flight[: self._oldest]
-            self._oldest = 0
+    def lose_responses(self, packet: int) -> None:
+        """Note that bytes of the broker's stream are missing, perhaps responses.
 
-    def add_request(self, request: InFlightRequest | None) -> list[Item]:
-        """Add an in-flight request; return the responses that waited for it."""
+        packet: after which the next bytes were sent.
+        """
+        self._requests.lose_responses()
+        self._lost_before = max(self._lost_before, packet)
+
+    def add_request(
+        self, request: InFlightRequest | None, size: int, has_response: bool
+    ) -> list[Item]:
+        """Add an in-flight request; return the response that waited for it.
+
+        has_response: whether a response is expected.
+        """
         if request is None:
             return []
-        self.add(request)
-        for at, waiting in enumerate(self._waiting or ()):
-            if waiting.correlation_id == request.correlation_id:
-                items: list[Item] = [self._unpaired() for _ in range(at)]
-                paired = self._pop_waiting()
-                self._find_request(paired.frame)
-                items.append(raw_response(paired.frame, paired.mark, request))
-                return items
-        return []
+        self.add(request, size, has_response)
+        waiting = None if self._waiting is None else self._waiting.take(request.correlation_id)
+        if waiting is None:
+            return []
+        paired, note = self._complete(waiting.frame, waiting.mark, waiting.arrival)
+        assert paired is not None
+        items = self._given_up(paired)
+        if note is not None:
+            items.append(note)
+        items.append(raw_response(waiting.frame, waiting.mark, paired))
+        return items
 
     def add_response(self, frame: bytes, mark: Mark) -> list[Item]:
         """Pair a response; return nothing yet if its request is missing."""
-        request = self._find_request(frame)
+        self._arrivals += 1
+        request, note = self._complete(frame, mark, self._arrivals)
         if request is not None:
-            items = self.finish()
+            items = self._given_up(request)
+            if note is not None:
+                items.append(note)
             items.append(raw_response(frame, mark, request))
             return items
         if self._waiting is None:
-            self._waiting = deque()
-        self._waiting.append(WaitingResponse(frame, mark))
-        self._waiting_bytes += len(frame)
-        given_up: list[Item] = []
-        while self._waiting_bytes > MAX_WAITING_BYTES:
-            given_up.append(self._unpaired())
-        return given_up
+            self._waiting = WaitingResponses()
+        self._waiting.add(WaitingResponse(frame, mark, self._arrivals, self._completed))
+        return [_unpaired(each) for each in self._waiting.take_surplus()]
 
-    def partial_response(self, frame: bytes, size: int, mark: Mark) -> Row:
+    def partial_response(self, frame: bytes, size: int, mark: Mark) -> list[Item]:
         """Pair a truncated response of `size` bytes."""
-        request = self._find_request(frame) if len(frame) >= 4 else None
-        return partial_response(frame, size, mark, request)
+        self._arrivals += 1
+        request: InFlightRequest | None = None
+        items: list[Item] = []
+        if len(frame) >= 4:
+            request, note = self._complete(frame, mark, self._arrivals)
+            if note is not None:
+                items.append(note)
+        if request is None:
+            self.lose_responses(mark.packet)
+        items.append(partial_response(frame, size, mark, request))
+        return items
 
     def finish(self) -> list[Item]:
         """Give up the waiting responses: their requests were not captured."""
-        return [self._unpaired() for _ in range(len(self._waiting or ()))]
+        return [] if self._waiting is None else [_unpaired(e) for e in self._waiting.finish()]
 
-    def _find_request(self, frame: bytes) -> InFlightRequest | None:
+    def _given_up(self, paired: InFlightRequest) -> list[Item]:
+        """Give up the responses whose requests can no longer follow one that has its response."""
+        waiting = self._waiting
+        if waiting is None:
+            return []
+        passed = waiting.take_passed(paired.correlation_id, self._completed)
+        return [_unpaired(each) for each in passed]
+
+    def _complete(
+        self, frame: bytes, mark: Mark, arrival: i64
+    ) -> tuple[InFlightRequest | None, Row | None]:
+        """Remove the request of a response; also return a row if the order was broken."""
         correlation_id = correlation_id_of(frame)
-        at = self._oldest
-        while at < len(self._in_flight):
-            request = self._in_flight[at]
+        requests = self._requests
+        overtaken = requests.overtake(correlation_id)
+        request = requests.complete(correlation_id)
+        requests.given_up.clear()
+        if request is None:
+            return None, None
+        self._completed += 1
+        note: Row | None = None
+        if overtaken is not None:
+            older = f"before that to correlation id {overtaken.correlation_id}"
+            note = _out_of_order(f"{older}, an older request", mark, request)
+        elif arrival < self._last_arrival:
+            note = _out_of_order("before those to older requests", mark, request)
+        if arrival > self._last_arrival:
+            self._last_arrival = arrival
+        return request, note
+
+
+def _out_of_order(text: str, mark: Mark, request: InFlightRequest) -> Row:
+    """Make the row of no bytes in front of a response that came out of order."""
+    error = f"response out of order: {text}"
+    row = Row(mark.packet, mark.time_ns, "response", 0, Status.OUT_OF_ORDER, error)
+    return with_header(row, request)._replace(
+        request_packet=request.packet, request_time_ns=request.time_ns
+    )
+
+
+def _unpaired(waiting: WaitingResponse) -> Row:
+    return Row(
+        waiting.mark.packet,
+        waiting.mark.time_ns,
+        "response",
+        len(waiting.frame),
+        Status.UNPAIRED,
+        "its request was not captured",
+        correlation_id=waiting.correlation_id,
+        raw=waiting.frame[4:],
+    )
+
+
+def has_response(frame: bytes, body: i64, request: InFlightRequest) -> bool:
+    """Whether a request certainly expects a response: all but Produce with acks=0.
+
+    body: where the body of the frame begins; -1 if that is not known.
+    """
+    if request.api_key != PRODUCE or not request.apis.is_kafka:
+        return True
+    if body < 0:
+        return False
+    at = body
+    version = request.api_version
+    if version >= FLEXIBLE_SINCE:
+        length, shift, more = i64(0), i64(0), True
+        while more:
+            if at >= len(frame) or shift > 28:
+                return False
+            byte = i64(frame[at])
+            length |= (byte & 0x7F) << shift
+            shift += 7
             at += 1
-            if request.correlation_id == correlation_id:
-                self._complete(at - self._oldest)
-                return request
-        return None
-
-    def _pop_waiting(self) -> WaitingResponse:
-        assert self._waiting is not None
-        waiting = self._waiting.popleft()
-        self._waiting_bytes -= len(waiting.frame)
-        return waiting
-
-    def _unpaired(self) -> Row:
-        waiting = self._pop_waiting()
-        return Row(
-            waiting.mark.packet,
-            waiting.mark.time_ns,
-            "response",
-            len(waiting.frame),
-            Status.UNPAIRED,
-            "its request was not captured",
-            correlation_id=waiting.correlation_id,
-            raw=waiting.frame[4:],
-        )
+            more = byte > 0x7F
+        at += length - 1 if length else 0
+    elif version >= TRANSACTIONAL_SINCE:
+        if at + 2 > len(frame):
+            return False
+        length = i64(read_i16_be(frame, at))
+        at += 2 + (length if length > 0 else 0)
+    return at + 2 <= len(frame) and read_i16_be(frame, at) != 0
 
 
 def is_handshake_0(item: Item, handshake: int) -> bool:
