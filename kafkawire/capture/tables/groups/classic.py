@@ -57,15 +57,13 @@ class ClassicGroups:
             leaving = message.members or [message]
             reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
             what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
-            one = leaving[0] if len(leaving) == 1 else None
-            cause = cause_of(
-                item,
-                f"{what}: {reasons[0]}" if reasons[0] else what,
-                or_none(getattr(one, "member_id", None)),
-                or_none(getattr(one, "group_instance_id", None)),
-                True,
-            )
-            self._groups[message.group_id].causes.sent(cause)
+            group = self._groups[message.group_id]
+            member_id = instance = None
+            if len(leaving) == 1:
+                instance = or_none(getattr(leaving[0], "group_instance_id", None))
+                member_id = group.member_of(leaving[0].member_id, instance)
+            reason = f"{what}: {reasons[0]}" if reasons[0] else what
+            group.causes.sent(cause_of(item, reason, member_id, instance, True))
 
     def _join_sent(self, group: Group, item: Located, message: Any) -> None:
         what, certain = kind_of_join(group, message, item.row.body_version or 0)
@@ -164,7 +162,8 @@ class ClassicGroups:
         if response is None or response.error_code:
             group.causes.rejected(event.exchange)
             if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                yield from self._refuse(event, response.error_code)
+                member_id = event.member_id or or_none(response.member_id)
+                yield from self._refuse(event._replace(member_id=member_id), response.error_code)
             return
         group.protocol_type = request.protocol_type
         event = event._replace(
@@ -175,7 +174,7 @@ class ClassicGroups:
             reason=or_none(request.reason),
         )
         if response.generation_id != group.generation:
-            yield from self._new_generation(group, event)
+            yield from self._new_generation(group, event, response)
         group.causes.rejected(event.exchange)
         group.leader = or_none(response.leader)
         group.joined.add(response.member_id)
@@ -186,7 +185,9 @@ class ClassicGroups:
         yield event._replace(type=EventType.JOINED)
         yield from self._missing(group, event, response)
 
-    def _new_generation(self, group: Group, event: GroupEvent) -> Iterator[GroupEvent]:
+    def _new_generation(
+        self, group: Group, event: GroupEvent, response: Any
+    ) -> Iterator[GroupEvent]:
         group.generation = event.generation or 0
         group.generation_ns = event.row.time_ns
         group.joined, group.synced = set(), set()
@@ -202,6 +203,10 @@ class ClassicGroups:
         elif cause.exchange.main_row.packet == event.exchange.main_row.packet:
             start = started(cause._replace(member_id=event.member_id), event)
         else:
+            instance = cause.group_instance_id
+            if cause.member_id is None and instance is not None:  # the leader knows static members
+                ids = (m.member_id for m in response.members if m.group_instance_id == instance)
+                cause = cause._replace(member_id=next(ids, None))
             start = started(cause, event)
         yield start._replace(noticed_ns=event.exchange.main_row.time_ns)
 
@@ -255,15 +260,27 @@ class ClassicGroups:
             group.causes.rejected(event.exchange)
             yield from self._refuse(event, response.error_code)
             return
-        group.causes.settle(event.exchange)
-        for member in request.members or [request]:
-            known = group.remove(member.member_id)
-            yield event._replace(
+        leaving = request.members or [request]
+        results = [] if response is None else response.members
+        codes = [each.error_code for each in results] if len(results) == len(leaving) else []
+        if codes and all(codes):
+            group.causes.rejected(event.exchange)
+        else:
+            group.causes.settle(event.exchange)
+        generation = group.generation if group.generation >= 0 else None
+        for at, member in enumerate(leaving):
+            instance = or_none(getattr(member, "group_instance_id", None))
+            member_id = group.member_of(member.member_id, instance)
+            of_member = event._replace(
+                member_id=member_id, group_instance_id=instance, generation=generation
+            )
+            if codes and codes[at]:
+                yield error_event(of_member, codes[at])
+                continue
+            known = group.remove(member_id or "")
+            yield of_member._replace(
                 type=EventType.LEFT,
-                member_id=or_none(member.member_id),
                 client_id=event.client_id if known is None else known.client_id,
-                group_instance_id=or_none(getattr(member, "group_instance_id", None)),
-                generation=group.generation if group.generation >= 0 else None,
                 reason=or_none(getattr(member, "reason", None)),
             )
 

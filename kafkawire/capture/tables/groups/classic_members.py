@@ -88,6 +88,10 @@ class Group:
         self.joined.discard(member_id)
         return found
 
+    def member_of(self, member_id: str, instance: str | None) -> str | None:
+        """Return a member id; if it is empty, that of the static member with an instance id."""
+        return member_id or self.instances.get(instance or "")
+
     def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
         """Find the member whose session expired first, and when.
 
