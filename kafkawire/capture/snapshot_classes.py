@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..primitives import DEFAULT_LIMITS
 from .exchanges.client_detection import ClientDetection
 from .exchanges.conversation import Conversation
-from .exchanges.in_flight import Entry, InFlightRequests
+from .exchanges.in_flight import Entry, InFlightRequests, Total
 from .exchanges.inference import Inference
 from .exchanges.pairing import Pairing, WaitingResponse, WaitingResponses
 from .frames.framing import Mark, RequestHeads, Stream
@@ -38,6 +38,7 @@ from .tls.side import Side
 _BUDGET: Final = Budget()
 _CONNECTION: Final = Connection(0, bytes(KEY_BYTES), 0, 0)
 _STREAMS: Final = Stream(False), Stream(False)
+_TOTAL: Final[Total[Any]] = Total()
 _NO_MARK: Final = Mark(0, 0, 0)
 _KEY_LOG: Final = KeyLog()
 _HELLOS: Final = ClientHello(b"", "", False), ServerHello(b"", 0, 0, False)
@@ -50,16 +51,16 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Conversation: (),
     Decryption: (False,),
     DeliveredBytes: (0,),
-    Entry: (0, 0, None, True),
+    Entry: (None, 0, 0, None, True),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
     GapPolicy: (DEFAULT_REASSEMBLY,),
     Handshake: (_KEY_LOG,),
     HandshakeMessages: (0,),
-    InFlightRequests: (),
+    InFlightRequests: (_TOTAL,),
     Inference: (DEFAULT_LIMITS,),
     Mark: (0, 0, 0),
     OutOfOrderSegments: (),
-    Pairing: (DEFAULT_LIMITS,),
+    Pairing: (_TOTAL,),
     Reassembler: (),
     RecordBuffer: (),
     Reporting: (Handshake(_KEY_LOG),),
@@ -69,6 +70,7 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Stream: (False,),
     TlsConnection: (_KEY_LOG,),
     TlsLayer: (_KEY_LOG,),
+    Total: (),
     Totals: (),
     WaitingResponse: (b"", _NO_MARK, 0, 0),
     WaitingResponses: (),

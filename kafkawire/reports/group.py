@@ -127,9 +127,9 @@ class Rebalance:
 
     started_ns: when the request that caused it was sent; noticed_ns: when a member first learned of
     it. cause: the request that caused it. entry: in the timeline. member_id, client_id: who caused
-    it, None if unknown; a member that joins gets its id with the response. stops_consumption: whether members
-    revoke all partitions and stop consuming (eager rebalancing); None until it ends. stopped_ns:
-    for how long, from when a member learned of it.
+    it, None if unknown; a member that joins gets its id with the response. stops_consumption:
+    whether members revoke all partitions and stop consuming (eager rebalancing); None until it
+    ends. stopped_ns: for how long, from when a member learned of it.
     """
 
     def __init__(self, started: GroupEvent) -> None:

@@ -116,13 +116,14 @@ LAYOUT = {
     ),
     "frames.framing.Mark": "end packet time_ns",
     "tcp.out_of_order.OutOfOrderSegments": "_cuts _held bytes",
-    "exchanges.in_flight.Entry": "answerable is_open key request since size",
+    "exchanges.in_flight.Entry": "answerable is_open key owner request since size",
     "exchanges.in_flight.InFlightRequests": (
-        "_bytes _first _late _lost _overtaken _positions _queue _removed _responses given_up "
-        "visited"
+        "_bytes _first _late _lost _overtaken _positions _queue _removed _responses _total "
+        "connection given_up visited"
     ),
+    "exchanges.in_flight.Total": "_bytes _count _order evicted",
     "exchanges.pairing.Pairing": (
-        "_arrivals _completed _last_arrival _limits _lost_before _requests _waiting"
+        "_arrivals _completed _last_arrival _lost_before _requests _total _waiting"
     ),
     "tcp.reassembly.Reassembler": "_table",
     "frames.framing.RequestHeads": "_apis _client_bytes _client_id",

@@ -21,7 +21,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..frames.apis import KAFKA_APIS, Apis
-from ..frames.decoding import Item, RawFrame
+from ..frames.decoding import InFlightRequest, Item, RawFrame
 from ..frames.detection import (
     MIN_REQUEST,
     Confidence,
@@ -44,6 +44,7 @@ from ..tcp.connection import Run
 from ..tcp.events import Closed, Conflict, Event, Gap
 from ..tls.outputs import Negotiated, Unsynchronised
 from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
+from .in_flight import Total
 from .inference import Inference
 from .pairing import Pairing, has_response, is_handshake_0
 
@@ -69,7 +70,8 @@ class Conversation:
 
     client: the side that sends requests; None until detected. It may be given if it is known from a
     SYN or a port. in_sync: for each side, whether its first byte is the first byte of its stream.
-    apis: those of the package whose messages it has.
+    apis: those of the package whose messages it has. total: the in-flight requests of all
+    connections.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Conversation:
         known_kafka: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         apis: Apis = KAFKA_APIS,
+        total: Total[InFlightRequest] | None = None,
     ) -> None:
         self.client = client
         self.detected = known_kafka and client is not None
@@ -88,7 +91,7 @@ class Conversation:
         self._apis = apis
         self._handshake: i64 = apis.sasl_handshake
         self._streams = (Stream(in_sync[0]), Stream(in_sync[1]))
-        self._pairing = Pairing(limits)
+        self._pairing = Pairing(Total() if total is None else total)
         self._inference = Inference(limits, apis)
         # created when first needed: most connections begin with a request of the known client
         self._detection: ClientDetection | None = None
@@ -231,6 +234,7 @@ class Conversation:
         rows: list[Item] = []
         first, second = self._streams
         if first.is_empty and second.is_empty and not self._pairing.has_waiting:
+            self._pairing.finish()
             return rows
         if not self.detected and self.other is None:
             rows += self._detect(last=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ..rows import MESSAGES, Located, Row, Status
-from .in_flight import InFlightRequests, exchange_key
+from .in_flight import InFlightRequests, Total, exchange_key
 
 PAIRED: Final = MESSAGES - {Status.SASL_TOKEN}
 """Messages in exchanges: all that have a correlation id."""
@@ -72,6 +72,7 @@ class Exchanges:
     """Pairs the rows of any number of connections."""
 
     def __init__(self) -> None:
+        self._total: Total[Row] = Total()
         self._open: dict[int, _Open] = {}
 
     def take(self, found: Located) -> list[Exchange]:
@@ -86,9 +87,14 @@ class Exchanges:
         waiting = self._open.get(found.connection)
         if waiting is None:
             waiting = self._open[found.connection] = _Open(
-                found.connection, found.client, found.broker
+                found.connection, found.client, found.broker, self._total
             )
-        return waiting.request(row) if row.direction == "request" else waiting.response(row)
+        if row.direction != "request":
+            return waiting.response(row)
+        given_up = waiting.request(row)
+        for each in self._total.take_evicted() if self._total.evicted else ():
+            given_up += self._open[each.connection].given_up()
+        return given_up
 
     def _overtake(self, connection: int, row: Row) -> None:
         """Handle the row in front of a response that came before those to older requests."""
@@ -111,7 +117,7 @@ class Exchanges:
                 continue
             waiting = self._open.get(connection)
             if waiting is None:
-                waiting = self._open[connection] = _Open(connection, client, broker)
+                waiting = self._open[connection] = _Open(connection, client, broker, self._total)
             key = exchange_key(row.packet, row.correlation_id)
             waiting.in_flight.restore(key, row.length, row, age)
 
@@ -132,15 +138,15 @@ _make: Final[Any] = tuple.__new__
 class _Open:
     """The requests of one connection that wait for their response."""
 
-    def __init__(self, connection: int, client: str, broker: str) -> None:
+    def __init__(self, connection: int, client: str, broker: str, total: Total[Row]) -> None:
         self.connection = connection
         self.client = client
         self.broker = broker
-        self.in_flight: InFlightRequests[Row] = InFlightRequests()
+        self.in_flight: InFlightRequests[Row] = InFlightRequests(total, connection)
 
     def request(self, row: Row) -> list[Exchange]:
         self.in_flight.add(exchange_key(row.packet, row.correlation_id), row.length, row)
-        return self._given_up() if self.in_flight.given_up else []
+        return self.given_up() if self.in_flight.given_up else []
 
     def response(self, row: Row) -> list[Exchange]:
         packet = row.request_packet
@@ -150,14 +156,14 @@ class _Open:
         request = in_flight.complete(exchange_key(packet, row.correlation_id))
         if not in_flight.given_up:
             return [self._exchange(request, row)]
-        completed = self._given_up()
+        completed = self.given_up()
         completed.append(self._exchange(request, row))
         return completed
 
     def finish(self) -> list[Exchange]:
         return [self._exchange(row, None) for row in self.in_flight.finish()]
 
-    def _given_up(self) -> list[Exchange]:
+    def given_up(self) -> list[Exchange]:
         return [self._exchange(row, None) for row in self.in_flight.take_given_up()]
 
     def _exchange(self, request: Row | None, response: Row | None) -> Exchange:

@@ -1,4 +1,4 @@
-"""Keeps the in-flight requests of a connection, in order, within bounds.
+"""Keeps the in-flight requests of connections, in order, within bounds.
 
 Law: each request is completed or given up once, and each call takes constant time, spread over the
 requests. A response leaves older requests without one: brokers respond in order. Where that order
@@ -21,6 +21,10 @@ MAX_IN_FLIGHT: Final = 1 << 12
 
 MAX_IN_FLIGHT_BYTES: Final = 1 << 23
 """Bytes of such requests, if there are several."""
+
+MAX_TOTAL: Final = 1 << 16
+MAX_TOTAL_BYTES: Final = 1 << 28
+"""In-flight requests of all connections at most, and their bytes; the oldest are given up."""
 
 MAX_LATE: Final = 1 << 10
 """Responses after the one that overtook a request, until the request is given up."""
@@ -46,10 +50,18 @@ class Entry(Generic[Request]):
     """An in-flight request.
 
     answerable: whether a response is expected. since: the number of responses when it was
-    overtaken. is_open: whether it is still in flight, if it was overtaken.
+    overtaken. is_open: whether it is still in flight.
     """
 
-    def __init__(self, key: int, size: int, request: Request, answerable: bool) -> None:
+    def __init__(
+        self,
+        owner: InFlightRequests[Request] | None,
+        key: int,
+        size: int,
+        request: Request,
+        answerable: bool,
+    ) -> None:
+        self.owner: InFlightRequests[Request] | None = owner
         self.key: int = key
         self.size: int = size
         self.request: Request = request
@@ -59,15 +71,56 @@ class Entry(Generic[Request]):
 
 
 @final
+class Total(Generic[Request]):
+    """The in-flight requests of all connections of a process, in order.
+
+    evicted: the connections whose requests were given up for those of others, until taken.
+    """
+
+    def __init__(self) -> None:
+        self.evicted: list[InFlightRequests[Request]] = []
+        self._order: deque[Entry[Request]] = deque()  # also some that are no longer in flight
+        self._count: i64 = 0
+        self._bytes: i64 = 0
+
+    def add(self, entry: Entry[Request]) -> None:
+        """Add a request; give up the oldest, beyond the limits."""
+        self._order.append(entry)
+        self._count += 1
+        self._bytes += entry.size
+        while len(self._order) > 1 and (self._count > MAX_TOTAL or self._bytes > MAX_TOTAL_BYTES):
+            oldest = self._order.popleft()
+            if oldest.is_open and oldest.owner is not None:
+                oldest.owner.give_up_oldest()
+                self.evicted.append(oldest.owner)
+
+    def remove(self, entry: Entry[Request]) -> None:
+        """Note that a request is no longer in flight."""
+        entry.is_open = False
+        self._count -= 1
+        self._bytes -= entry.size
+        if len(self._order) > 2 * self._count + MAX_COMPLETE:
+            self._order = deque([each for each in self._order if each.is_open])
+
+    def take_evicted(self) -> list[InFlightRequests[Request]]:
+        """Return the connections whose requests were given up for others, once."""
+        evicted, self.evicted = self.evicted, []
+        return evicted
+
+
+@final
 class InFlightRequests(Generic[Request]):
     """The in-flight requests of one connection, by key; the key of several may be the same.
 
+    total: those of all connections. connection: its number.
     given_up: the requests that were given up and not taken. visited: the requests that calls
     looked at, besides the oldest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, total: Total[Request], connection: int = 0) -> None:
+        self.connection: int = connection
         self.given_up: list[Request] = []
+        self._total: Total[Request] = total
         self.visited: i64 = 0
         # a list whose first entries may be complete: quicker than a deque when compiled
         self._queue: list[Entry[Request]] = []
@@ -118,10 +171,12 @@ class InFlightRequests(Generic[Request]):
             self._positions = None
         if self._positions is not None:
             self._note(self._positions, key, self._removed + len(queue))
-        queue.append(Entry(key, size, request, answerable))
+        entry = Entry(self, key, size, request, answerable)
+        queue.append(entry)
         self._bytes += size
         while len(self) > MAX_IN_FLIGHT or (self._bytes > MAX_IN_FLIGHT_BYTES and len(self) > 1):
-            self._give_up_oldest()
+            self.give_up_oldest()
+        self._total.add(entry)
 
     def complete(self, key: int) -> Request | None:
         """Remove the oldest request with a key, which has its response, and return it.
@@ -133,14 +188,16 @@ class InFlightRequests(Generic[Request]):
             older = at - self._first
             self.visited += older
             while older:
-                self.given_up.append(self._remove_first().request)
+                self._give_up(self._remove_first())
                 older -= 1
-            request = self._remove_first().request
+            entry = self._remove_first()
+            self._total.remove(entry)
+            request = entry.request
         else:
             late = self._late.pop(key, None)
             if late is None:
                 return None
-            late.is_open = False
+            self._total.remove(late)
             self._bytes -= late.size
             request = late.request
         self._responses += 1
@@ -162,7 +219,7 @@ class InFlightRequests(Generic[Request]):
             is_lost = self._removed + self._first < self._lost
             entry = self._remove_first()
             if is_lost or not entry.answerable:
-                self.given_up.append(entry.request)
+                self._give_up(entry)
                 continue
             self._add_overtaken(entry, self._responses)
             if oldest is None:
@@ -176,6 +233,11 @@ class InFlightRequests(Generic[Request]):
     def finish(self) -> list[Request]:
         """Remove and return all requests, the oldest first."""
         requests = [request for request, _ in self.requests()]
+        for entry in self._overtaken:
+            if entry.is_open:
+                self._total.remove(entry)
+        for entry in self._queue[self._first :]:
+            self._total.remove(entry)
         self._removed += len(self._queue)
         self._queue.clear()
         self._overtaken.clear()
@@ -200,7 +262,9 @@ class InFlightRequests(Generic[Request]):
         if age == IN_QUEUE:
             self.add(key, size, request)
             return
-        self._add_overtaken(Entry(key, size, request, True), self._responses - age)
+        entry = Entry(self, key, size, request, True)
+        self._add_overtaken(entry, self._responses - age)
+        self._total.add(entry)
 
     def _index(self, key: int) -> i64:
         """Return the index of the oldest request of the queue with a key; -1 if it has none."""
@@ -257,20 +321,24 @@ class InFlightRequests(Generic[Request]):
         self._overtaken.append(entry)
         self._late[entry.key] = entry
 
-    def _give_up_late(self, entry: Entry[Request]) -> None:
-        del self._late[entry.key]
-        entry.is_open = False
-        self._bytes -= entry.size
+    def _give_up(self, entry: Entry[Request]) -> None:
+        self._total.remove(entry)
         self.given_up.append(entry.request)
 
-    def _give_up_oldest(self) -> None:
+    def _give_up_late(self, entry: Entry[Request]) -> None:
+        del self._late[entry.key]
+        self._bytes -= entry.size
+        self._give_up(entry)
+
+    def give_up_oldest(self) -> None:
+        """Give up the oldest request, of which there is one."""
         overtaken = self._overtaken
         while overtaken:
             entry = overtaken.popleft()
             if entry.is_open:
                 self._give_up_late(entry)
                 return
-        self.given_up.append(self._remove_first().request)
+        self._give_up(self._remove_first())
 
     def _expire(self) -> None:
         overtaken = self._overtaken

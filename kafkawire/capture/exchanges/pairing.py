@@ -15,11 +15,10 @@ from typing import Final, final
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
-from ...primitives import Limits
 from ..frames.decoding import InFlightRequest, Item, RawFrame, with_header
 from ..frames.framing import Mark, partial_response, raw_response
 from ..rows import Row, Status
-from .in_flight import MAX_LATE, InFlightRequests
+from .in_flight import MAX_LATE, InFlightRequests, Total
 
 MAX_WAITING: Final = 1 << 12
 """Responses that wait for their request; the oldest are given up."""
@@ -142,11 +141,14 @@ def correlation_id_of(frame: bytes) -> int:
 
 @final
 class Pairing:
-    """The in-flight requests of a connection, and its responses without a request."""
+    """The in-flight requests of a connection, and its responses without a request.
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits: Limits = limits
-        self._requests: InFlightRequests[InFlightRequest] = InFlightRequests()
+    total: the in-flight requests of all connections.
+    """
+
+    def __init__(self, total: Total[InFlightRequest]) -> None:
+        self._total: Total[InFlightRequest] = total
+        self._requests: InFlightRequests[InFlightRequest] = InFlightRequests(total)
         self._waiting: WaitingResponses | None = None
         self._lost_before: int = 0  # responses to requests up to this packet may be missing
         self._arrivals: i64 = 0
@@ -169,6 +171,9 @@ class Pairing:
         requests.add(request.correlation_id, size, request, answerable)
         if requests.given_up:
             requests.given_up.clear()
+        if self._total.evicted:
+            for each in self._total.take_evicted():
+                each.given_up.clear()
 
     def complete_oldest(self, correlation_id: int) -> None:
         """Remove the oldest in-flight request, which has that id and its response."""
@@ -245,7 +250,8 @@ class Pairing:
         return items
 
     def finish(self) -> list[Item]:
-        """Give up the waiting responses: their requests were not captured."""
+        """End: give up the waiting responses, whose requests were not captured."""
+        self._requests.finish()
         return [] if self._waiting is None else [_unpaired(e) for e in self._waiting.finish()]
 
     def _given_up(self, paired: InFlightRequest) -> list[Item]:

@@ -24,7 +24,7 @@ from ...capture.exchanges.exchanges import (
     is_paired,
 )
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.exchanges.in_flight import InFlightRequests, exchange_key
+from ...capture.exchanges.in_flight import InFlightRequests, Total, exchange_key
 from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
@@ -78,6 +78,7 @@ class ChunkCutter:
         self._extractor = Extractor(context.names, context.limits, False)
         self._sessions = FetchSessions(context.names)
         self._histories: dict[int, ConnectionHistory] = {}
+        self._total: Total[OpenRequest] = Total()
         self._open: dict[int, InFlightRequests[OpenRequest]] = {}
         self._skippable: dict[int, bool] = {}
 
@@ -115,11 +116,12 @@ class ChunkCutter:
     def _request(self, connection: int, open_request: OpenRequest) -> None:
         requests = self._open.get(connection)
         if requests is None:
-            requests = self._open[connection] = InFlightRequests()
+            requests = self._open[connection] = InFlightRequests(self._total, connection)
         key = exchange_key(open_request.packet, open_request.correlation_id)
         requests.add(key, open_request.length, open_request)
-        for given_up in requests.take_given_up():
-            self._complete(given_up, None)
+        for each in (requests, *self._total.take_evicted()):
+            for given_up in each.take_given_up():
+                self._complete(given_up, None)
 
     def _response(
         self, connection: int, packet: int | None, number: int | None, row: Row | None
@@ -152,7 +154,9 @@ class ChunkCutter:
 
     def end(self, connection: int) -> None:
         """Handle the end of a connection."""
-        self._open.pop(connection, None)
+        requests = self._open.pop(connection, None)
+        if requests is not None:
+            requests.finish()
         self._histories.pop(connection, None)
 
     def before(self) -> tuple[list[tuple[LocatedItem, int]], list[Exchange]]:

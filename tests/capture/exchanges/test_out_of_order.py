@@ -11,12 +11,13 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.capture.exchanges import in_flight
-from kafkawire.capture.exchanges.exchanges import exchanges
-from kafkawire.capture.exchanges.in_flight import IN_QUEUE, InFlightRequests
+from kafkawire.capture.exchanges.exchanges import Exchanges, exchanges
+from kafkawire.capture.exchanges.in_flight import IN_QUEUE, InFlightRequests, Total
 from kafkawire.capture.exchanges.pairing import WaitingResponse, WaitingResponses
 from kafkawire.capture.frames.framing import Mark
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located, Row, Status
+from kafkawire.capture.snapshot import attributes
 from tests.capture.shuffled import (
     BROKER,
     CLIENT,
@@ -208,12 +209,40 @@ def test_fetch_sessions_go_on_behind_a_response_out_of_order(capture: Callable[.
     assert len(paired(capture(frames))) == 3
 
 
+def test_the_oldest_of_all_connections_are_given_up() -> None:
+    pairs = Exchanges()
+    count, connections = 4_000, 20
+    done = []
+    for number in range(count):
+        for connection in range(connections):
+            row = Row(number + 1, 0, "request", 10, Status.OK, correlation_id=number)
+            done += pairs.take(Located(connection, "c", "b", row))
+    over = count * connections - in_flight.MAX_TOTAL
+    assert [(one.connection, one.request and one.request.packet) for one in done] == [
+        (at % connections, at // connections + 1) for at in range(over)
+    ]
+    assert len(pairs.in_flight()) == in_flight.MAX_TOTAL
+    assert len(pairs.finish()) == in_flight.MAX_TOTAL
+
+
+def test_memory_does_not_grow_with_requests_behind_one_without_a_response() -> None:
+    total: Total[int] = Total()
+    idle: InFlightRequests[int] = InFlightRequests(total)
+    idle.add(1, 10, 1)
+    busy: InFlightRequests[int] = InFlightRequests(total)
+    for number in range(10_000):
+        busy.add(number, 10, number)
+        assert busy.complete(number) == number
+    assert len(attributes(total)["_order"]) < 100
+    assert (len(idle), len(busy), attributes(total)["_count"]) == (1, 0, 1)
+
+
 # -- work
 
 
 def one_id(count: int) -> InFlightRequests[int]:
     """Requests with one correlation id, of which most exceed the limit, and responses to all."""
-    requests: InFlightRequests[int] = InFlightRequests()
+    requests: InFlightRequests[int] = InFlightRequests(Total())
     for number in range(count):
         requests.add(number << 33, 10, number)
     for number in range(count):
@@ -224,7 +253,7 @@ def one_id(count: int) -> InFlightRequests[int]:
 
 def reversed_order(count: int) -> InFlightRequests[int]:
     """Requests in blocks whose responses come in reverse."""
-    requests: InFlightRequests[int] = InFlightRequests()
+    requests: InFlightRequests[int] = InFlightRequests(Total())
     for start in range(0, count, 500):
         for number in range(start, start + 500):
             requests.add(number, 10, number)
@@ -236,7 +265,7 @@ def reversed_order(count: int) -> InFlightRequests[int]:
 
 def never_empty(count: int) -> InFlightRequests[int]:
     """Many requests in flight, each response to the second of them, and to unknown ones."""
-    requests: InFlightRequests[int] = InFlightRequests()
+    requests: InFlightRequests[int] = InFlightRequests(Total())
     for number in range(count):
         requests.add(number, 10, number)
         if number > 1000:
@@ -271,8 +300,8 @@ def test_work_for_responses_that_wait_is_constant() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_requests_that_are_restored_go_on_alike(seed: int) -> None:
     rng = random.Random(seed)
-    ours: InFlightRequests[int] = InFlightRequests()
-    theirs: InFlightRequests[int] = InFlightRequests()
+    ours: InFlightRequests[int] = InFlightRequests(Total())
+    theirs: InFlightRequests[int] = InFlightRequests(Total())
     for number in range(3_000):
         id = rng.randrange(number + 3)
         for each in (ours, theirs):
@@ -281,7 +310,7 @@ def test_requests_that_are_restored_go_on_alike(seed: int) -> None:
                 each.overtake(id)
             each.complete(id)
         if number % 50 == 0:
-            restored: InFlightRequests[int] = InFlightRequests()
+            restored: InFlightRequests[int] = InFlightRequests(Total())
             for request, age in theirs.requests():
                 restored.restore(request, 10, request, age)
             restored.given_up = theirs.given_up

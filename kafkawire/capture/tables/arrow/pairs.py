@@ -13,7 +13,7 @@ from typing import final
 from mypy_extensions import i64
 
 from ...exchanges.fetch_sessions import Sessions, State
-from ...exchanges.in_flight import InFlightRequests, exchange_key
+from ...exchanges.in_flight import InFlightRequests, Total, exchange_key
 from ..extraction.blocks import Block
 from ..extraction.body_facts import NO_PARTITIONS, Session
 from ..extraction.messages import ExtractedMessage
@@ -26,11 +26,13 @@ from .partition_columns import PartitionColumns
 class PendingRequests:
     """The requests of one connection without a response so far."""
 
-    def __init__(self, connection: int, client: str, broker: str) -> None:
+    def __init__(
+        self, connection: int, client: str, broker: str, total: Total[ExtractedMessage]
+    ) -> None:
         self.connection: i64 = connection
         self.client: str = client
         self.broker: str = broker
-        self.requests: InFlightRequests[ExtractedMessage] = InFlightRequests()
+        self.requests: InFlightRequests[ExtractedMessage] = InFlightRequests(total, connection)
 
 
 @final
@@ -46,6 +48,7 @@ class Pairs:
         self.exchanges: ExchangeColumns | None = exchanges
         self.partitions: PartitionColumns | None = partitions
         self.sessions: Sessions[Block] = Sessions(NO_PARTITIONS, Block.merged)
+        self.total: Total[ExtractedMessage] = Total()
         self.open: dict[int, PendingRequests] = {}
 
     def handle(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
@@ -58,6 +61,9 @@ class Pairs:
             )
             if requests.given_up:
                 self.add_without_response(pending, requests.take_given_up())
+            if self.total.evicted:
+                for each in self.total.take_evicted():
+                    self.add_without_response(self.open[each.connection], each.take_given_up())
             return
         request: ExtractedMessage | None = None
         packet = message.request_packet
@@ -71,7 +77,9 @@ class Pairs:
         """Return the in-flight requests of a connection."""
         pending = self.open.get(connection)
         if pending is None:
-            pending = self.open[connection] = PendingRequests(connection, client, broker)
+            pending = self.open[connection] = PendingRequests(
+                connection, client, broker, self.total
+            )
         return pending
 
     def overtake(self, connection: int, packet: int, correlation_id: int | None) -> None:

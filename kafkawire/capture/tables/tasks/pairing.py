@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from ...exchanges.exchanges import OUT_OF_ORDER, is_paired
-from ...exchanges.in_flight import InFlightRequests, exchange_key
+from ...exchanges.in_flight import InFlightRequests, Total, exchange_key
 from ...frames.decoding import LocatedItem, RawFrame
 from ...rows import Row
 
@@ -56,9 +56,9 @@ class Pair:
 class _Open:
     """The requests of one connection without a response so far."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: Ends, total: Total[TaskMessage]) -> None:
         self.ends: Ends = ends
-        self.requests: InFlightRequests[TaskMessage] = InFlightRequests()
+        self.requests: InFlightRequests[TaskMessage] = InFlightRequests(total, ends.connection)
 
 
 @final
@@ -66,6 +66,7 @@ class Pairing:
     """Pairs the items of any number of connections."""
 
     def __init__(self) -> None:
+        self._total: Total[TaskMessage] = Total()
         self._open: dict[int, _Open] = {}
 
     def handle(self, located: LocatedItem, task: int, index: int) -> list[Pair]:
@@ -80,7 +81,7 @@ class Pairing:
         pending = self._open.get(connection)
         if pending is None:
             ends = Ends(connection, located.client or "", located.broker or "")
-            pending = self._open[connection] = _Open(ends)
+            pending = self._open[connection] = _Open(ends, self._total)
         message = TaskMessage(located, task, index)
         if is_request(located):
             return self._request(pending, message)
@@ -100,7 +101,11 @@ class Pairing:
     def _request(self, pending: _Open, message: TaskMessage) -> list[Pair]:
         located = message.located
         pending.requests.add(_key_of(located.item), length(located), message)
-        return _given_up(pending)
+        pairs = _given_up(pending)
+        if self._total.evicted:
+            for each in self._total.take_evicted():
+                pairs += _given_up(self._open[each.connection])
+        return pairs
 
     def _response(self, pending: _Open, message: TaskMessage) -> list[Pair]:
         packet, correlation_id = _request_of(message.located.item)
