@@ -19,7 +19,7 @@ from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation, Frame
-from .exchanges.in_flight import Total
+from .exchanges.pairing import Total
 from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import InFlightRequest, Item, LocatedItem
 from .frames.in_order import AVAILABLE, FULL, UNTRACKED, InOrderFrames

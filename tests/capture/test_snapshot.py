@@ -116,12 +116,12 @@ LAYOUT = {
     ),
     "frames.framing.Mark": "end packet time_ns",
     "tcp.out_of_order.OutOfOrderSegments": "_cuts _held bytes",
-    "exchanges.in_flight.Entry": "answerable is_open key owner request since size",
-    "exchanges.in_flight.InFlightRequests": (
+    "exchanges.pairing.Entry": "answerable is_open key owner request since size",
+    "exchanges.pairing.InFlightRequests": (
         "_bytes _first _late _lost _overtaken _positions _queue _removed _responses _total "
         "connection given_up visited"
     ),
-    "exchanges.in_flight.Total": "_bytes _count _order evicted",
+    "exchanges.pairing.Total": "_bytes _count _order evicted",
     "exchanges.pairing.Pairing": (
         "_arrivals _completed _last_arrival _lost_before _requests _total _waiting"
     ),
@@ -129,8 +129,8 @@ LAYOUT = {
     "frames.framing.RequestHeads": "_apis _client_bytes _client_id",
     "frames.framing.Stream": "_at _data _marks _more held in_sync last need position skip skipped",
     "tcp.connection.Totals": "conflicting delivered discarded duplicate keep_alive missing",
-    "exchanges.pairing.WaitingResponse": "arrival completed correlation_id frame is_open mark",
-    "exchanges.pairing.WaitingResponses": "_all _by_id _bytes _count visited",
+    "exchanges.waiting.WaitingResponse": "arrival completed correlation_id frame is_open mark",
+    "exchanges.waiting.WaitingResponses": "_all _by_id _bytes _count visited",
     "tls.decryption.Decryption": "authenticated epoch from_client generation lost sequence tries",
     "tls.handshake.Handshake": "_key_log _transcript client hello session",
     "tls.hellos.HandshakeMessages": "_held max_bytes overflow",

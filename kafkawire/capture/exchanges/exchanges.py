@@ -7,7 +7,7 @@ soon as it is complete, and the number of in-flight requests is bounded.
     request B --. |        a response to B: A is returned without one (brokers respond in order),
     response B -' |        then B with its response; the connection ends: the in-flight ones are
                   |        returned. A row of status out_of_order in front of the response keeps A
-                  |        in flight, see `in_flight`
+                  |        in flight, see `pairing`
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ..rows import MESSAGES, Located, Row, Status
-from .in_flight import InFlightRequests, Total, exchange_key
+from .pairing import InFlightRequests, Total, exchange_key
 
 PAIRED: Final = MESSAGES - {Status.SASL_TOKEN}
 """Messages in exchanges: all that have a correlation id."""

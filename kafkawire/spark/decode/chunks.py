@@ -24,7 +24,7 @@ from ...capture.exchanges.exchanges import (
     is_paired,
 )
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.exchanges.in_flight import InFlightRequests, Total, exchange_key
+from ...capture.exchanges.pairing import InFlightRequests, Total, exchange_key
 from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row

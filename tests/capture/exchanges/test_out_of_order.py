@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from kafkawire.capture.exchanges import in_flight
+from kafkawire.capture.exchanges import pairing, waiting
 from kafkawire.capture.exchanges.exchanges import Exchanges, exchanges
-from kafkawire.capture.exchanges.in_flight import IN_QUEUE, InFlightRequests, Total
-from kafkawire.capture.exchanges.pairing import WaitingResponse, WaitingResponses
+from kafkawire.capture.exchanges.pairing import IN_QUEUE, InFlightRequests, Total
+from kafkawire.capture.exchanges.waiting import WaitingResponse, WaitingResponses
 from kafkawire.capture.frames.framing import Mark
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located, Row, Status
@@ -173,7 +173,7 @@ def test_produce_without_acks_has_no_response_and_breaks_no_order(
 def test_an_overtaken_request_is_given_up_some_responses_later(
     capture: Callable[..., Path],
 ) -> None:
-    later = [pair for id in range(2, in_flight.MAX_LATE + 9) for pair in exchange(id)]
+    later = [pair for id in range(2, waiting.MAX_LATE + 9) for pair in exchange(id)]
     path = capture([(CLIENT, request(1)), *later, (BROKER, response(1))])
     pairs = paired(path)
     assert pairs[4, None] == 1
@@ -195,7 +195,7 @@ def test_one_id_for_all_is_paired_in_order(capture: Callable[..., Path]) -> None
 
 
 def test_more_in_flight_than_the_limit_is_given_up_alike(capture: Callable[..., Path]) -> None:
-    count = in_flight.MAX_IN_FLIGHT + 50
+    count = pairing.MAX_IN_FLIGHT + 50
     frames = [(CLIENT, request(id)) for id in range(count)]
     path = capture(frames + [(BROKER, response(id)) for id in range(count)])
     pairs = paired(path)
@@ -217,12 +217,12 @@ def test_the_oldest_of_all_connections_are_given_up() -> None:
         for connection in range(connections):
             row = Row(number + 1, 0, "request", 10, Status.OK, correlation_id=number)
             done += pairs.take(Located(connection, "c", "b", row))
-    over = count * connections - in_flight.MAX_TOTAL
+    over = count * connections - pairing.MAX_TOTAL
     assert [(one.connection, one.request and one.request.packet) for one in done] == [
         (at % connections, at // connections + 1) for at in range(over)
     ]
-    assert len(pairs.in_flight()) == in_flight.MAX_TOTAL
-    assert len(pairs.finish()) == in_flight.MAX_TOTAL
+    assert len(pairs.in_flight()) == pairing.MAX_TOTAL
+    assert len(pairs.finish()) == pairing.MAX_TOTAL
 
 
 def test_memory_does_not_grow_with_requests_behind_one_without_a_response() -> None:
@@ -284,15 +284,15 @@ def test_work_for_each_message_is_constant(work: Callable[[int], InFlightRequest
 
 def test_work_for_responses_that_wait_is_constant() -> None:
     def visited(count: int) -> int:
-        waiting = WaitingResponses()
+        kept = WaitingResponses()
         for number in range(count):
             id = (1_000_000 + number).to_bytes(4, "big")
-            waiting.add(WaitingResponse(id, Mark(0, 1, 1), number, 0))
-            waiting.take_surplus()
-            waiting.take_passed(5, 0)
+            kept.add(WaitingResponse(id, Mark(0, 1, 1), number, 0))
+            kept.take_surplus()
+            kept.take_passed(5, 0)
             if number % 3 == 0:
-                assert waiting.take(1_000_000 + number) is not None
-        return int(waiting.visited)
+                assert kept.take(1_000_000 + number) is not None
+        return int(kept.visited)
 
     assert visited(30_000) <= 10.5 * visited(3_000)
 

@@ -13,7 +13,7 @@ from typing import final
 from mypy_extensions import i64
 
 from ...exchanges.fetch_sessions import Sessions, State
-from ...exchanges.in_flight import InFlightRequests, Total, exchange_key
+from ...exchanges.pairing import InFlightRequests, Total, exchange_key
 from ..extraction.blocks import Block
 from ..extraction.body_facts import NO_PARTITIONS, Session
 from ..extraction.messages import ExtractedMessage

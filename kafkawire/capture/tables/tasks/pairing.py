@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from ...exchanges.exchanges import OUT_OF_ORDER, is_paired
-from ...exchanges.in_flight import InFlightRequests, Total, exchange_key
+from ...exchanges.pairing import InFlightRequests, Total, exchange_key
 from ...frames.decoding import LocatedItem, RawFrame
 from ...rows import Row
 
