@@ -24,19 +24,17 @@ from ...rows import Located, Row
 from ..context import Context
 from ..extraction.group_event import FAILED, EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
-from .classic_members import Group, Member, kind_of_join, subscription_of
-
-CLASSIC: Final = Protocol.CLASSIC
-HEARTBEAT: Final = ApiKey.HEARTBEAT
-
-COORDINATOR_MOVED: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    }
+from .classic_members import (
+    COORDINATOR_MOVED,
+    Group,
+    Member,
+    cause_of_leave,
+    kind_of_join,
+    leaving_members,
+    subscription_of,
 )
-"""Error codes that make members look up the coordinator again."""
+
+HEARTBEAT: Final = ApiKey.HEARTBEAT
 
 
 class ClassicGroups:
@@ -54,16 +52,8 @@ class ClassicGroups:
         if item.row.api_key == ApiKey.JOIN_GROUP:
             self._join_sent(self._groups[message.group_id], item, message)
         elif item.row.api_key == ApiKey.LEAVE_GROUP:
-            leaving = message.members or [message]
-            reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
-            what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
             group = self._groups[message.group_id]
-            member_id = instance = None
-            if len(leaving) == 1:
-                instance = or_none(getattr(leaving[0], "group_instance_id", None))
-                member_id = group.member_of(leaving[0].member_id, instance)
-            reason = f"{what}: {reasons[0]}" if reasons[0] else what
-            group.causes.sent(cause_of(item, reason, member_id, instance, True))
+            group.causes.sent(cause_of_leave(group, item, message))
 
     def _join_sent(self, group: Group, item: Located, message: Any) -> None:
         what, certain = kind_of_join(group, message, item.row.body_version or 0)
@@ -100,7 +90,7 @@ class ClassicGroups:
         event = GroupEvent(
             exchange,
             response,
-            CLASSIC,
+            Protocol.CLASSIC,
             message.group_id,
             FAILED,
             member_id=or_none(message.member_id),
@@ -260,29 +250,22 @@ class ClassicGroups:
             group.causes.rejected(event.exchange)
             yield from self._refuse(event, response.error_code)
             return
-        leaving = request.members or [request]
-        results = [] if response is None else response.members
-        codes = [each.error_code for each in results] if len(results) == len(leaving) else []
-        if codes and all(codes):
+        leaving = leaving_members(group, request, response)
+        if all(each.error_code for each in leaving):
             group.causes.rejected(event.exchange)
         else:
             group.causes.settle(event.exchange)
         generation = group.generation if group.generation >= 0 else None
-        for at, member in enumerate(leaving):
-            instance = or_none(getattr(member, "group_instance_id", None))
-            member_id = group.member_of(member.member_id, instance)
+        for member_id, instance, reason, code in leaving:
             of_member = event._replace(
                 member_id=member_id, group_instance_id=instance, generation=generation
             )
-            if codes and codes[at]:
-                yield error_event(of_member, codes[at])
+            if code:
+                yield error_event(of_member, code)
                 continue
             known = group.remove(member_id or "")
-            yield of_member._replace(
-                type=EventType.LEFT,
-                client_id=event.client_id if known is None else known.client_id,
-                reason=or_none(getattr(member, "reason", None)),
-            )
+            client_id = event.client_id if known is None else known.client_id
+            yield of_member._replace(type=EventType.LEFT, client_id=client_id, reason=reason)
 
     def _refuse(self, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
