@@ -19,8 +19,9 @@ from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import Conversation, Frame
+from .exchanges.pairing import Total
 from .frames.apis import KAFKA_APIS, apis_of
-from .frames.decoding import Item, LocatedItem
+from .frames.decoding import InFlightRequest, Item, LocatedItem
 from .frames.in_order import AVAILABLE, FULL, UNTRACKED, InOrderFrames
 from .packets.segment_rows import SegmentRows
 from .rows import Row
@@ -77,6 +78,7 @@ class Engine:
         self._apis = KAFKA_APIS if package is None else apis_of(package)
         self.key_log = KeyLog() if key_log is None else key_log
         self._reassembler = Reassembler(reassembly)
+        self._total: Total[InFlightRequest] = Total()
         self._conversations: dict[Connection, LocatedConversation] = {}
         self._rows: SegmentRows | None = None
         self._next: i64 = 0
@@ -134,13 +136,14 @@ class Engine:
         states = [
             (each.connection, each.conversation, each.tls) for each in self._conversations.values()
         ]
-        return dump((self._reassembler, states), key_log=self.key_log)
+        return dump((self._reassembler, self._total, states), key_log=self.key_log)
 
     def restore(self, state: bytes) -> None:
         """Continue from the state of another engine. Raises StateVersionError, a ValueError."""
         self._untrack_all()
-        reassembler, states = load(state, key_log=self.key_log)
+        reassembler, total, states = load(state, key_log=self.key_log)
         self._reassembler = reassembler
+        self._total = total
         self._conversations.clear()
         for connection, conversation, tls in states:
             self._add(connection, conversation).tls = tls
@@ -293,6 +296,7 @@ class Engine:
             known_kafka=broker is not None,
             limits=self.limits,
             apis=self._apis,
+            total=self._total,
         )
 
     def _broker(self, connection: Connection) -> int | None:

@@ -41,6 +41,10 @@ class Status(StrEnum):
     """The capture ends, or has a gap, inside the frame."""
     GAP = "gap"
     """Bytes that were sent and not captured."""
+    OUT_OF_ORDER = "out_of_order"
+    """No bytes, in front of a response that came before those to older requests; `error` says
+    which.
+    """
     CONFLICT = "conflict"
     """Retransmitted bytes that differ from those captured first."""
     DISCARDED = "discarded"

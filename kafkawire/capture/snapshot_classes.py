@@ -12,7 +12,8 @@ from ..primitives import DEFAULT_LIMITS
 from .exchanges.client_detection import ClientDetection
 from .exchanges.conversation import Conversation
 from .exchanges.inference import Inference
-from .exchanges.pairing import Pairing, WaitingResponse
+from .exchanges.pairing import Entry, InFlightRequests, Pairing, Total
+from .exchanges.waiting import WaitingResponse, WaitingResponses
 from .frames.framing import Mark, RequestHeads, Stream
 from .packets.segment_rows import KEY_BYTES
 from .tcp.connection import Connection, Totals
@@ -37,6 +38,7 @@ from .tls.side import Side
 _BUDGET: Final = Budget()
 _CONNECTION: Final = Connection(0, bytes(KEY_BYTES), 0, 0)
 _STREAMS: Final = Stream(False), Stream(False)
+_TOTAL: Final[Total[Any]] = Total()
 _NO_MARK: Final = Mark(0, 0, 0)
 _KEY_LOG: Final = KeyLog()
 _HELLOS: Final = ClientHello(b"", "", False), ServerHello(b"", 0, 0, False)
@@ -49,14 +51,16 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Conversation: (),
     Decryption: (False,),
     DeliveredBytes: (0,),
+    Entry: (None, 0, 0, None, True),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
     GapPolicy: (DEFAULT_REASSEMBLY,),
     Handshake: (_KEY_LOG,),
     HandshakeMessages: (0,),
+    InFlightRequests: (_TOTAL,),
     Inference: (DEFAULT_LIMITS,),
     Mark: (0, 0, 0),
     OutOfOrderSegments: (),
-    Pairing: (DEFAULT_LIMITS,),
+    Pairing: (_TOTAL,),
     Reassembler: (),
     RecordBuffer: (),
     Reporting: (Handshake(_KEY_LOG),),
@@ -66,8 +70,10 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Stream: (False,),
     TlsConnection: (_KEY_LOG,),
     TlsLayer: (_KEY_LOG,),
+    Total: (),
     Totals: (),
-    WaitingResponse: (b"", _NO_MARK),
+    WaitingResponse: (b"", _NO_MARK, 0, 0),
+    WaitingResponses: (),
 }
 """The classes that a state consists of, and arguments to make an object of each.
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
+from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent, Protocol
 from kafkawire.protocol.error_code import ErrorCode
@@ -26,7 +28,8 @@ COOPERATIVE: Final = frozenset({"cooperative-sticky", "compatible", "sessioned",
 KIP-415)."""
 
 
-class TimelineEvent(NamedTuple):
+@dataclass(slots=True)
+class TimelineEvent:
     """An event other than a commit.
 
     stops_consumption, stopped_ns: for the end of a rebalance, as in `Rebalance`.
@@ -35,6 +38,7 @@ class TimelineEvent(NamedTuple):
     time_ns: int
     event: EventType
     member_id: str | None
+    group_instance_id: str | None
     client_id: str | None
     generation: int | None
     members: int | None
@@ -53,6 +57,7 @@ class TimelineEvent(NamedTuple):
             "time": time_text(self.time_ns),
             "event": self.event.value,
             "member_id": self.member_id,
+            "group_instance_id": self.group_instance_id,
             "client_id": self.client_id,
             "generation": self.generation,
             "members": self.members,
@@ -111,19 +116,28 @@ class Member:
         }
 
 
+def request_of(exchange: Exchange) -> tuple[int, int, int | None]:
+    """Return connection, packet and correlation id of the request of an exchange."""
+    header = exchange.main_row
+    return exchange.connection, header.packet, header.correlation_id
+
+
 class Rebalance:
     """A rebalance.
 
     started_ns: when the request that caused it was sent; noticed_ns: when a member first learned of
-    it. member_id, client_id: who caused it, None if unknown. stops_consumption: whether members
-    revoke all partitions and stop consuming (eager rebalancing); None until it ends. stopped_ns:
-    for how long, from when a member learned of it.
+    it. cause: the request that caused it. entry: in the timeline. member_id, client_id: who caused
+    it, None if unknown; a member that joins gets its id with the response. stops_consumption:
+    whether members revoke all partitions and stop consuming (eager rebalancing); None until it
+    ends. stopped_ns: for how long, from when a member learned of it.
     """
 
     def __init__(self, started: GroupEvent) -> None:
         self.started_ns = started.row.time_ns
         self.noticed_ns = self.started_ns if started.noticed_ns is None else started.noticed_ns
         self.reason = started.reason
+        self.cause = request_of(started.exchange)
+        self.entry: TimelineEvent | None = None
         self.member_id = started.member_id
         self.client_id = started.client_id
         self.stopped_ns: int | None = None
@@ -142,6 +156,13 @@ class Rebalance:
         self.stops_consumption = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
         if self.stops_consumption:
             self.stopped_ns = max(0, ended.row.time_ns - self.noticed_ns)
+
+    def joined(self, event: GroupEvent) -> None:
+        """Name the member that caused the rebalance, if this is the response to its JoinGroup."""
+        if self.member_id is None and request_of(event.exchange) == self.cause:
+            self.member_id = event.member_id
+            if self.entry is not None:
+                self.entry.member_id = event.member_id
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -141,8 +141,13 @@ class Groups(Collector):
             history.rebalances.append(Rebalance(one))
         elif one.type is REBALANCE_ENDED and history.open_rebalance is not None:
             history.end_rebalance(one)
+        elif one.type is JOINED and history.rebalances:
+            history.rebalances[-1].joined(one)
         history.max_members = max(history.max_members, one.members or 0)
-        history.add(_timeline_event(one, history))
+        entry = _timeline_event(one, history)
+        if one.type is REBALANCE_STARTED:
+            history.rebalances[-1].entry = entry
+        history.add(entry)
 
     def _update_member(self, history: GroupHistory, one: GroupEvent) -> None:
         """Update the member of an event."""
@@ -228,6 +233,7 @@ def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
         one.row.time_ns,
         one.type,
         one.member_id,
+        one.group_instance_id,
         _client_of(one, member),
         one.generation,
         one.members,

@@ -74,11 +74,14 @@ class Amount:
 
 
 class Topic:
-    """What is known of one topic. name: None if it is not in the capture."""
+    """What is known of one topic. name: None if it is not in the capture.
+
+    topic_ids: several if it was deleted and created again, the last one at the end.
+    """
 
     def __init__(self, name: str | None, topic_id: str | None) -> None:
         self.name = name
-        self.topic_id = topic_id
+        self.topic_ids = [] if topic_id is None else [topic_id]
         self.directions = {PRODUCED: Amount(), FETCHED: Amount()}
         self.partitions: set[int] = set()
         self.codecs: Counter[str] = Counter()
@@ -90,6 +93,11 @@ class Topic:
         return self.name or self.topic_id or ""
 
     @property
+    def topic_id(self) -> str | None:
+        """The last id; None if it is not in the capture."""
+        return self.topic_ids[-1] if self.topic_ids else None
+
+    @property
     def bytes(self) -> int:
         return sum(direction.bytes for direction in self.directions.values())
 
@@ -99,7 +107,7 @@ class Topic:
 
     def add(self, other: Topic) -> None:
         """Add the counts of the same topic."""
-        self.topic_id = self.topic_id or other.topic_id
+        self.topic_ids += [id for id in other.topic_ids if id not in self.topic_ids]
         for name, direction in self.directions.items():
             direction.add(other.directions[name])
         self.partitions |= other.partitions
@@ -111,6 +119,7 @@ class Topic:
         return {
             "topic": self.name,
             "topic_id": self.topic_id,
+            "topic_ids": self.topic_ids,
             "partitions": sorted(self.partitions),
             "bytes": self.bytes,
             "records": self.records,
@@ -173,7 +182,10 @@ class Topics(Collector):
         made: dict[str, Topic] = {}
         for known, counts in self._found.values():
             topic = Topic(known.name, known.id_text)
-            made.setdefault(topic.label, topic).add(counts)
+            topic.add(counts)
+            same = made.setdefault(topic.label, topic)
+            if same is not topic:
+                same.add(topic)
         return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label))
 
 

@@ -29,7 +29,8 @@ READ_COMMITTED: Final = 1
 class Watermarks(Collector):
     """Collects the last reported end offset of each partition.
 
-    Topics are stored by name, or by id while the name is unknown.
+    Topics are stored by name, or by id while the name is unknown. The ends of a topic that was
+    created again, which has another id, replace those of the one before.
     """
 
     apis = frozenset({FETCH, ApiKey.LIST_OFFSETS})
@@ -37,7 +38,9 @@ class Watermarks(Collector):
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._ends: dict[object, dict[int, int]] = {}
+        # topic -> partition -> number of the report, and the end offset
+        self._ends: dict[object, dict[int, tuple[int, int]]] = {}
+        self._reports = 0
         self._unnamed = 0  # topics stored by id
         self._caught_up = 0  # learned names handled so far
 
@@ -47,6 +50,7 @@ class Watermarks(Collector):
         if response is None or response.message is None:
             return
         self._catch_up()
+        self._reports += 1
         if response.api_key == FETCH:
             self._fetched(response)
         elif request is not None:
@@ -62,7 +66,7 @@ class Watermarks(Collector):
                 if end >= 0 and struct.error_code == 0:
                     if ends is None:
                         ends = self._ends_of(topic)
-                    ends[struct.partition_index] = end
+                    ends[struct.partition_index] = self._reports, end
 
     def _listed(self, request: Row, response: Row) -> None:
         message: Any = request.message
@@ -77,9 +81,9 @@ class Watermarks(Collector):
             struct: Any = one.struct
             offset = max([struct.offset, *(struct.old_style_offsets or ())])
             if (one.topic.key, one.partition) in ends and struct.error_code == 0 and offset >= 0:
-                self._ends_of(one.topic)[one.partition] = offset
+                self._ends_of(one.topic)[one.partition] = self._reports, offset
 
-    def _ends_of(self, topic: Topic) -> dict[int, int]:
+    def _ends_of(self, topic: Topic) -> dict[int, tuple[int, int]]:
         """Return the end offsets of a topic, to set some."""
         where = topic.name or topic.id
         known = self._ends.get(where)
@@ -91,14 +95,15 @@ class Watermarks(Collector):
     def lag(self, topic: Topic, partition: int, offset: int) -> int | None:
         """Return the lag of a committed offset; None if the end offset is unknown."""
         known = self._find(topic, partition)
-        if known is None and (topic.name is None or self._unnamed):
+        if self._unnamed or (known is None and topic.name is None):
             self._reading.name_topics()  # ids whose names come later in the capture
             known = self._find(topic, partition)
         return None if known is None else max(0, known - offset)
 
     def _find(self, topic: Topic, partition: int) -> int | None:
         self._catch_up()
-        return self._ends.get(topic.name or topic.id, {}).get(partition)
+        known = self._ends.get(topic.name or topic.id, {}).get(partition)
+        return None if known is None else known[1]
 
     def _catch_up(self) -> None:
         """Move ends stored by topic id to the topic name, once it is known."""
@@ -110,5 +115,5 @@ class Watermarks(Collector):
             if ends is not None:
                 self._unnamed -= 1
                 known = self._ends.setdefault(names.topic(None, id).name, {})
-                for partition, offset in ends.items():
-                    known.setdefault(partition, offset)
+                for partition, end in ends.items():
+                    known[partition] = max(end, known.get(partition, end))

@@ -31,6 +31,7 @@ from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.reading import decode
 from kafkawire.spark.shuffle.packets import Partitioner
 from kafkawire.spark.write.finishing import Finish
+from tests.capture.shuffled import shuffled, written
 from tests.conftest import FIXTURES
 
 from .conftest import counted, counted_sets, of_frame
@@ -88,6 +89,18 @@ def test_captures_cut_anywhere(some_sets: dict[str, list[str]], table: str, colu
         assert counted(rows) == counted_sets([files], table), (name, size)
         most = max(most, count)
     assert most > 20
+
+
+@pytest.mark.parametrize(("table", "columnar"), FORMS)
+def test_responses_out_of_order(tmp_path: Path, table: str, columnar: bool) -> None:
+    """Requests that were overtaken are open requests of the next chunk."""
+    for window in (9, 80):
+        capture = tmp_path / f"shuffled-{window}.pcap"
+        capture.write_bytes(written(shuffled(random.Random(window), 80, window)))
+        for size in (1, 60, 400):
+            count, rows = chunked([str(capture)], table, size, columnar=columnar)
+            assert count > 5
+            assert counted(rows) == counted_sets([[str(capture)]], table), size
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from .existing import if_exists
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import (
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
         BrokerInfo,
         BrokerVersions,
         ClusterInfo,
+        ConfigEntry,
         LogDirInfo,
         PartitionInfo,
         QuorumInfo,
@@ -54,6 +57,13 @@ class Problem(NamedTuple):
     offline: bool
     below_min_isr: bool | None
     under_replicated: bool
+
+
+class TopicConfigs(NamedTuple):
+    """Values of min.insync.replicas, and the topics that were deleted meanwhile."""
+
+    min_isr: dict[str, int] | Unavailable
+    deleted: frozenset[str] = frozenset()
 
 
 class ClusterState(NamedTuple):
@@ -100,8 +110,9 @@ async def read_cluster(admin: Admin) -> ClusterState:
     fenced = with_fenced if isinstance(with_fenced, Unavailable) else None
     if not isinstance(with_fenced, Unavailable):
         brokers = _with_fenced(brokers, with_fenced.brokers)
-    described = tuple(topics.values())
-    min_isr = await _min_isr(admin, described)
+    configs = await _configs(admin, topics.values())
+    described = tuple(each for each in topics.values() if each.name not in configs.deleted)
+    min_isr = configs.min_isr
     return ClusterState(
         known, fenced, quorum, tuple(brokers), described, min_isr, _problems(described, min_isr)
     )
@@ -140,15 +151,26 @@ def _with_fenced(
     return [found[number] for number in sorted(found)]
 
 
-async def _min_isr(admin: Admin, topics: tuple[TopicInfo, ...]) -> dict[str, int] | Unavailable:
+async def _configs(admin: Admin, topics: Iterable[TopicInfo]) -> TopicConfigs:
     """Read min.insync.replicas of the topics with under-replicated partitions."""
     names = [each.name for each in topics if any(map(is_under_replicated, each.partitions))]
-    found = await attempt(admin.describe_topic_configs(names, [MIN_ISR]))
+    found = await attempt(if_exists(admin.describe_topic_configs(names, [MIN_ISR])))
+    if found is None:  # of a topic that was deleted meanwhile
+        found = await attempt(_configs_one_by_one(admin, names))
     if isinstance(found, Unavailable):
-        return found
+        return TopicConfigs(found)
     values = {name: entries.get(MIN_ISR) for name, entries in found.items()}
     texts = {name: entry.value or "" for name, entry in values.items() if entry is not None}
-    return {name: int(text) for name, text in texts.items() if NUMBER.fullmatch(text)}
+    numbers = {name: int(text) for name, text in texts.items() if NUMBER.fullmatch(text)}
+    return TopicConfigs(numbers, frozenset(names) - found.keys())
+
+
+async def _configs_one_by_one(admin: Admin, names: list[str]) -> dict[str, dict[str, ConfigEntry]]:
+    """Read min.insync.replicas of the topics that exist."""
+    found: dict[str, dict[str, ConfigEntry]] = {}
+    for name in names:
+        found |= await if_exists(admin.describe_topic_configs([name], [MIN_ISR])) or {}
+    return found
 
 
 def is_under_replicated(partition: PartitionInfo) -> bool:

@@ -14,16 +14,17 @@ import typer
 
 from kafkawire.display import printable
 
+from ..input.existing import DEAD, existing_group, existing_offsets
 from ..input.options import Form
 from ..render.report import Section, print_report
 from .offset_spec import milliseconds
 
 if TYPE_CHECKING:
-    from kafkawire.net.admin import Admin, CommittedOffset
+    from kafkawire.net.admin import Admin, CommittedOffset, Offset
 
     Partition = tuple[str, int]
 
-INACTIVE: Final = ("Empty", "Dead")
+INACTIVE: Final = ("Empty", DEAD)
 DURATION: Final = re.compile(
     r"P(?:(?P<days>\d{1,6})D)?(?:T(?=\d)(?:(?P<hours>\d{1,6})H)?(?:(?P<minutes>\d{1,6})M)?"
     r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,9})?)S)?)?"
@@ -161,7 +162,7 @@ async def change(
         for topic, number in partitions:
             typer.echo(printable(f"deleted the offset of {group_id} in {topic}-{number}"))
         return
-    offsets = await _find(admin, target, partitions, committed)
+    offsets = await _find(admin, target, partitions, committed, options)
     if options.execute and offsets:
         await admin.alter_group_offsets(group_id, offsets)
     done = "set" if options.execute else "a dry run: --execute would set these offsets"
@@ -203,7 +204,8 @@ async def _check_inactive(admin: Admin, group_id: str, *, members_allowed: bool)
     states = {each.group_id: each.state for each in await admin.list_groups()}
     state = states.get(group_id, INACTIVE[0])
     if state == "" and group_id in states:  # brokers before KIP-518
-        state = (await admin.describe_group(group_id)).state
+        info = await existing_group(admin, group_id)
+        state = DEAD if info is None else info.state
     if state not in INACTIVE and not members_allowed:
         reason = f"group {group_id!r} has members (it is {state}): stop them first"
         typer.echo(printable(f"kafkawire groups: {reason}"), err=True)
@@ -215,7 +217,8 @@ async def _partitions(
 ) -> list[Partition]:
     """List the partitions to change."""
     if options.all_topics:
-        return sorted(committed)
+        known = set(await admin.list_topics())
+        return sorted(each for each in committed if each[0] in known)
     wanted: list[Partition] = []
     for text in options.topic or []:
         name, separator, numbers = text.partition(":")
@@ -236,16 +239,26 @@ async def _find(
     target: Target,
     partitions: list[Partition],
     committed: dict[Partition, CommittedOffset],
+    options: OffsetOptions,
 ) -> dict[Partition, int]:
-    """Find the new offset of each partition; none for a shift from no committed offset."""
+    """Find the new offset of each partition; none for a shift from no committed offset.
+
+    With --all-topics, partitions that were deleted meanwhile are left out.
+    """
     from kafkawire.net.admin import EARLIEST, LATEST
 
     if target.shift is not None:
         partitions = [each for each in partitions if each in committed]
-    firsts = await admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+
+    async def read(timestamp: int) -> dict[Partition, Offset]:
+        wanted = dict.fromkeys(partitions, timestamp)
+        if options.all_topics:
+            return await existing_offsets(admin, wanted)
+        return await admin.list_offsets(wanted)
+
+    firsts, ends = await read(EARLIEST), await read(LATEST)
     if target.timestamp is not None:
-        found = await admin.list_offsets(dict.fromkeys(partitions, target.timestamp))
+        found = await read(target.timestamp)
         offsets = {each: at.offset for each, at in found.items()}
     elif target.offset is not None:
         offsets = dict.fromkeys(partitions, target.offset)
@@ -254,5 +267,5 @@ async def _find(
     return {
         each: ends[each].offset if offset < 0 and target.timestamp is not None
         else min(max(offset, firsts[each].offset), ends[each].offset)
-        for each, offset in offsets.items()
+        for each, offset in offsets.items() if each in firsts and each in ends
     }  # fmt: skip

@@ -183,7 +183,7 @@ def timeline(group: GroupHistory, names: dict[str, str], most: int | None) -> Se
         if date != day:
             rows.append((date, "", ""))
             day = date
-        label = names.get(entry.member_id or "") or entry.client_id or ""
+        label = names.get(entry.member_id or "") or entry.client_id or _unnamed(entry)
         rows.append((clock(entry.time_ns), label, event_text(entry, GENERATION[group.protocol])))
     dropped = plural(group.omitted, "event")
     notes = (f"... {dropped} in the middle discarded",) if group.omitted else ()
@@ -206,6 +206,12 @@ EVENT_TEXTS: Final = {
 }
 WITH_STATE: Final = frozenset({EventType.JOINED, EventType.REBALANCE_ENDED})
 """Events shown with generation and number of members."""
+
+
+def _unnamed(entry: TimelineEvent | Commits) -> str:
+    """Return how a member is known that sent no request in the capture."""
+    instance = None if isinstance(entry, Commits) else entry.group_instance_id
+    return instance or entry.member_id or ""
 
 
 def event_text(entry: TimelineEvent | Commits, generation: str) -> str:

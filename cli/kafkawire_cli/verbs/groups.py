@@ -1,12 +1,13 @@
 """`kafkawire groups`: the groups in captures, or those of a live cluster with their lag.
 
-Law: lag is the end offset of a partition minus the committed offset; it is unknown if either is.
+Law: lag is the end offset of a partition minus the committed offset; it is unknown if either is. A
+group that is deleted while the verb runs does not exist: it is left out of the list.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
 
@@ -14,6 +15,7 @@ from kafkawire.display import plural, printable
 
 from ..input import cluster as live
 from ..input.cluster import ClusterOption, SettingOption
+from ..input.existing import existing_group, existing_offsets, if_exists
 from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
 from ..live.group_offsets import NO_OFFSETS, OffsetOptions, change, checked
 from ..render.report import Section, count_text, print_report, ranges_text
@@ -103,11 +105,16 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     listed = {each.group_id: each for each in await admin.list_groups()}
     for group_id in wanted or []:
         if group_id not in listed:
-            typer.echo(printable(f"kafkawire groups: no such group: {group_id!r}"), err=True)
-            raise typer.Exit(1)
+            _refuse(group_id)
     known = set(await admin.list_topics())
     chosen = list(listed.values()) if wanted is None else [listed[each] for each in wanted]
-    found = [await _group(admin, each, known) for each in chosen]
+    found: list[Group] = []
+    for each in chosen:
+        group = await _group(admin, each, known)
+        if group is not None:
+            found.append(group)
+        elif wanted is not None:
+            _refuse(each.group_id)
     print_report(
         form,
         lambda: [part for each in found for part in _sections(each)] if wanted else [_list(found)],
@@ -115,14 +122,26 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     )
 
 
-async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group:
+def _refuse(group_id: str) -> NoReturn:
+    typer.echo(printable(f"kafkawire groups: no such group: {group_id!r}"), err=True)
+    raise typer.Exit(1)
+
+
+async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group | None:
+    """Read a group; None if it was deleted since it was listed. known: the topics."""
     from kafkawire.net.admin import LATEST
 
     if listing.type not in CLASSIC and listing.protocol_type != CONSUMERS:
         return Group(listing, None, [])  # share and streams groups have no such offsets
-    info = await admin.describe_group(listing.group_id) if listing.type in CLASSIC else None
-    committed = await admin.group_offsets(listing.group_id)
-    ends = await admin.list_offsets({each: LATEST for each in committed if each[0] in known})
+    info = None
+    if listing.type in CLASSIC:
+        info = await existing_group(admin, listing.group_id)
+        if info is None:
+            return None
+    committed = await if_exists(admin.group_offsets(listing.group_id))
+    if committed is None:
+        return None
+    ends = await existing_offsets(admin, {each: LATEST for each in committed if each[0] in known})
     commits = [
         Commit(
             *partition,

@@ -138,8 +138,13 @@ def _time(text: str) -> int:
 
 
 async def _show(admin: Admin, named: list[str] | None, timestamp: int | None, form: Form) -> None:
-    names = await admin.list_topics() if named is None else list(dict.fromkeys(named))
-    found = list((await admin.describe_topics(names)).values()) if names else []
+    names = None if named is None else list(dict.fromkeys(named))
+    described = await admin.describe_topics(names)  # one request: a listed topic may be deleted
+    found = (
+        sorted(described.values(), key=lambda topic: topic.name)
+        if names is None
+        else [*described.values()]
+    )
     ends = await _ends(admin, found, timestamp) if named else {}
     print_report(
         form,

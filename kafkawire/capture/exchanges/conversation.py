@@ -21,7 +21,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..frames.apis import KAFKA_APIS, Apis
-from ..frames.decoding import Item, RawFrame
+from ..frames.decoding import InFlightRequest, Item, RawFrame
 from ..frames.detection import (
     MIN_REQUEST,
     Confidence,
@@ -45,7 +45,7 @@ from ..tcp.events import Closed, Conflict, Event, Gap
 from ..tls.outputs import Negotiated, Unsynchronised
 from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
 from .inference import Inference
-from .pairing import Pairing, is_handshake_0
+from .pairing import Pairing, Total, has_response, is_handshake_0
 
 SIZE: Final = 4
 DIRECTIONS: Final = ("request", "response")
@@ -69,7 +69,8 @@ class Conversation:
 
     client: the side that sends requests; None until detected. It may be given if it is known from a
     SYN or a port. in_sync: for each side, whether its first byte is the first byte of its stream.
-    apis: those of the package whose messages it has.
+    apis: those of the package whose messages it has. total: the in-flight requests of all
+    connections.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Conversation:
         known_kafka: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         apis: Apis = KAFKA_APIS,
+        total: Total[InFlightRequest] | None = None,
     ) -> None:
         self.client = client
         self.detected = known_kafka and client is not None
@@ -88,7 +90,7 @@ class Conversation:
         self._apis = apis
         self._handshake: i64 = apis.sasl_handshake
         self._streams = (Stream(in_sync[0]), Stream(in_sync[1]))
-        self._pairing = Pairing(limits)
+        self._pairing = Pairing(Total() if total is None else total)
         self._inference = Inference(limits, apis)
         # created when first needed: most connections begin with a request of the known client
         self._detection: ClientDetection | None = None
@@ -185,13 +187,15 @@ class Conversation:
             if raw_frame is None:
                 return None
             self.detected = True
-            assert raw_frame.request is not None
-            self._pairing.add(raw_frame.request)
+            request = raw_frame.request
+            assert request is not None
+            answerable = has_response(frame, raw_frame.body, request)
+            self._pairing.add(request, len(frame), answerable)
         else:
             request = self._pairing.oldest(read_i32_be(frame, 0))
             if request is None or request.api_key == self._handshake:
                 return None
-            self._pairing.complete_oldest()
+            self._pairing.complete_oldest(request.correlation_id)
             raw_frame = RawFrame(False, frame, packet, time_ns, request, SIZE, "")
             self._inference.add_response(raw_frame, request)
         return raw_frame
@@ -219,7 +223,7 @@ class Conversation:
         rows: list[Item] = []
         if not self.detected and self.other is None:
             rows += self._detect(last=True)
-        rows += self._lose_bytes(gap.side, gap.length)
+        rows += self._lose_bytes(gap.side, gap.length, gap.packet)
         direction = self._direction(gap.side)
         rows.append(Row(gap.packet, gap.time_ns, direction, gap.length, Status.GAP, gap.reason))
         return rows
@@ -229,6 +233,7 @@ class Conversation:
         rows: list[Item] = []
         first, second = self._streams
         if first.is_empty and second.is_empty and not self._pairing.has_waiting:
+            self._pairing.finish()
             return rows
         if not self.detected and self.other is None:
             rows += self._detect(last=True)
@@ -266,7 +271,7 @@ class Conversation:
         self.client = client
         self.detected = True
         rows = self._advance(client) + self._advance(1 - client)
-        rows.sort(key=lambda row: row.packet)
+        rows.sort(key=complete_at)
         return rows
 
     def _set_other(self, protocol: str) -> list[Item]:
@@ -325,6 +330,7 @@ class Conversation:
             self._sasl_tokens and size >= 0
         ):
             stream.in_sync = False
+            self._lose_responses(side, stream.mark(1).packet)
             return True
         if stream.held < SIZE + size:
             stream.need = SIZE + size
@@ -356,6 +362,7 @@ class Conversation:
         if at:
             rows += self._give_up(side, at, Status.UNPARSED, "out of sync")
         stream.in_sync = proven
+        self._lose_responses(side, stream.mark(1).packet if stream.held else 0)
         if not proven:
             is_frame = found is not None and (side == self.client or self._pairing.has_in_flight)
             held = stream.held
@@ -365,13 +372,13 @@ class Conversation:
         return proven
 
     def _find_response(self, data: bytes) -> Found | None:
-        in_flight = self._pairing.in_flight()
+        has_in_flight = self._pairing.has_in_flight
         client = self.client or 0
-        if not in_flight and self._searches().sends_only_responses(1 - client, client):
+        if not has_in_flight and self._searches().sends_only_responses(1 - client, client):
             return Found(0, True)
-        if not in_flight and len(data) <= MAX_HELD:
+        if not has_in_flight and len(data) <= MAX_HELD:
             return Found(0, False)  # the request may still follow in the capture
-        return find_response(data, in_flight, self.limits.max_frame_bytes, self._apis)
+        return find_response(data, self._pairing.in_flight, self.limits.max_frame_bytes, self._apis)
 
     # -- frames to rows
 
@@ -382,7 +389,9 @@ class Conversation:
                 return [self._token(frame, mark, "request")]
             self._sasl_tokens = False
         raw_frame = raw_request(frame, mark, self.limits, self._apis)
-        responses = self._pairing.add_request(raw_frame.request)
+        request = raw_frame.request
+        answerable = request is not None and has_response(frame, raw_frame.body, request)
+        responses = self._pairing.add_request(request, len(frame), answerable)
         return [raw_frame, *self._inference.infer_unpaired(responses)] if responses else [raw_frame]
 
     def _response(self, frame: bytes, mark: Mark) -> list[Item]:
@@ -400,8 +409,8 @@ class Conversation:
 
     # -- missing bytes
 
-    def _lose_bytes(self, side: int, size: int) -> list[Item]:
-        """Handle `size` missing bytes of a side.
+    def _lose_bytes(self, side: int, size: int, packet: int) -> list[Item]:
+        """Handle `size` missing bytes of a side, known to be missing after a packet.
 
         Inside a frame of known size, its rest is skipped; elsewhere the side is out of sync.
         """
@@ -418,7 +427,13 @@ class Conversation:
         else:
             stream.skip = 0
             stream.in_sync = False
+            self._lose_responses(side, packet)
         return rows
+
+    def _lose_responses(self, side: int, packet: int) -> None:
+        """Handle missing frames of a side. packet: after which it goes on."""
+        if side != self.client:
+            self._pairing.lose_responses(packet)
 
     def _lose_sync(self, side: int) -> list[Item]:
         """Handle an unknown number of missing bytes of a side."""
@@ -429,6 +444,7 @@ class Conversation:
         stream = self._streams[side]
         stream.skip = 0
         stream.in_sync = False
+        self._lose_responses(side, 0)
         return rows
 
     def _flush(self, side: int) -> list[Item]:
@@ -443,9 +459,11 @@ class Conversation:
         frame = stream.take(stream.held)[SIZE:]
         if side == self.client:
             row = partial_request(frame, partial[0], mark, self._apis)
-            responses = self._pairing.add_request(in_flight_request(row, self._apis))
+            request = in_flight_request(row, self._apis)
+            answerable = request is not None and has_response(frame, -1, request)
+            responses = self._pairing.add_request(request, partial[0], answerable)
             return [row, *self._inference.infer_unpaired(responses)]
-        return [self._pairing.partial_response(frame, partial[0], mark)]
+        return self._pairing.partial_response(frame, partial[0], mark)
 
     def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Item]:
         stream = self._stream(side)
@@ -456,3 +474,11 @@ class Conversation:
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, status, reason, raw=raw)
         ]
+
+
+def complete_at(item: Item) -> int:
+    """Return the packet with which an item is complete: of a response, not before its request."""
+    if isinstance(item, RawFrame):
+        request = None if item.is_request else item.request
+        return item.packet if request is None else max(item.packet, request.packet)
+    return max(item.packet, item.request_packet or 0)

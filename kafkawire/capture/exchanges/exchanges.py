@@ -1,33 +1,29 @@
 """Pairs request rows and response rows into exchanges.
 
 Law: each request row and each response row is in exactly one exchange; an exchange is returned as
-soon as it is complete, and the number of waiting requests is bounded.
+soon as it is complete, and the number of in-flight requests is bounded.
 
     request A ----.
     request B --. |        a response to B: A is returned without one (brokers respond in order),
-    response B -' |        then B with its response; the connection ends: the waiting ones are
-                  |        returned
+    response B -' |        then B with its response; the connection ends: the in-flight ones are
+                  |        returned. A row of status out_of_order in front of the response keeps A
+                  |        in flight, see `pairing`
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ..rows import MESSAGES, Located, Row, Status
-
-MAX_OPEN: Final = 1 << 12
-"""Requests of a connection that wait for their response, at most."""
-
-MAX_OPEN_BYTES: Final = 1 << 23
-"""Bytes of such requests; the oldest are returned without a response."""
+from .pairing import InFlightRequests, Total, exchange_key
 
 PAIRED: Final = MESSAGES - {Status.SASL_TOKEN}
 """Messages in exchanges: all that have a correlation id."""
 
-# a name: on Python 3.11, to read a member of an Enum class takes as long as a call
+# names: on Python 3.11, to read a member of an Enum class takes as long as a call
 TRUNCATED: Final = Status.TRUNCATED
+OUT_OF_ORDER: Final = Status.OUT_OF_ORDER
 
 
 class Ended(NamedTuple):
@@ -76,6 +72,7 @@ class Exchanges:
     """Pairs the rows of any number of connections."""
 
     def __init__(self) -> None:
+        self._total: Total[Row] = Total()
         self._open: dict[int, _Open] = {}
 
     def take(self, found: Located) -> list[Exchange]:
@@ -84,13 +81,45 @@ class Exchanges:
         if found.connection is None or found.client is None or found.broker is None:
             return []
         if not is_paired(row):
+            if row.status is OUT_OF_ORDER:
+                self._overtake(found.connection, row)
             return []
         waiting = self._open.get(found.connection)
         if waiting is None:
             waiting = self._open[found.connection] = _Open(
-                found.connection, found.client, found.broker
+                found.connection, found.client, found.broker, self._total
             )
-        return waiting.request(row) if row.direction == "request" else waiting.response(row)
+        if row.direction != "request":
+            return waiting.response(row)
+        given_up = waiting.request(row)
+        for each in self._total.take_evicted() if self._total.evicted else ():
+            given_up += self._open[each.connection].given_up()
+        return given_up
+
+    def _overtake(self, connection: int, row: Row) -> None:
+        """Handle the row in front of a response that came before those to older requests."""
+        waiting = self._open.get(connection)
+        if waiting is not None and row.request_packet is not None:
+            waiting.in_flight.overtake(exchange_key(row.request_packet, row.correlation_id))
+
+    def in_flight(self) -> list[tuple[Located, int]]:
+        """Return the requests without a response, with their ages, for `restore`."""
+        return [
+            (Located(each.connection, each.client, each.broker, request), age)
+            for each in self._open.values()
+            for request, age in each.in_flight.requests()
+        ]
+
+    def restore(self, requests: Iterable[tuple[Located, int]]) -> None:
+        """Restore requests without a response, of connections that have none so far."""
+        for (connection, client, broker, row), age in requests:
+            if connection is None or client is None or broker is None:
+                continue
+            waiting = self._open.get(connection)
+            if waiting is None:
+                waiting = self._open[connection] = _Open(connection, client, broker, self._total)
+            key = exchange_key(row.packet, row.correlation_id)
+            waiting.in_flight.restore(key, row.length, row, age)
 
     def end(self, connection: int) -> list[Exchange]:
         """Return the requests of a closed connection that have no response."""
@@ -109,45 +138,33 @@ _make: Final[Any] = tuple.__new__
 class _Open:
     """The requests of one connection that wait for their response."""
 
-    def __init__(self, connection: int, client: str, broker: str) -> None:
+    def __init__(self, connection: int, client: str, broker: str, total: Total[Row]) -> None:
         self.connection = connection
         self.client = client
         self.broker = broker
-        self.rows: deque[Row] = deque()
-        self.bytes = 0
+        self.in_flight: InFlightRequests[Row] = InFlightRequests(total, connection)
 
     def request(self, row: Row) -> list[Exchange]:
-        self.rows.append(row)
-        self.bytes += row.length
-        given_up: list[Exchange] = []
-        while len(self.rows) > MAX_OPEN or (self.bytes > MAX_OPEN_BYTES and len(self.rows) > 1):
-            given_up.append(self._complete(None))
-        return given_up
+        self.in_flight.add(exchange_key(row.packet, row.correlation_id), row.length, row)
+        return self.given_up() if self.in_flight.given_up else []
 
     def response(self, row: Row) -> list[Exchange]:
-        at = self._index_of(row)
-        if at is None:
+        packet = row.request_packet
+        if packet is None:
             return [self._exchange(None, row)]
-        found = [self._complete(None) for _ in range(at)]
-        found.append(self._complete(row))
-        return found
+        in_flight = self.in_flight
+        request = in_flight.complete(exchange_key(packet, row.correlation_id))
+        if not in_flight.given_up:
+            return [self._exchange(request, row)]
+        completed = self.given_up()
+        completed.append(self._exchange(request, row))
+        return completed
 
     def finish(self) -> list[Exchange]:
-        return [self._complete(None) for _ in range(len(self.rows))]
+        return [self._exchange(row, None) for row in self.in_flight.finish()]
 
-    def _index_of(self, row: Row) -> int | None:
-        for at, request in enumerate(self.rows):
-            if (
-                request.packet == row.request_packet
-                and request.correlation_id == row.correlation_id
-            ):
-                return at
-        return None
-
-    def _complete(self, response: Row | None) -> Exchange:
-        row = self.rows.popleft()
-        self.bytes -= row.length
-        return self._exchange(row, response)
+    def given_up(self) -> list[Exchange]:
+        return [self._exchange(row, None) for row in self.in_flight.take_given_up()]
 
     def _exchange(self, request: Row | None, response: Row | None) -> Exchange:
         made: Exchange = _make(

@@ -7,7 +7,7 @@ body must decode as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,7 @@ from ...primitives import DEFAULT_LIMITS, Reader
 from ...primitives.limits import NO_LIMITS
 from ...protocol.header import decode_request_header, decode_response_header
 from .apis import CLIENT_ID, KAFKA_APIS, Apis
+from .decoding import InFlightRequest
 from .effort import Effort
 
 SIZE: Final = 4
@@ -179,18 +180,21 @@ def check_request(
 
 def find_response(
     data: bytes,
-    in_flight: Mapping[int, tuple[int, int]],
+    in_flight: Callable[[int], InFlightRequest | None],
     max_frame_bytes: int,
     apis: Apis = KAFKA_APIS,
 ) -> Found | None:
     """Find the first response to one of the in-flight requests; None if there is none.
 
-    in_flight: correlation id -> API key and version.
+    in_flight: returns the request with a correlation id.
     """
     effort = Effort(len(data))
-    for at in _response_positions(data, in_flight, max_frame_bytes):
+    for at in _response_positions(data, max_frame_bytes):
+        request = in_flight(int(read_i32_be(data, at + SIZE)))
+        if request is None:
+            continue
         size = int(read_i32_be(data, at))
-        key, version = in_flight[int(read_i32_be(data, at + SIZE))]
+        key, version = request.api_key, request.api_version
         frame = data[at + SIZE : at + SIZE + size]
         confidence = check_response(frame, size, key, version, effort, apis)
         if confidence is not Confidence.NO:
@@ -265,14 +269,11 @@ def _decodes(
     return True
 
 
-def _response_positions(
-    data: bytes, in_flight: Mapping[int, tuple[int, int]], max_frame_bytes: int
-) -> list[int]:
-    """List the positions of a plausible size followed by one of these correlation ids."""
+def _response_positions(data: bytes, max_frame_bytes: int) -> list[int]:
+    """List the positions of a plausible size followed by four bytes."""
     import numpy as np
 
     found: list[int] = []
-    ids = np.array(list(in_flight), np.int32)
     for phase in range(SIZE):
         count = (len(data) - phase) // SIZE
         if count < 2:
@@ -281,7 +282,6 @@ def _response_positions(
         sizes = words[:-1]
         plausible = (sizes >= SIZE) & (sizes <= max_frame_bytes)
         rows = np.flatnonzero(plausible)
-        rows = rows[np.isin(words[rows + 1], ids)]
         found += (rows * SIZE + phase).tolist()
     found.sort()
     return found

@@ -22,7 +22,7 @@ from typing import Final, Generic
 from ..exchanges.exchanges import Ended, Exchange, Exchanges
 from ..filters import Filter
 from ..multifile import Traffic
-from ..rows import Located
+from ..rows import Located, Status
 from .messages import Item, Message, Names
 
 MAX_WAITING: Final = 1 << 15
@@ -57,6 +57,7 @@ class Selection(Generic[Item]):
         self._open: dict[int, Message[Item]] = {}
         self._waiting: deque[Message[Item] | Ended] = deque()
         self._waiting_bytes = 0
+        self._note: Message[Item] | None = None  # in front of the next message
         self._selected: list[Item | Ended] = []
         self._connections: set[int | None] = set()
 
@@ -81,13 +82,20 @@ class Selection(Generic[Item]):
     def _take(self, message: Message[Item]) -> None:
         if self._learns and self._names is not None and message.may_name_topics():
             self._names.learn(message.row)
+        if self._paired and message.header.status is Status.OUT_OF_ORDER:
+            self._overtake(message)
+            return
         if self._paired and message.is_paired:
             self._pair(message)
         else:
             message.alone = True
             self._judge(message)
+        note, self._note = self._note, None
         if message.verdict is False:
             return
+        if note is not None:
+            note.verdict = True
+            self._waiting.append(note)
         self._waiting.append(message)
         self._waiting_bytes += message.size
         self._release()
@@ -97,6 +105,12 @@ class Selection(Generic[Item]):
             first.alone = True
             self._judge(first)
             self._release()
+
+    def _overtake(self, note: Message[Item]) -> None:
+        """Handle the row in front of a response out of order, which is selected with that."""
+        item = note.item
+        self._pairs.take(Located(item.connection, item.client, item.broker, note.header))
+        self._note = note
 
     def _pair(self, message: Message[Item]) -> None:
         item = message.item

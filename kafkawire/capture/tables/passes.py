@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from ..exchanges.exchanges import Ended, is_paired
+from ..exchanges.exchanges import OUT_OF_ORDER, Ended, is_paired
 from ..exchanges.fetch_sessions import State
 from ..frames.decoding import LocatedItem, RawFrame
 from ..rows import Row
@@ -90,9 +90,21 @@ class Columnar:
     def add(self, located: LocatedItem, row: Row | None) -> None:
         """Handle a message; row: its row, if it is already decoded."""
         message = self.extract(located, row, True)
-        pairs = self._pairs
+        pairs, item = self._pairs, located.item
+        if message is None and isinstance(item, Row) and item.status is OUT_OF_ORDER:
+            packet = item.request_packet
+            if pairs is not None and packet is not None and located.connection is not None:
+                pairs.overtake(located.connection, packet, item.correlation_id)
+            return
         if message is not None and pairs is not None and located.connection is not None:
             pairs.handle(located.connection, located.client or "", located.broker or "", message)
+
+    def restore_request(self, located: LocatedItem, age: int) -> None:
+        """Restore a request without a response, with its age (`InFlightRequests.requests`)."""
+        message, pairs = self.extract(located, None, False), self._pairs
+        if message is not None and pairs is not None and located.connection is not None:
+            client, broker = located.client or "", located.broker or ""
+            pairs.restore(located.connection, client, broker, message, age)
 
     def extract(
         self, located: LocatedItem, row: Row | None, has_records: bool

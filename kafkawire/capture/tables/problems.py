@@ -29,8 +29,9 @@ COLUMNS: Final[Columns] = (
     Column(
         "kind",
         TEXT,
-        "A message status other than `ok`; `gap`, `conflict`, `discarded`, `unparsed`, "
-        "`truncated`, `unreadable`, `other_protocol`; or `records` for a corrupt record batch.",
+        "A message status other than `ok`; `gap`, `out_of_order`, `conflict`, `discarded`, "
+        "`unparsed`, `truncated`, `unreadable`, `other_protocol`; or `records` for a corrupt "
+        "record batch.",
     ),
     Column("length", INT64, "Bytes of the message, the gap or the run."),
     Column("api_key", INT16, "API key, if the problem is in a message."),

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
+from ...capture.exchanges.exchanges import Ended, Exchange
 from ...capture.exchanges.fetch_sessions import FINAL_EPOCH, ExpandedFetch, FetchSessions
 from ...capture.exchanges.restoring import session_exchange
 from ...capture.frames.decoding import LocatedItem
@@ -137,21 +137,3 @@ def restore_sessions(exchanges: Iterable[Exchange], sessions: FetchSessions) -> 
     """Restore fetch sessions."""
     for exchange in exchanges:
         sessions.expand(exchange)
-
-
-def open_requests(pairs: Exchanges) -> list[Located]:
-    """Return the requests that have no response yet; they stay open."""
-    found = [
-        Located(each.connection, each.client, each.broker, each.request)
-        for each in pairs.finish()
-        if each.request is not None
-    ]
-    restore_requests(pairs, found)
-    return found
-
-
-def restore_requests(pairs: Exchanges, requests: Iterable[Located]) -> None:
-    """Restore open requests."""
-    for request in requests:
-        for _ in pairs.take(request):
-            pass

@@ -11,21 +11,20 @@ open requests and fetch sessions.
 from __future__ import annotations
 
 import pickle
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from ...capture.exchanges.exchanges import (
-    MAX_OPEN,
-    MAX_OPEN_BYTES,
+    OUT_OF_ORDER,
     Ended,
     Exchange,
     Exchanges,
     is_paired,
 )
 from ...capture.exchanges.fetch_sessions import FetchSessions
+from ...capture.exchanges.pairing import InFlightRequests, Total, exchange_key
 from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
@@ -33,7 +32,7 @@ from ...capture.tables.extraction.messages import Extractor
 from ...capture.tables.passes import RECORDS, Columnar
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
-from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
+from .chunk_rows import ChunkContext, ConnectionHistory
 from .decoding import BucketContext, BucketTraffic, without_bodies
 
 CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
@@ -45,12 +44,13 @@ CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
 class Chunk(NamedTuple):
     """Items of connections: frames, and the connections that ended, by index among all items.
 
-    requests: open requests from before; sessions: exchanges that restore fetch sessions.
+    requests: open requests from before, with their ages (`InFlightRequests.requests`); sessions:
+    exchanges that restore fetch sessions.
     """
 
     frames: SerialisedFrames
     ended: dict[int, Ended]
-    requests: list[LocatedItem]
+    requests: list[tuple[LocatedItem, int]]
     sessions: list[Exchange]
 
 
@@ -62,20 +62,6 @@ class OpenRequest(NamedTuple):
     length: int
     item: LocatedItem
     row: Row | None
-
-
-class OpenRequests:
-    """The open requests of one connection."""
-
-    def __init__(self) -> None:
-        self.requests: deque[OpenRequest] = deque()
-        self.bytes = 0
-
-    def first(self) -> OpenRequest:
-        """Remove and return the oldest one."""
-        found = self.requests.popleft()
-        self.bytes -= found.length
-        return found
 
 
 class ChunkCutter:
@@ -92,7 +78,8 @@ class ChunkCutter:
         self._extractor = Extractor(context.names, context.limits, False)
         self._sessions = FetchSessions(context.names)
         self._histories: dict[int, ConnectionHistory] = {}
-        self._open: dict[int, OpenRequests] = {}
+        self._total: Total[OpenRequest] = Total()
+        self._open: dict[int, InFlightRequests[OpenRequest]] = {}
         self._skippable: dict[int, bool] = {}
 
     def take(self, item: LocatedItem) -> None:
@@ -100,6 +87,8 @@ class ChunkCutter:
         frame = item.item
         if not isinstance(frame, RawFrame) or (request := frame.request) is None or frame.body < 0:
             row = self._opened(item)
+            if row.status is OUT_OF_ORDER:
+                self._overtake(item.connection or 0, row)
             if item.connection is not None and is_paired(row):
                 number, length = row.correlation_id, row.length
                 if row.direction == "request":
@@ -125,27 +114,32 @@ class ChunkCutter:
             self._response(connection, packet, number, opened)
 
     def _request(self, connection: int, open_request: OpenRequest) -> None:
-        queue = self._open.get(connection)
-        if queue is None:
-            queue = self._open[connection] = OpenRequests()
-        requests = queue.requests
-        requests.append(open_request)
-        queue.bytes += open_request.length
-        while len(requests) > MAX_OPEN or (queue.bytes > MAX_OPEN_BYTES and len(requests) > 1):
-            self._complete(queue.first(), None)
+        requests = self._open.get(connection)
+        if requests is None:
+            requests = self._open[connection] = InFlightRequests(self._total, connection)
+        key = exchange_key(open_request.packet, open_request.correlation_id)
+        requests.add(key, open_request.length, open_request)
+        for each in (requests, *self._total.take_evicted()):
+            for given_up in each.take_given_up():
+                self._complete(given_up, None)
 
     def _response(
         self, connection: int, packet: int | None, number: int | None, row: Row | None
     ) -> None:
-        queue = self._open.get(connection)
-        if queue is None:
+        requests = self._open.get(connection)
+        if requests is None or packet is None:
             return
-        for at, open_request in enumerate(queue.requests):
-            if open_request.packet == packet and open_request.correlation_id == number:
-                for _ in range(at):
-                    self._complete(queue.first(), None)
-                self._complete(queue.first(), row)
-                return
+        request = requests.complete(exchange_key(packet, number))
+        for given_up in requests.take_given_up():
+            self._complete(given_up, None)
+        if request is not None:
+            self._complete(request, row)
+
+    def _overtake(self, connection: int, row: Row) -> None:
+        """Take the row in front of a response that came before those to older requests."""
+        requests = self._open.get(connection)
+        if requests is not None and row.request_packet is not None:
+            requests.overtake(exchange_key(row.request_packet, row.correlation_id))
 
     def _complete(self, open_request: OpenRequest, response: Row | None) -> None:
         request = open_request.row
@@ -160,12 +154,14 @@ class ChunkCutter:
 
     def end(self, connection: int) -> None:
         """Handle the end of a connection."""
-        self._open.pop(connection, None)
+        requests = self._open.pop(connection, None)
+        if requests is not None:
+            requests.finish()
         self._histories.pop(connection, None)
 
-    def before(self) -> tuple[list[LocatedItem], list[Exchange]]:
+    def before(self) -> tuple[list[tuple[LocatedItem, int]], list[Exchange]]:
         """Return the state for the next chunk: open requests, session exchanges."""
-        requests = [one.item for each in self._open.values() for one in each.requests]
+        requests = [(one.item, age) for each in self._open.values() for one, age in each.requests()]
         sessions = [one for each in self._histories.values() for one in each.sessions.values()]
         return requests, sessions
 
@@ -213,7 +209,8 @@ def columns(
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
             made.handle([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
-        made.handle([*chunk.requests])
+        for request, age in chunk.requests:
+            made.restore_request(request, age)
         for _ in made.batches(last=True):
             pass  # these exchanges and records belong to other chunks
     located_items = items(chunk)
@@ -232,7 +229,7 @@ def chunk_context(
     made.items = [one if isinstance(one, Ended) else located(one) for one in items(chunk)]
     made.session_exchanges = chunk.sessions
     pairs = Exchanges()
-    restore_requests(pairs, map(located, chunk.requests))
+    pairs.restore((located(request), age) for request, age in chunk.requests)
     for item in made.items:
         done = pairs.end(item.connection) if isinstance(item, Ended) else pairs.take(item)
         made.paired.extend(done)

@@ -24,8 +24,6 @@ from ...capture.tcp.connection import Connection
 from ..decode.chunk_rows import (
     ChunkContext,
     ConnectionHistory,
-    open_requests,
-    restore_requests,
     restore_sessions,
 )
 from ..decode.decoding import new_engine
@@ -98,7 +96,7 @@ class PairDecoder:
         engine_state, self._known_at, self._histories, requests = pickle.loads(state)
         self._engine.restore(engine_state)
         self._known = set(known)
-        restore_requests(self._pairs, requests)
+        self._pairs.restore(requests)
         self._restore_exchanges()
         restore_sessions(self._reminders, self._sessions)
 
@@ -132,7 +130,7 @@ class PairDecoder:
                 self._engine.snapshot(),
                 self._known_at,
                 self._histories,
-                open_requests(self._pairs),
+                self._pairs.in_flight(),
             )
         )
         tracked = self._engine.connections

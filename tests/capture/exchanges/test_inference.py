@@ -156,10 +156,10 @@ def test_a_damaged_response_is_not_learned_from_but_a_later_one_is() -> None:
         asked = request("OffsetCommit", 7, 1, groupId="g")
         rows += feed(conversation, CLIENT, asked, 3 * number, 1)
         rows += feed(conversation, BROKER, answer, 3 * number + 1, 2)
-        unpaired = response("OffsetCommit", 7, 9, topics=TOPICS)
+        unpaired = response("OffsetCommit", 7, 0, topics=TOPICS)
         rows += feed(conversation, BROKER, unpaired, 3 * number + 2, 3)
     rows += finish(conversation)
-    assert [row.status for row in rows if row.correlation_id == 9] == [
+    assert [row.status for row in rows if row.correlation_id == 0] == [
         Status.UNPAIRED,
         Status.INFERRED,
     ]

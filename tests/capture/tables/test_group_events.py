@@ -340,6 +340,66 @@ def test_removing_members_causes_a_rebalance(tmp_path: Path) -> None:
     assert columns([start], *CAUSE) == [(left, None, "2 members leave")]
 
 
+def static(group: Group) -> Group:
+    """Form a group whose member b is static, and instance i."""
+    group.join(A, "a")
+    group.join(B, "", groupInstanceId="i")
+    group.responded(
+        A, "JoinGroup", 5, generationId=1, memberId="a", protocolName="range", leader="a",
+        members=[{"memberId": "a"}, {"memberId": "b", "groupInstanceId": "i"}],
+    )  # fmt: skip
+    group.joined(B, "b", 1)
+    group.synced(A, "a", 1)
+    group.synced(B, "b", 1)
+    group.beat(A, "a", 1)
+    return group
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_a_member_that_is_removed_by_its_instance_id_is_named(version: int, tmp_path: Path) -> None:
+    group = static(Group())
+    removed = [{"memberId": "", "groupInstanceId": "i"}]
+    sent = group.sent(C, "LeaveGroup", version, members=removed)
+    group.responded(C, "LeaveGroup", version, members=removed)
+    group.beat(A, "a", 1, REBALANCING)
+    path = group.save(tmp_path / "group.pcap")
+    *_, left, start = events(path)
+    assert columns([left], "event", "member_id", "group_instance_id", "client_id") == [
+        ("left", "b", "i", "tester")
+    ]
+    assert columns([start], "event", *CAUSE) == [
+        ("rebalance_started", sent, "b", "a member leaves")
+    ]
+
+
+def test_a_member_whose_removal_failed_did_not_leave(tmp_path: Path) -> None:
+    group = static(Group())
+    members = [{"memberId": "", "groupInstanceId": "i"}, {"memberId": "", "groupInstanceId": "j"}]
+    group.sent(C, "LeaveGroup", 5, members=members)
+    members[1]["errorCode"] = UNKNOWN_MEMBER
+    group.responded(C, "LeaveGroup", 5, members=members)
+    *_, left, failed = events(group.save(tmp_path / "group.pcap"))
+    names = "event", "member_id", "group_instance_id", "error"
+    assert columns([left, failed], *names) == [
+        ("left", "b", "i", None),
+        ("removed", None, "j", "UNKNOWN_MEMBER_ID"),
+    ]
+
+
+def test_a_static_member_that_causes_a_rebalance_is_named(tmp_path: Path) -> None:
+    """It joins without a member id; the response to the leader has its id first."""
+    group = Group().formed()
+    sent = group.join(C, "", groupInstanceId="k")
+    group.join(A, "a")
+    group.responded(
+        A, "JoinGroup", 5, generationId=2, memberId="a", protocolName="range", leader="a",
+        members=[{"memberId": "a"}, {"memberId": "c", "groupInstanceId": "k"}],
+    )  # fmt: skip
+    group.joined(C, "c", 2)
+    (start,) = group.starts(tmp_path)
+    assert columns([start], *CAUSE) == [(sent, "c", "a member joins")]
+
+
 def test_leaving_an_empty_group_does_not_cause_the_next_rebalance(tmp_path: Path) -> None:
     group = Group().formed()
     for who, member in ((B, "b"), (A, "a")):

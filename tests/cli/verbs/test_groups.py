@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkawire.capture.multifile import Traffic
+from kafkawire.protocol.json_form import uuid_text
 from kafkawire.reports import group as group_life
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.reading import Reading
@@ -341,6 +342,98 @@ def test_lag_uses_topic_names_that_appear_after_the_commit(tmp_path: Path) -> No
     # a stream cannot be read ahead
     result = run("groups", "-", stdin=path.read_bytes())
     assert "2 commits, lag unknown" in result.stdout
+
+
+ORDERS, AGAIN = uuid_text(bytes(range(16))), uuid_text(bytes(range(1, 17)))
+
+
+def fetched(scenario: Scenario, id: str, end: int) -> None:
+    partition = {"partitionIndex": 0, "highWatermark": end, "errorCode": 3}
+    listed = {"topicId": id, "partitions": [{"partition": 0}]}
+    scenario.request("Fetch", 13, topics=[listed])
+    ok = partition | {"errorCode": 0}
+    scenario.respond("Fetch", 13, responses=[{"topicId": id, "partitions": [ok]}])
+    scenario.request("Fetch", 13, topics=[listed])
+    scenario.respond("Fetch", 13, responses=[{"topicId": id, "partitions": [partition]}])
+
+
+def stated(scenario: Scenario, id: str) -> None:
+    scenario.request("Metadata", 12, topics=[{"name": "orders"}])
+    scenario.respond("Metadata", 12, topics=[{"name": "orders", "topicId": id}])
+
+
+def offset_committed(scenario: Scenario, offset: int) -> None:
+    topic = {"name": "orders", "partitions": [{"partitionIndex": 0, "committedOffset": offset}]}
+    scenario.request("OffsetCommit", 8, groupId="g", memberId="a", topics=[topic])
+    done = {"name": "orders", "partitions": [{"partitionIndex": 0}]}
+    scenario.respond("OffsetCommit", 8, topics=[done])
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_topic_that_was_created_again_has_its_second_id(tmp_path: Path, late: bool) -> None:
+    """Whether Metadata states the second id before the Fetch with it, or after the commit."""
+    scenario = Scenario()
+    stated(scenario, ORDERS)
+    fetched(scenario, ORDERS, 1000)
+    offset_committed(scenario, 900)
+    if not late:
+        stated(scenario, AGAIN)
+    fetched(scenario, AGAIN, 10)
+    offset_committed(scenario, 7)
+    if late:
+        stated(scenario, AGAIN)
+    path = scenario.save(tmp_path / "again.pcap")
+    assert groups(path)["g"]["lag"] == 3
+    (topic,) = report("topics", path)["topics"]
+    assert (topic["topic"], topic["topic_id"]) == ("orders", AGAIN)
+    assert topic["topic_ids"] == [ORDERS, AGAIN]
+
+
+def test_an_id_without_a_name_is_shown_as_the_id(tmp_path: Path) -> None:
+    scenario = Scenario()
+    stated(scenario, ORDERS)
+    fetched(scenario, ORDERS, 1000)
+    fetched(scenario, AGAIN, 10)
+    found = report("topics", scenario.save(tmp_path / "unknown.pcap"))["topics"]
+    assert {(one["topic"], one["topic_id"]) for one in found} == {("orders", ORDERS), (None, AGAIN)}
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_a_member_that_joins_without_an_id_is_named_as_the_cause(
+    version: int, tmp_path: Path
+) -> None:
+    """Another member notices the rebalance before the response has the id."""
+    scenario = Scenario()
+    instance = {} if version < 5 else {"groupInstanceId": "i"}
+    scenario.request("JoinGroup", version, 0, groupId="g", memberId="a", protocolType="consumer")
+    scenario.respond(
+        "JoinGroup", version, 0, generationId=1, memberId="a", leader="a",
+        members=[{"memberId": "a"}],
+    )  # fmt: skip
+    scenario.request("SyncGroup", 2, 0, groupId="g", memberId="a", generationId=1)
+    scenario.respond("SyncGroup", 2, 0)
+    scenario.request("JoinGroup", version, 1, groupId="g", protocolType="consumer", **instance)
+    joining = scenario._last
+    scenario.request("Heartbeat", 3, 0, groupId="g", memberId="a", generationId=1)
+    scenario.respond("Heartbeat", 3, 0, errorCode=27)
+    scenario._last = joining
+    scenario.respond("JoinGroup", version, 1, generationId=2, memberId="b", leader="a")
+    path = scenario.save(tmp_path / "join.pcap")
+    group = groups(path)["g"]
+    assert [one["member_id"] for one in group["rebalances"]] == ["a", "b"]
+    started = [one for one in group["timeline"] if one["event"] == "rebalance_started"]
+    assert [one["member_id"] for one in started] == ["a", "b"]
+
+
+def test_a_member_that_sent_nothing_is_shown_by_its_instance_id(tmp_path: Path) -> None:
+    scenario = Scenario()
+    members = [{"memberId": "", "groupInstanceId": "i-1"}, {"memberId": "m-2"}]
+    scenario.request("LeaveGroup", 3, groupId="g", members=members)
+    scenario.respond("LeaveGroup", 3, members=members)
+    path = scenario.save(tmp_path / "leave.pcap")
+    assert [one["group_instance_id"] for one in groups(path)["g"]["timeline"]] == ["i-1", None]
+    shown = [line.split()[1:] for line in text("groups", path).splitlines()]
+    assert shown[-2:] == [["i-1", "leaves"], ["m-2", "leaves"]]
 
 
 def test_of_a_long_life_the_middle_is_left_out(

@@ -12,8 +12,8 @@ from typing import final
 
 from mypy_extensions import i64
 
-from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES
 from ...exchanges.fetch_sessions import Sessions, State
+from ...exchanges.pairing import InFlightRequests, Total, exchange_key
 from ..extraction.blocks import Block
 from ..extraction.body_facts import NO_PARTITIONS, Session
 from ..extraction.messages import ExtractedMessage
@@ -26,12 +26,13 @@ from .partition_columns import PartitionColumns
 class PendingRequests:
     """The requests of one connection without a response so far."""
 
-    def __init__(self, connection: int, client: str, broker: str) -> None:
+    def __init__(
+        self, connection: int, client: str, broker: str, total: Total[ExtractedMessage]
+    ) -> None:
         self.connection: i64 = connection
         self.client: str = client
         self.broker: str = broker
-        self.requests: list[ExtractedMessage] = []
-        self.bytes: i64 = 0
+        self.requests: InFlightRequests[ExtractedMessage] = InFlightRequests(total, connection)
 
 
 @final
@@ -47,44 +48,63 @@ class Pairs:
         self.exchanges: ExchangeColumns | None = exchanges
         self.partitions: PartitionColumns | None = partitions
         self.sessions: Sessions[Block] = Sessions(NO_PARTITIONS, Block.merged)
+        self.total: Total[ExtractedMessage] = Total()
         self.open: dict[int, PendingRequests] = {}
 
     def handle(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
         """Handle the next message of a connection."""
-        pending = self.open.get(connection)
-        if pending is None:
-            pending = self.open[connection] = PendingRequests(connection, client, broker)
+        pending = self.pending(connection, client, broker)
         requests = pending.requests
         if message.is_request:
-            requests.append(message)
-            pending.bytes += message.length
-            while len(requests) > MAX_OPEN or (
-                pending.bytes > MAX_OPEN_BYTES and len(requests) > 1
-            ):
-                self.add_without_response(pending)
+            requests.add(
+                exchange_key(message.packet, message.correlation_id), message.length, message
+            )
+            if requests.given_up:
+                self.add_without_response(pending, requests.take_given_up())
+            if self.total.evicted:
+                for each in self.total.take_evicted():
+                    self.add_without_response(self.open[each.connection], each.take_given_up())
             return
-        at: i64 = 0
-        while at < len(requests):
-            request = requests[at]
-            if (
-                request.packet == message.request_packet
-                and request.correlation_id == message.correlation_id
-            ):
-                while at > 0:
-                    self.add_without_response(pending)
-                    at -= 1
-                requests.pop(0)
-                pending.bytes -= request.length
-                self.add(pending, request, message)
-                return
-            at += 1
-        self.add(pending, None, message)
+        request: ExtractedMessage | None = None
+        packet = message.request_packet
+        if packet is not None:
+            request = requests.complete(exchange_key(packet, message.correlation_id))
+            if requests.given_up:
+                self.add_without_response(pending, requests.take_given_up())
+        self.add(pending, request, message)
 
-    def add_without_response(self, pending: PendingRequests) -> None:
-        """Add the oldest request as an exchange without a response."""
-        request = pending.requests.pop(0)
-        pending.bytes -= request.length
-        self.add(pending, request, None)
+    def pending(self, connection: int, client: str, broker: str) -> PendingRequests:
+        """Return the in-flight requests of a connection."""
+        pending = self.open.get(connection)
+        if pending is None:
+            pending = self.open[connection] = PendingRequests(
+                connection, client, broker, self.total
+            )
+        return pending
+
+    def overtake(self, connection: int, packet: int, correlation_id: int | None) -> None:
+        """Handle the row in front of a response that came before those to older requests.
+
+        packet: of the request of that response.
+        """
+        pending = self.open.get(connection)
+        if pending is not None:
+            pending.requests.overtake(exchange_key(packet, correlation_id))
+
+    def restore(
+        self, connection: int, client: str, broker: str, request: ExtractedMessage, age: int
+    ) -> None:
+        """Restore a request without a response, with its age (`InFlightRequests.requests`)."""
+        key = exchange_key(request.packet, request.correlation_id)
+        requests = self.pending(connection, client, broker).requests
+        requests.restore(key, request.length, request, age)
+
+    def add_without_response(
+        self, pending: PendingRequests, requests: list[ExtractedMessage]
+    ) -> None:
+        """Add requests as exchanges without a response."""
+        for request in requests:
+            self.add(pending, request, None)
 
     def add(
         self,
@@ -130,8 +150,7 @@ class Pairs:
         """Handle the end of a connection."""
         pending = self.open.pop(connection, None)
         if pending is not None:
-            while pending.requests:
-                self.add_without_response(pending)
+            self.add_without_response(pending, pending.requests.finish())
 
     def finish(self) -> None:
         """Handle the end of the capture."""

@@ -24,19 +24,17 @@ from ...rows import Located, Row
 from ..context import Context
 from ..extraction.group_event import FAILED, EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
-from .classic_members import Group, Member, kind_of_join, subscription_of
-
-CLASSIC: Final = Protocol.CLASSIC
-HEARTBEAT: Final = ApiKey.HEARTBEAT
-
-COORDINATOR_MOVED: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    }
+from .classic_members import (
+    COORDINATOR_MOVED,
+    Group,
+    Member,
+    cause_of_leave,
+    kind_of_join,
+    leaving_members,
+    subscription_of,
 )
-"""Error codes that make members look up the coordinator again."""
+
+HEARTBEAT: Final = ApiKey.HEARTBEAT
 
 
 class ClassicGroups:
@@ -54,18 +52,8 @@ class ClassicGroups:
         if item.row.api_key == ApiKey.JOIN_GROUP:
             self._join_sent(self._groups[message.group_id], item, message)
         elif item.row.api_key == ApiKey.LEAVE_GROUP:
-            leaving = message.members or [message]
-            reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
-            what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
-            one = leaving[0] if len(leaving) == 1 else None
-            cause = cause_of(
-                item,
-                f"{what}: {reasons[0]}" if reasons[0] else what,
-                or_none(getattr(one, "member_id", None)),
-                or_none(getattr(one, "group_instance_id", None)),
-                True,
-            )
-            self._groups[message.group_id].causes.sent(cause)
+            group = self._groups[message.group_id]
+            group.causes.sent(cause_of_leave(group, item, message))
 
     def _join_sent(self, group: Group, item: Located, message: Any) -> None:
         what, certain = kind_of_join(group, message, item.row.body_version or 0)
@@ -102,7 +90,7 @@ class ClassicGroups:
         event = GroupEvent(
             exchange,
             response,
-            CLASSIC,
+            Protocol.CLASSIC,
             message.group_id,
             FAILED,
             member_id=or_none(message.member_id),
@@ -164,7 +152,8 @@ class ClassicGroups:
         if response is None or response.error_code:
             group.causes.rejected(event.exchange)
             if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                yield from self._refuse(event, response.error_code)
+                member_id = event.member_id or or_none(response.member_id)
+                yield from self._refuse(event._replace(member_id=member_id), response.error_code)
             return
         group.protocol_type = request.protocol_type
         event = event._replace(
@@ -175,7 +164,7 @@ class ClassicGroups:
             reason=or_none(request.reason),
         )
         if response.generation_id != group.generation:
-            yield from self._new_generation(group, event)
+            yield from self._new_generation(group, event, response)
         group.causes.rejected(event.exchange)
         group.leader = or_none(response.leader)
         group.joined.add(response.member_id)
@@ -186,7 +175,9 @@ class ClassicGroups:
         yield event._replace(type=EventType.JOINED)
         yield from self._missing(group, event, response)
 
-    def _new_generation(self, group: Group, event: GroupEvent) -> Iterator[GroupEvent]:
+    def _new_generation(
+        self, group: Group, event: GroupEvent, response: Any
+    ) -> Iterator[GroupEvent]:
         group.generation = event.generation or 0
         group.generation_ns = event.row.time_ns
         group.joined, group.synced = set(), set()
@@ -202,6 +193,10 @@ class ClassicGroups:
         elif cause.exchange.main_row.packet == event.exchange.main_row.packet:
             start = started(cause._replace(member_id=event.member_id), event)
         else:
+            instance = cause.group_instance_id
+            if cause.member_id is None and instance is not None:  # the leader knows static members
+                ids = (m.member_id for m in response.members if m.group_instance_id == instance)
+                cause = cause._replace(member_id=next(ids, None))
             start = started(cause, event)
         yield start._replace(noticed_ns=event.exchange.main_row.time_ns)
 
@@ -255,17 +250,22 @@ class ClassicGroups:
             group.causes.rejected(event.exchange)
             yield from self._refuse(event, response.error_code)
             return
-        group.causes.settle(event.exchange)
-        for member in request.members or [request]:
-            known = group.remove(member.member_id)
-            yield event._replace(
-                type=EventType.LEFT,
-                member_id=or_none(member.member_id),
-                client_id=event.client_id if known is None else known.client_id,
-                group_instance_id=or_none(getattr(member, "group_instance_id", None)),
-                generation=group.generation if group.generation >= 0 else None,
-                reason=or_none(getattr(member, "reason", None)),
+        leaving = leaving_members(group, request, response)
+        if all(each.error_code for each in leaving):
+            group.causes.rejected(event.exchange)
+        else:
+            group.causes.settle(event.exchange)
+        generation = group.generation if group.generation >= 0 else None
+        for member_id, instance, reason, code in leaving:
+            of_member = event._replace(
+                member_id=member_id, group_instance_id=instance, generation=generation
             )
+            if code:
+                yield error_event(of_member, code)
+                continue
+            known = group.remove(member_id or "")
+            client_id = event.client_id if known is None else known.client_id
+            yield of_member._replace(type=EventType.LEFT, client_id=client_id, reason=reason)
 
     def _refuse(self, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:

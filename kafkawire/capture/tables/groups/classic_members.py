@@ -6,15 +6,25 @@ none for longer than the session timeout of its JoinGroup.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from ...rows import Row
+from ....protocol.error_code import ErrorCode
+from ...rows import Located, Row
 from ..extraction.group_event import GroupEvent, or_none
-from .causes import Causes
+from .causes import Cause, Causes, cause_of
 
 MEMBER_ID_REQUIRED: Final = 4
 """JoinGroup version from which a dynamic member needs a member id (KIP-394)."""
+
+COORDINATOR_MOVED: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Error codes that make members look up the coordinator again."""
 
 
 class Member:
@@ -88,6 +98,10 @@ class Group:
         self.joined.discard(member_id)
         return found
 
+    def member_of(self, member_id: str, instance: str | None) -> str | None:
+        """Return a member id; if it is empty, that of the static member with an instance id."""
+        return member_id or self.instances.get(instance or "")
+
     def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
         """Find the member whose session expired first, and when.
 
@@ -121,6 +135,42 @@ def kind_of_join(group: Group, request: Any, version: int) -> tuple[str, bool]:
     if request.member_id == group.leader:
         return "the leader rejoins", True
     return "a member rejoins", False
+
+
+class Leaving(NamedTuple):
+    """A member that a LeaveGroup removes. error_code: of its own result, 0 without one."""
+
+    member_id: str | None
+    group_instance_id: str | None
+    reason: str | None
+    error_code: int
+
+
+def leaving_members(group: Group, request: Any, response: Any) -> list[Leaving]:
+    """List the members of a LeaveGroup; those with an instance id alone get their member ids."""
+    leaving = request.members or [request]
+    results = [] if response is None else response.members
+    codes = [each.error_code for each in results]
+    if len(codes) != len(leaving):
+        codes = [0] * len(leaving)
+    found = []
+    for member, code in zip(leaving, codes, strict=True):
+        instance = or_none(getattr(member, "group_instance_id", None))
+        reason = or_none(getattr(member, "reason", None))
+        member_id = group.member_of(member.member_id, instance)
+        found.append(Leaving(member_id, instance, reason, code))
+    return found
+
+
+def cause_of_leave(group: Group, item: Located, request: Any) -> Cause:
+    """Make the cause of a LeaveGroup; of several members, none is named."""
+    leaving = leaving_members(group, request, None)
+    first = leaving[0]
+    if len(leaving) > 1:
+        first = first._replace(member_id=None, group_instance_id=None)
+    what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
+    reason = f"{what}: {first.reason}" if first.reason else what
+    return cause_of(item, reason, first.member_id, first.group_instance_id, True)
 
 
 def subscription_of(request: Any) -> int:

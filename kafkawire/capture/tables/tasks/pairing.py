@@ -7,12 +7,10 @@ Law: the pairs are those of `Exchanges`, in the same order; only headers are nee
 
 from __future__ import annotations
 
-from collections import deque
 from typing import final
 
-from mypy_extensions import i64
-
-from ...exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES, is_paired
+from ...exchanges.exchanges import OUT_OF_ORDER, is_paired
+from ...exchanges.pairing import InFlightRequests, Total, exchange_key
 from ...frames.decoding import LocatedItem, RawFrame
 from ...rows import Row
 
@@ -58,15 +56,9 @@ class Pair:
 class _Open:
     """The requests of one connection without a response so far."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: Ends, total: Total[TaskMessage]) -> None:
         self.ends: Ends = ends
-        self.requests: deque[TaskMessage] = deque()
-        self.bytes: i64 = 0
-
-    def pop(self) -> TaskMessage:
-        message = self.requests.popleft()
-        self.bytes -= length(message.located)
-        return message
+        self.requests: InFlightRequests[TaskMessage] = InFlightRequests(total, ends.connection)
 
 
 @final
@@ -74,17 +66,22 @@ class Pairing:
     """Pairs the items of any number of connections."""
 
     def __init__(self) -> None:
+        self._total: Total[TaskMessage] = Total()
         self._open: dict[int, _Open] = {}
 
     def handle(self, located: LocatedItem, task: int, index: int) -> list[Pair]:
         """Handle the next item; return the pairs that it completes. task, index: as in Place."""
         connection, item = located.connection, located.item
-        if connection is None or (isinstance(item, Row) and not is_paired(item)):
+        if connection is None:
+            return []
+        if isinstance(item, Row) and not is_paired(item):
+            if item.status is OUT_OF_ORDER:
+                self._overtake(connection, item)
             return []
         pending = self._open.get(connection)
         if pending is None:
             ends = Ends(connection, located.client or "", located.broker or "")
-            pending = self._open[connection] = _Open(ends)
+            pending = self._open[connection] = _Open(ends, self._total)
         message = TaskMessage(located, task, index)
         if is_request(located):
             return self._request(pending, message)
@@ -95,30 +92,42 @@ class Pairing:
         pending = self._open.pop(connection, None)
         if pending is None:
             return []
-        return [Pair(pending.ends, pending.pop(), None) for _ in range(len(pending.requests))]
+        return [Pair(pending.ends, request, None) for request in pending.requests.finish()]
 
     def finish(self) -> list[Pair]:
         """Return the waiting requests of all connections."""
         return [pair for connection in list(self._open) for pair in self.end(connection)]
 
     def _request(self, pending: _Open, message: TaskMessage) -> list[Pair]:
-        requests = pending.requests
-        requests.append(message)
-        pending.bytes += length(message.located)
-        given_up: list[Pair] = []
-        while len(requests) > MAX_OPEN or (pending.bytes > MAX_OPEN_BYTES and len(requests) > 1):
-            given_up.append(Pair(pending.ends, pending.pop(), None))
-        return given_up
+        located = message.located
+        pending.requests.add(_key_of(located.item), length(located), message)
+        pairs = _given_up(pending)
+        if self._total.evicted:
+            for each in self._total.take_evicted():
+                pairs += _given_up(self._open[each.connection])
+        return pairs
 
     def _response(self, pending: _Open, message: TaskMessage) -> list[Pair]:
-        item = message.located.item
-        packet, correlation_id = _request_of(item)
-        for at, request in enumerate(pending.requests):
-            if _matches(request.located.item, packet, correlation_id):
-                found = [Pair(pending.ends, pending.pop(), None) for _ in range(at)]
-                found.append(Pair(pending.ends, pending.pop(), message))
-                return found
-        return [Pair(pending.ends, None, message)]
+        packet, correlation_id = _request_of(message.located.item)
+        if packet is None:
+            return [Pair(pending.ends, None, message)]
+        request = pending.requests.complete(exchange_key(packet, correlation_id))
+        pairs = _given_up(pending)
+        pairs.append(Pair(pending.ends, request, message))
+        return pairs
+
+    def _overtake(self, connection: int, row: Row) -> None:
+        """Handle the row in front of a response that came before those to older requests."""
+        pending = self._open.get(connection)
+        if pending is not None and row.request_packet is not None:
+            pending.requests.overtake(exchange_key(row.request_packet, row.correlation_id))
+
+
+def _given_up(pending: _Open) -> list[Pair]:
+    """Return the requests that were given up."""
+    if not pending.requests.given_up:
+        return []
+    return [Pair(pending.ends, request, None) for request in pending.requests.take_given_up()]
 
 
 def is_request(located: LocatedItem) -> bool:
@@ -151,10 +160,8 @@ def _request_of(response: Row | RawFrame) -> tuple[int | None, int | None]:
     return response.request_packet, response.correlation_id
 
 
-def _matches(request: Row | RawFrame, packet: int | None, correlation_id: int | None) -> bool:
-    if request.packet != packet:
-        return False
+def _key_of(request: Row | RawFrame) -> int:
     if isinstance(request, RawFrame):
         header = request.request
-        return (None if header is None else header.correlation_id) == correlation_id
-    return request.correlation_id == correlation_id
+        return exchange_key(request.packet, None if header is None else header.correlation_id)
+    return exchange_key(request.packet, request.correlation_id)
