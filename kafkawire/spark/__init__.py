@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .session import session
+from .session import check_spark, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,11 @@ def read(
 
 
 def register(spark: SparkSession) -> None:
-    """Register `spark.read.format("kafkapcap")` in a session that does not find it by itself."""
+    """Register `spark.read.format("kafkapcap")` in a session that does not find it by itself.
+
+    Raises UnsupportedSpark.
+    """
+    check_spark(spark.version)
     from .source import KafkaPcap
 
     spark.dataSource.register(KafkaPcap)

@@ -83,6 +83,20 @@ class NoCaptures(SparkError):
         return f"no capture files among the {self.inputs} inputs; the first is {self.first}"
 
 
+class UnsupportedSpark(SparkError):
+    """The version of Spark is not supported."""
+
+    def __init__(self, version: str, expected: str) -> None:
+        super().__init__(version, expected)
+        self.version, self.expected = version, expected
+
+    def __str__(self) -> str:
+        return (
+            f"Spark {self.version} is not supported: expected {self.expected} "
+            "(pip install 'kafkawire[spark]')"
+        )
+
+
 class NoJava(SparkError):
     """Spark cannot start because Java is missing or too old."""
 

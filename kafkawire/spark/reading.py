@@ -35,13 +35,15 @@ from .decode.decoding import sorted_rows
 from .decode.outputs import OUT, table_batches
 from .decode.scratch import Scratch, chosen
 from .decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Step, Work
-from .errors import ascii_safe
+from .errors import BadOption, ascii_safe
 from .options import Options, parse
 from .plan.facts import AllFacts, sum_up
 from .plan.parts import reassemble_fragments
 from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, require_files
+from .session import check_spark
 from .shuffle.packets import SCHEMA, Kind, Partitioner
 from .shuffle.tasks import number_frame, tune
+from .splitting.stores import is_uri
 from .write import shared_directory as shared
 from .write.finishing import Finish
 from .write.shared_directory import SpilledTable
@@ -109,13 +111,12 @@ def read(
     if `failOnError` is set.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
+    check_spark(spark.version)
     parsed = parse({**options, "table": table})
-    plan = require_files(make_plan(spark, paths, parsed, to_store=_is_uri(parsed.scratch)))
+    schema_of(parsed.table, columns)
+    needs_store = parsed.scratch is not None and is_uri(parsed.scratch)
+    plan = require_files(make_plan(spark, paths, parsed, to_store=needs_store))
     return decode_anyhow(spark, plan, parsed, lambda: chosen(spark, parsed), columns).frame
-
-
-def _is_uri(path: str | None) -> bool:
-    return path is not None and "://" in path
 
 
 def decode_anyhow(
@@ -141,8 +142,11 @@ def decode_anyhow(
 
 
 def schema_of(table: str, columns: Sequence[str] | None) -> pa.Schema:
-    """Return the schema of some columns of a table, by default of all."""
+    """Return the schema of some columns of a table, by default of all. Raises BadOption."""
     schema = TABLES[table].schema
+    for name in columns or ():
+        if name not in schema.names:
+            raise BadOption("columns", name, f"a column of {table}: {', '.join(schema.names)}")
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
