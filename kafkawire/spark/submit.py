@@ -36,6 +36,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
     from kafkawire.spark.errors import SparkError, one_line_errors
+    from kafkawire.spark.interrupts import interruptible
     from kafkawire.spark.job import check_request, exit_code, known_tables, run
     from kafkawire.spark.options import parse
 
@@ -57,9 +58,8 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         check_request(arguments_given.inputs, arguments_given.output, tables, parsed)
         with one_line_errors():
-            made = run(
-                session(), arguments_given.inputs, arguments_given.output, tables, parsed, _log
-            )
+            started, given, output = session(), arguments_given.inputs, arguments_given.output
+            made = interruptible(started, lambda: run(started, given, output, tables, parsed, _log))
     except (SparkError, OSError, ValueError) as error:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2

@@ -155,13 +155,15 @@ def _job(
 ) -> int:
     """Check the request, start Spark and write the tables; return the exit code."""
     from kafkawire.spark import job
+    from kafkawire.spark.interrupts import interruptible
     from kafkawire.spark.options import parse
 
     options = parse(arguments)
     names = _tables(tables, options, strict=strict)
     job.check_request(given, output, names, options)
     job.require_inputs(given, options)
-    manifest = job.run(start(), given, output, names, options, _log)
+    session = start()
+    manifest = interruptible(session, lambda: job.run(session, given, output, names, options, _log))
     return job.exit_code(manifest, strict=strict)
 
 
@@ -177,6 +179,7 @@ def _watch(
 ) -> int:
     """Check the request, start Spark and watch; return the exit code."""
     from kafkawire.spark import watch as watching
+    from kafkawire.spark.interrupts import interruptible
     from kafkawire.spark.options import parse
 
     rules, rest = watching.parse_watch_options(arguments)
@@ -185,9 +188,13 @@ def _watch(
     watching.check_request(directory, output, names, options)
     session = start()
     with watching.sigterm_event() as stopped:
-        return watching.watch(
-            session, directory, output, names, options, rules, mode=mode, strict=strict,
-            clock=time.monotonic, sleep=stopped.wait, stop=stopped.is_set, log=_log,
+        return interruptible(
+            session,
+            lambda: watching.watch(
+                session, directory, output, names, options, rules, mode=mode, strict=strict,
+                clock=time.monotonic, sleep=stopped.wait, stop=stopped.is_set, log=_log,
+            ),
+            stopped.set,
         )  # fmt: skip
 
 
