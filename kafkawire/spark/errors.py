@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
+from ..capture.snapshot import InvalidState, StateVersionError
 from ..errors import KafkaWireError
 
 P = ParamSpec("P")
@@ -101,6 +102,17 @@ class NoJava(SparkError):
     """Spark cannot start because Java is missing or too old."""
 
 
+class DamagedCheckpoint(SparkError):
+    """The state of a watch cannot be read. reason: with its byte."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the checkpoint of the watch (_watch/state) is damaged: {self.reason}"
+
+
 class WorkerError(SparkError):
     """An exception of a worker, as text."""
 
@@ -144,6 +156,16 @@ def _one_line(text: str) -> str | None:
     ours = name.startswith(f"{__name__}.")
     known = ours or (isinstance(system, type) and issubclass(system, OSError))
     return message if known else None
+
+
+@contextmanager
+def readable_checkpoint() -> Iterator[None]:
+    """Raise DamagedCheckpoint for a state that is damaged."""
+    try:
+        yield
+    except (InvalidState, StateVersionError) as error:
+        reason = str(error).encode("ascii", "backslashreplace").decode()
+        raise DamagedCheckpoint(reason) from None
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import located
 from ...capture.packets.segments import Segments
 from ...capture.rows import Located, Row
+from ...capture.snapshot import dump, load
 from ...capture.tables.group_events import APIS, CAUSES
 from ...capture.tcp.connection import Connection
 from ..decode.chunk_rows import (
@@ -95,7 +96,10 @@ class PairDecoder:
 
     def restore(self, known: list[int], state: bytes) -> None:
         """Restore the state of an earlier batch. known: connections that were open then."""
-        engine_state, self._known_at, self._histories, requests = pickle.loads(state)
+        engine_state, self._known_at, histories, requests = load(state)
+        self._histories = {
+            first: ConnectionHistory(row, sessions) for first, row, sessions in histories
+        }
         self._engine.restore(engine_state)
         self._known = set(known)
         restore_requests(self._pairs, requests)
@@ -127,13 +131,9 @@ class PairDecoder:
     def snapshot(self) -> PairSnapshot:
         """Return the state; the decoder can still be closed."""
         self.flush()
-        state = pickle.dumps(
-            (
-                self._engine.snapshot(),
-                self._known_at,
-                self._histories,
-                open_requests(self._pairs),
-            )
+        histories = [(first, each.row, each.sessions) for first, each in self._histories.items()]
+        state = dump(
+            (self._engine.snapshot(), self._known_at, histories, open_requests(self._pairs))
         )
         tracked = self._engine.connections
         open = {each.first_packet for each in tracked if not each.closed}
