@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from .write.checking import Checked
+
 
 def read(
     spark: SparkSession,
@@ -29,6 +31,17 @@ def read(
     return read_frame(spark, inputs, table, columns=columns, **options)
 
 
+def check(output: str, **options: Any) -> Checked:
+    """Compare the files of an output directory with the manifest of its job.
+
+    options: of the store, as for `read`. Raises OutputRefused without a manifest, OSError.
+    """
+    from .job import check_output
+    from .options import parse
+
+    return check_output(output, parse(options))
+
+
 def register(spark: SparkSession) -> None:
     """Register `spark.read.format("kafkapcap")` in a session that does not find it by itself.
 
@@ -40,4 +53,4 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(KafkaPcap)
 
 
-__all__ = ["read", "register", "session"]
+__all__ = ["check", "read", "register", "session"]

@@ -98,6 +98,16 @@ class UnsupportedSpark(SparkError):
         )
 
 
+class NotStreamed(SparkError):
+    """The data source does not read streams."""
+
+    def __str__(self) -> str:
+        return (
+            "kafkapcap does not read streams: use `kafkawire spark --watch`, or a stream that "
+            "lists files with kafkawire.spark.watch.Watcher.take_frame (docs/spark.md)"
+        )
+
+
 class NoJava(SparkError):
     """Spark cannot start because Java is missing or too old."""
 

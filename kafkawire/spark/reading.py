@@ -29,13 +29,12 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from ..capture.tables import TABLES
-from .decode.columns import keep, needed
+from .decode.columns import keep, needed, schema_of
 from .decode.decoding import sorted_rows
 from .decode.outputs import OUT, table_batches
 from .decode.scratch import Scratch, chosen
 from .decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Step, Work
-from .errors import BadOption, ascii_safe
+from .errors import ascii_safe
 from .options import Options, parse
 from .plan.facts import AllFacts, sum_up
 from .plan.parts import reassemble_fragments
@@ -139,15 +138,6 @@ def decode_anyhow(
     return shared.decode(spark, plan, schemas, options, partitioner, directory, groups=groups)[
         options.table
     ]
-
-
-def schema_of(table: str, columns: Sequence[str] | None) -> pa.Schema:
-    """Return the schema of some columns of a table, by default of all. Raises BadOption."""
-    schema = TABLES[table].schema
-    for name in columns or ():
-        if name not in schema.names:
-            raise BadOption("columns", name, f"a column of {table}: {', '.join(schema.names)}")
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
 def decode(

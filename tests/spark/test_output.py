@@ -15,7 +15,7 @@ import pytest
 from pyarrow import fs
 from typer.testing import CliRunner
 
-from kafkawire.spark import job
+from kafkawire.spark import check, job
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
 from kafkawire.spark.splitting import InputFile, inputs, stores
@@ -368,6 +368,8 @@ def test_other_rows_in_as_many_bytes(local: OutputDirectory) -> None:
 
 def test_the_check_of_the_command(local: OutputDirectory) -> None:
     """It needs neither Spark nor inputs."""
+    with pytest.raises(OutputRefused, match="no manifest"):
+        check(local.root)
     arguments = ["spark", "--check", "--output", local.root]
     ran = CliRunner().invoke(app, arguments)
     assert ran.exit_code == 2
@@ -381,6 +383,7 @@ def test_the_check_of_the_command(local: OutputDirectory) -> None:
     Path(local.root, first.name).unlink()
     ran = CliRunner().invoke(app, arguments)
     assert (ran.exit_code, ran.stdout) == (1, f"{first.name}: missing\n")
+    assert check(local.root).differences == [(first.name, "missing")]
     assert CliRunner().invoke(app, [*arguments, "a.pcap"]).exit_code == 2
 
 
