@@ -16,7 +16,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
@@ -105,12 +104,13 @@ def session(
     for spark-submit; the default is that of spark-submit, or `local[*]`. settings: take precedence
     over those of this package. Raises NoJava, UnsupportedSpark.
     """
-    check_spark(version("pyspark"))
+    from pyspark import SparkConf, SparkContext, __version__
+
+    check_spark(__version__)
     if "SPARK_CONNECT_MODE_ENABLED" not in os.environ:
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     if "PYSPARK_GATEWAY_PORT" in os.environ:
