@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
-from ..capture.snapshot import InvalidState, StateVersionError
 from ..errors import KafkaWireError
 
 P = ParamSpec("P")
@@ -166,16 +165,6 @@ def _one_line(text: str) -> str | None:
     ours = name.startswith(f"{__name__}.")
     known = ours or (isinstance(system, type) and issubclass(system, OSError))
     return message if known else None
-
-
-@contextmanager
-def readable_checkpoint() -> Iterator[None]:
-    """Raise DamagedCheckpoint for a state that is damaged."""
-    try:
-        yield
-    except (InvalidState, StateVersionError) as error:
-        reason = str(error).encode("ascii", "backslashreplace").decode()
-        raise DamagedCheckpoint(reason) from None
 
 
 @contextmanager

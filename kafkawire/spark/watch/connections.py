@@ -10,6 +10,8 @@ Law: one engine decodes them, however many batches they span; its pending data i
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +21,7 @@ from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import located
 from ...capture.packets.segments import Segments
 from ...capture.rows import Located, Row
-from ...capture.snapshot import dump, load
+from ...capture.snapshot import InvalidState, StateVersionError, dump, load
 from ...capture.tables.group_events import APIS, CAUSES
 from ...capture.tcp.connection import Connection
 from ..decode.chunk_rows import (
@@ -31,6 +33,7 @@ from ..decode.chunk_rows import (
 )
 from ..decode.decoding import new_engine
 from ..decode.outputs import Output
+from ..errors import DamagedCheckpoint
 from ..options import Options
 from ..plan.facts import END, Facts
 from .connection_rows import merged
@@ -243,6 +246,16 @@ class PairDecoder:
             history.row = merged(history.row, row)
             if row[0] in ended:
                 self._out.rows(CONNECTIONS, [history.row])
+
+
+@contextmanager
+def readable_checkpoint() -> Iterator[None]:
+    """Raise DamagedCheckpoint for a state that is damaged."""
+    try:
+        yield
+    except (InvalidState, StateVersionError) as error:
+        reason = str(error).encode("ascii", "backslashreplace").decode()
+        raise DamagedCheckpoint(reason) from None
 
 
 def _with_reason(found: Located, reason: str) -> Located:

@@ -19,9 +19,9 @@ from ...capture.tables.group_events import Groups, events
 from ..decode.chunk_rows import ChunkContext
 from ..decode.groups import ITEMS
 from ..decode.outputs import Output, serialise
-from ..errors import ascii_safe, readable_checkpoint
+from ..errors import ascii_safe
 from ..plan.facts import Facts
-from .connections import GROUPS, BatchSettings
+from .connections import GROUPS, BatchSettings, readable_checkpoint
 from .state import BEFORE
 
 FORGOTTEN_NS: Final = 86_400_000_000_000

@@ -21,11 +21,17 @@ from ...capture.snapshot import dump, load
 from ..decode.chunk_rows import ChunkContext, Places
 from ..decode.decoding import ProblemCollector, in_order, sorted_rows
 from ..decode.outputs import Output, serialise
-from ..errors import ascii_safe, readable_checkpoint
+from ..errors import ascii_safe
 from ..plan.facts import Facts
 from ..shuffle.packets import Kind, by_connection
 from ..shuffle.tasks import tune
-from .connections import CONNECTIONS, GROUPS, BatchSettings, PairDecoder
+from .connections import (
+    CONNECTIONS,
+    GROUPS,
+    BatchSettings,
+    PairDecoder,
+    readable_checkpoint,
+)
 
 BEFORE: Final = -1
 """Sort key of a state: before everything else."""
