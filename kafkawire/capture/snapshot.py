@@ -1,24 +1,28 @@
 """Serialises the state of an engine, readable by compiled and interpreted builds.
 
-Law: a restored object continues as if it had never been serialised. The objects of STATE
-(`snapshot_classes`) are written attribute by attribute, by name, so compiled and interpreted
-classes write and read the same; a change of these attributes, or a class in another module, is
-another STATE_VERSION.
+Law: a restored object continues as if it had never been serialised. Objects are written attribute
+by attribute, by name (`state_format`), so compiled and interpreted classes write and read the same;
+a change of these attributes, or a class in another module, is another STATE_VERSION.
 
     engine --version, attributes by name--> bytes --> engine    external objects are named only
 """
 
 from __future__ import annotations
 
-import io
-import pickle
 from functools import cache
 from typing import Any, Final
 
-STATE_VERSION: Final = 8
+from .state_format import InvalidState, Reader, Writer, attributes
+
+STATE_VERSION: Final = 9
 """Increase it with every change of what a state consists of: the classes of STATE, their modules,
 their attributes, and the meaning of these (tests/capture/test_snapshot.py has them).
 """
+
+VERSION_BYTES: Final = 32
+"""Bytes at the beginning in which the version ends."""
+
+__all__ = ["STATE_VERSION", "InvalidState", "StateVersionError", "attributes", "dump", "load"]
 
 
 class StateVersionError(ValueError):
@@ -28,46 +32,24 @@ class StateVersionError(ValueError):
 def dump(state: object, **external: object) -> bytes:
     """Serialise a state. external: objects that are written as names only.
 
-    They are given again to `load`.
+    They are given again to `load`. Raises InvalidState for an object of an unknown class.
     """
-    out = io.BytesIO()
-    out.write(b"%d\n" % STATE_VERSION)
-    _Writer(out, external).dump(state)
-    return out.getvalue()
+    writer = Writer(external, _classes())
+    writer.out += b"%d\n" % STATE_VERSION
+    writer.write(state)
+    return bytes(writer.out)
 
 
 def load(data: bytes, **external: object) -> Any:
-    """Restore a state. external: the objects by the same names. Raises StateVersionError."""
-    source = io.BytesIO(data)
-    version = source.readline().strip()
+    """Restore a state. external: the objects by the same names.
+
+    Raises StateVersionError; InvalidState for a damaged state.
+    """
+    version, _, _ = data[:VERSION_BYTES].partition(b"\n")
     if version != b"%d" % STATE_VERSION:
-        text = version[:20].decode("ascii", "replace")
+        text = version[:20].decode("ascii", "backslashreplace")
         raise StateVersionError(f"state version {text}, not {STATE_VERSION}")
-    return _Reader(source, external).load()
-
-
-class _Writer(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, external: dict[str, object]) -> None:
-        super().__init__(out, protocol=5)
-        self._names = {id(each): name for name, each in external.items()}
-
-    def persistent_id(self, obj: object) -> str | None:
-        return self._names.get(id(obj))
-
-    def reducer_override(self, obj: object) -> Any:
-        cls = type(obj)
-        if cls not in _classes():
-            return NotImplemented
-        return _blank, (cls,), attributes(obj), None, None, _fill
-
-
-class _Reader(pickle.Unpickler):
-    def __init__(self, data: io.BytesIO, external: dict[str, object]) -> None:
-        super().__init__(data)
-        self._external = external
-
-    def persistent_load(self, pid: Any) -> object:
-        return self._external[pid]
+    return Reader(data, len(version) + 1, external, _classes()).whole()
 
 
 @cache
@@ -76,25 +58,3 @@ def _classes() -> dict[type, tuple[Any, ...]]:
     from .snapshot_classes import STATE
 
     return STATE
-
-
-def _blank(cls: type) -> Any:
-    return cls(*_classes()[cls])
-
-
-def attributes(obj: object) -> dict[str, Any]:
-    """Return the attributes of an object of a class of STATE, compiled or not."""
-    names = [
-        name
-        for cls in type(obj).__mro__
-        for listed in ("__mypyc_attrs__", "__slots__")
-        for name in vars(cls).get(listed, ())
-        if not (name.startswith("__") and name.endswith("__"))
-    ]
-    found = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
-    return {**found, **getattr(obj, "__dict__", {})}
-
-
-def _fill(obj: object, attributes: dict[str, Any]) -> None:
-    for name, value in attributes.items():
-        object.__setattr__(obj, name, value)

@@ -78,5 +78,5 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
 """The classes that a state consists of, and arguments to make an object of each.
 
 A compiled class cannot be made without them; its attributes are overwritten. Values of other
-classes (rows, raw frames, limits) are pickled.
+classes (rows, raw frames, limits) are in `state_format.CLASSES`.
 """

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .session import session
+from .session import check_spark, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from .write.checking import Checked
 
 
 def read(
@@ -29,11 +31,26 @@ def read(
     return read_frame(spark, inputs, table, columns=columns, **options)
 
 
+def check(output: str, **options: Any) -> Checked:
+    """Compare the files of an output directory with the manifest of its job.
+
+    options: of the store, as for `read`. Raises OutputRefused without a manifest, OSError.
+    """
+    from .job import check_output
+    from .options import parse
+
+    return check_output(output, parse(options))
+
+
 def register(spark: SparkSession) -> None:
-    """Register `spark.read.format("kafkapcap")` in a session that does not find it by itself."""
+    """Register `spark.read.format("kafkapcap")` in a session that does not find it by itself.
+
+    Raises UnsupportedSpark.
+    """
+    check_spark(spark.version)
     from .source import KafkaPcap
 
     spark.dataSource.register(KafkaPcap)
 
 
-__all__ = ["read", "register", "session"]
+__all__ = ["check", "read", "register", "session"]

@@ -83,8 +83,43 @@ class NoCaptures(SparkError):
         return f"no capture files among the {self.inputs} inputs; the first is {self.first}"
 
 
+class UnsupportedSpark(SparkError):
+    """The version of Spark is not supported."""
+
+    def __init__(self, version: str, expected: str) -> None:
+        super().__init__(version, expected)
+        self.version, self.expected = version, expected
+
+    def __str__(self) -> str:
+        return (
+            f"Spark {self.version} is not supported: expected {self.expected} "
+            "(pip install 'kafkawire[spark]')"
+        )
+
+
+class NotStreamed(SparkError):
+    """The data source does not read streams."""
+
+    def __str__(self) -> str:
+        return (
+            "kafkapcap does not read streams: use `kafkawire spark --watch`, or a stream that "
+            "lists files with kafkawire.spark.watch.Watcher.take_frame (docs/spark.md)"
+        )
+
+
 class NoJava(SparkError):
     """Spark cannot start because Java is missing or too old."""
+
+
+class DamagedCheckpoint(SparkError):
+    """The state of a watch cannot be read. reason: with its byte."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the checkpoint of the watch (_watch/state) is damaged: {self.reason}"
 
 
 class WorkerError(SparkError):

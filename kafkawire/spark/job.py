@@ -1,42 +1,42 @@
 """The job of `kafkawire spark`: tables of a set of captures as Parquet, and a manifest.
 
-Law: the output is that of one run. A table is replaced as a whole; the manifest is deleted before
-the first table is replaced, and written after the last one.
-
-    output/_manifest                            inputs, rows, bytes accounted for
-    output/exchanges/date=2026-11-21/api=Fetch/part-00000-....parquet
+Law: the output is that of one run, which has the directory locked. The manifest is deleted before
+the files that it names, and written after all others (`write.output_directory`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
 from ..display import plural
 from .decode.columns import needed
 from .decode.scratch import Scratch, chosen
-from .options import Options
+from .errors import NoCaptures
+from .options import Options, unknown
 from .passes import decode_passes
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
 from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
+from .progress import reported
 from .reading import Decoded
-from .splitting.stores import Store, filesystem, located
+from .session import check_spark
+from .splitting import inputs
+from .splitting.stores import Store, is_uri, located
+from .write.checking import Checked, check_files
 from .write.finishing import Finish
 from .write.manifest import InputEntries, manifest_pieces
+from .write.output_directory import SCRATCH, OutputDirectory, OutputFile
+from .write.output_lock import locked, this_process
 from .write.shared_directory import SpilledTable
 from .write.writing import BY_API, TableDirectory
-
-MANIFEST: Final = "_manifest"
-SCRATCH: Final = ".rows"
 
 FILE_BYTES: Final = 256 << 20
 MIN_FILE_BYTES: Final = 32 << 20
@@ -52,8 +52,12 @@ class Written:
     """A table that was written."""
 
     table: str
-    rows: int
-    seconds: float
+    files: Sequence[OutputFile]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(file.rows for file in self.files)
 
 
 def run(
@@ -69,63 +73,135 @@ def run(
     Its `inputs` are a sequence that makes an entry when it is used.
 
     An input that is not a capture, or cannot be read, is reported and has an entry in the manifest;
-    the others are read. Raises NoCaptures, before anything is written, if there are no others; what
-    `make_plan` raises; what Spark raises when a worker fails.
+    the others are read. Raises, before anything is written, NoCaptures if there are no others,
+    OutputRefused, OutputInUse; what `make_plan` raises; what Spark raises when a worker fails.
     """
     started = time.time()
+    check_spark(spark.version)
     tables = tuple(dict.fromkeys(tables))
-    for table in tables:  # an option that it does not have raises before anything is written
-        needed(table, TABLES[table].schema.names, options)
-    store, root = _locate(output, options)
-    plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
+    inputs = [*inputs]
+    output_directory = check_request(inputs, output, tables, options)
+    store = output_directory.store
+    plan = make_plan(spark, inputs, options, to_store=_uses_store(store, options), lenient=True)
     for line in input_warnings(plan):
         log(line)
     require_files(plan)
     splits = plural(len(plan.parts), "split")
     log(f"plan: {plural(len(plan.files), 'file')}, {plan.bytes / 1e6:.1f} MB, {splits}")
-    _remove_manifest(filesystem(store), root)
-    tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
-    written: list[Written] = []
-    facts: AllFacts | None = None
-    since = time.monotonic()
-    make_scratch = partial(_scratch, spark, options, store, root)
-
-    def directory(table: str, finish: Finish) -> TableDirectory:
-        return TableDirectory(store, f"{root}/{table}", table in BY_API, finish.batch)
-
-    for together in decode_passes(spark, plan, tables, options, make_scratch, directory):
-        for table, decoded in together.items():
-            facts = decoded.facts
-            log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
-            rows = _write(decoded, directory(table, decoded.finish), tasks)
-            written.append(Written(table, rows, time.monotonic() - since))
-            log(f"{table}: {plural(rows, 'row')}, {written[-1].seconds:.1f} s")
-            since = time.monotonic()
-        for decoded in together.values():
-            decoded.release()
-    written.sort(key=lambda one: tables.index(one.table))
-    manifest = describe(plan, options, written, facts)
-    manifest["seconds"] = round(time.time() - started, 3)
-    with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
-        for piece in manifest_pieces(manifest):
-            out.write(piece.encode("utf-8", "backslashreplace"))
+    application = spark.sparkContext.applicationId
+    with locked(store, output_directory.root, this_process(application)):
+        earlier = output_directory.examine(tables)
+        output_directory.require_outside(plan.files)
+        output_directory.begin(application, tables, earlier)
+        with reported(spark, log):
+            written, facts = _write_tables(spark, plan, tables, options, output_directory, log)
+        manifest = {"application": application, **describe(plan, options, written, facts)}
+        manifest["seconds"] = round(time.time() - started, 3)
+        output_directory.complete(manifest_pieces(manifest))
     return manifest
 
 
-def _write(decoded: SpilledTable | Decoded, directory: TableDirectory, tasks: int) -> int:
-    """Replace the files of a table; returns how many rows there are."""
-    files = decoded.write(directory, tasks)
-    directory.only(file for file, _ in files)
-    return sum(rows for _, rows in files)
+def check_request(
+    inputs: Iterable[str], output: str, tables: Iterable[str], options: Options
+) -> OutputDirectory:
+    """Check what can be checked before Spark starts; returns the output directory.
 
-
-def _scratch(spark: SparkSession, options: Options, store: Store, root: str) -> Scratch:
-    """Make an empty directory for spill files: the chosen one, or one in the output.
-
-    In the output, if that is a path: it may have more room than a local master's temporary files.
+    Raises BadOption, OutputRefused, ValueError for an unsupported URI, OSError.
     """
-    found = None if store.is_local and options.scratch is None else chosen(spark, options)
-    return found or Scratch(f"{root}/{SCRATCH}", store).make()
+    tables = [*tables]
+    for table in tables:
+        needed(table, TABLES[table].schema.names, options)
+    directory = locate(output, options)
+    if not (_uses_store(directory.store, options) or any(map(is_uri, inputs))):
+        for name in options.others:  # no store to pass it to
+            unknown(name)
+    directory.examine(tables)
+    return directory
+
+
+def require_inputs(given: Iterable[str], options: Options) -> None:
+    """Raise NoCaptures if none of some local inputs exists, before Spark starts."""
+    missing: list[str] = []
+    given = [*given]
+    if not any(map(is_uri, given)):
+        listed = inputs(given, options.others, missing=lambda _, error: missing.append(str(error)))
+        if not len(listed):
+            raise NoCaptures(len(given), missing[0])
+
+
+def check_output(output: str, options: Options) -> Checked:
+    """Compare an output directory with its manifest. Raises OutputRefused, OSError, ValueError."""
+    return check_files(locate(output, options))
+
+
+def _write_tables(
+    spark: SparkSession,
+    plan: Plan,
+    tables: Sequence[str],
+    options: Options,
+    output: OutputDirectory,
+    log: Log,
+) -> tuple[list[Written], AllFacts | None]:
+    """Decode and write tables; returns them in the given order, and what is known of the set."""
+    tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
+    application = spark.sparkContext.applicationId
+    written: list[Written] = []
+    facts: AllFacts | None = None
+    since = time.monotonic()
+
+    def directory(table: str, finish: Finish) -> TableDirectory:
+        path = f"{output.root}/{table}"
+        return TableDirectory(output.store, path, table in BY_API, finish.batch, application)
+
+    with _scratches(spark, options, output) as make_scratch:
+        for together in decode_passes(spark, plan, tables, options, make_scratch, directory):
+            for table, decoded in together.items():
+                facts = decoded.facts
+                log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
+                files = _write(decoded, directory(table, decoded.finish), tasks)
+                written.append(Written(table, files))
+                seconds = time.monotonic() - since
+                log(f"{table}: {plural(written[-1].rows, 'row')}, {seconds:.1f} s")
+                since = time.monotonic()
+            for decoded in together.values():
+                decoded.release()
+    written.sort(key=lambda one: tables.index(one.table))
+    return written, facts
+
+
+def _write(
+    decoded: SpilledTable | Decoded, directory: TableDirectory, tasks: int
+) -> list[OutputFile]:
+    """Write the files of a table; returns them."""
+    files = decoded.write(directory, tasks)
+    return directory.only(files or [directory.write_schema(decoded.finish.schema)])
+
+
+@contextmanager
+def _scratches(
+    spark: SparkSession, options: Options, output: OutputDirectory
+) -> Iterator[Callable[[], Scratch]]:
+    """Provide a function that makes an empty directory for spill files; remove them at the end.
+
+    It is the chosen one, or one in the output, if that is a path: it may have more room than a
+    local master's temporary files.
+    """
+    store = output.store
+    made: list[Scratch] = []
+
+    def make() -> Scratch:
+        found = None if store.is_local and options.scratch is None else chosen(spark, options)
+        if found is None:
+            name = f"{SCRATCH}{spark.sparkContext.applicationId}"
+            found = Scratch(f"{output.root}/{name}", store).make()
+        made.append(found)
+        return found
+
+    try:
+        yield make
+    finally:
+        for each in made:
+            each.remove()
 
 
 def writers(size: int, cores: int) -> int:
@@ -143,6 +219,7 @@ def describe(
         "sets": len(set(plan.sets)),
         "splits": len(plan.parts),
         "tables": {one.table: {"rows": one.rows} for one in written},
+        "files": [file.as_json() for one in written for file in one.files],
         "options": _options_json(options),
     }
     if facts is not None:
@@ -200,19 +277,17 @@ def _options_json(options: Options) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
-def _locate(output: str, options: Options) -> tuple[Store, str]:
-    """Return the store and path of the output; the path of a local directory is absolute."""
-    if "://" not in output:
-        return Store(), str(Path(output).absolute())
-    store, path = located(output, options.others)
-    return store, path.rstrip("/")
+def locate(output: str, options: Options) -> OutputDirectory:
+    """Return the output directory; the path of a local one is absolute."""
+    store, path = located(output, options.others) if is_uri(output) else (Store(), output)
+    if store.is_local:
+        return OutputDirectory(store, str(Path(path).absolute()))
+    return OutputDirectory(store, path.rstrip("/"))
 
 
-def _remove_manifest(store: fs.FileSystem, root: str) -> None:
-    store.create_dir(root, recursive=True)
-    path = f"{root}/{MANIFEST}"
-    if store.get_file_info(path).type != fs.FileType.NotFound:
-        store.delete_file(path)
+def _uses_store(output: Store, options: Options) -> bool:
+    """Return whether unknown options may belong to the store of the output or of spill files."""
+    return not output.is_local or (options.scratch is not None and is_uri(options.scratch))
 
 
 def known_tables(given: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:

@@ -111,7 +111,8 @@ def _similar_option(name: str) -> str | None:
 _Setter = Callable[[Options, str, Any], Options]
 
 
-def _listed(value: Any) -> list[str]:
+def listed(value: Any) -> list[str]:
+    """Split a list with commas, or take a list."""
     given = value.split(",") if isinstance(value, str) else value
     return [text for one in given if (text := str(one).strip())]
 
@@ -165,7 +166,7 @@ def _sets(options: Options, name: str, value: Any) -> Options:
 
 
 def _ports(options: Options, name: str, value: Any) -> Options:
-    ports = tuple(_number(name, one) for one in _listed(value))
+    ports = tuple(_number(name, one) for one in listed(value))
     if too_high := [one for one in ports if one >= 1 << 16]:
         raise BadOption(name, str(too_high[0]), "a port below 65536")
     return replace(options, ports=ports)
@@ -174,7 +175,7 @@ def _ports(options: Options, name: str, value: Any) -> Options:
 def _apis(options: Options, name: str, value: Any) -> Options:
     """Parse API names as in rows, in any case, or keys; unknown keys are kept."""
     found = set()
-    for one in _listed(value):
+    for one in listed(value):
         plain = one.lower().replace("_", "").removesuffix("request")
         known = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
         if known not in (None, *API_NAMES.values()):
@@ -185,7 +186,7 @@ def _apis(options: Options, name: str, value: Any) -> Options:
 
 
 def _brokers(options: Options, name: str, value: Any) -> Options:
-    found = _listed(value)
+    found = listed(value)
     for one in found:
         try:
             endpoint(one)
@@ -235,7 +236,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "brokers": _brokers,
     "keylog": _keylog,
     "apis": _apis,
-    "topics": lambda o, _, value: replace(o, topics=frozenset(_listed(value))),
+    "topics": lambda o, _, value: replace(o, topics=frozenset(listed(value))),
     "where": _where,
     "startTs": lambda o, name, value: replace(o, start_ns=_time(name, value)),
     "endTs": lambda o, name, value: replace(o, end_ns=_time(name, value)),

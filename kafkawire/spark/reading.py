@@ -29,8 +29,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from ..capture.tables import TABLES
-from .decode.columns import keep, needed
+from .decode.columns import keep, needed, schema_of
 from .decode.decoding import sorted_rows
 from .decode.outputs import OUT, table_batches
 from .decode.scratch import Scratch, chosen
@@ -40,8 +39,10 @@ from .options import Options, parse
 from .plan.facts import AllFacts, sum_up
 from .plan.parts import reassemble_fragments
 from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, require_files
+from .session import check_spark
 from .shuffle.packets import SCHEMA, Kind, Partitioner
 from .shuffle.tasks import number_frame, tune
+from .splitting.stores import is_uri
 from .write import shared_directory as shared
 from .write.finishing import Finish
 from .write.shared_directory import SpilledTable
@@ -109,13 +110,12 @@ def read(
     if `failOnError` is set.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
+    check_spark(spark.version)
     parsed = parse({**options, "table": table})
-    plan = require_files(make_plan(spark, paths, parsed, to_store=_is_uri(parsed.scratch)))
+    schema_of(parsed.table, columns)
+    needs_store = parsed.scratch is not None and is_uri(parsed.scratch)
+    plan = require_files(make_plan(spark, paths, parsed, to_store=needs_store))
     return decode_anyhow(spark, plan, parsed, lambda: chosen(spark, parsed), columns).frame
-
-
-def _is_uri(path: str | None) -> bool:
-    return path is not None and "://" in path
 
 
 def decode_anyhow(
@@ -138,12 +138,6 @@ def decode_anyhow(
     return shared.decode(spark, plan, schemas, options, partitioner, directory, groups=groups)[
         options.table
     ]
-
-
-def schema_of(table: str, columns: Sequence[str] | None) -> pa.Schema:
-    """Return the schema of some columns of a table, by default of all."""
-    schema = TABLES[table].schema
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
 def decode(

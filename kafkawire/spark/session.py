@@ -21,11 +21,14 @@ from tempfile import mkdtemp
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
-from .errors import NoJava
+from .errors import NoJava, UnsupportedSpark
 from .shuffle.tasks import begin_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+MIN_SPARK: Final = (4, 3)
+"""The oldest Spark whose Python API has all that is used; the tests run on it."""
 
 MIN_JAVA: Final = 17
 """The oldest Java that Spark 4 supports."""
@@ -99,13 +102,15 @@ def session(
 
     The workers of a new local session start in the background, if they run this Python. master: as
     for spark-submit; the default is that of spark-submit, or `local[*]`. settings: take precedence
-    over those of this package. Raises NoJava.
+    over those of this package. Raises NoJava, UnsupportedSpark.
     """
+    from pyspark import SparkConf, SparkContext, __version__
+
+    check_spark(__version__)
     if "SPARK_CONNECT_MODE_ENABLED" not in os.environ:
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     if "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -177,6 +182,13 @@ def job_session(spark: SparkSession) -> SparkSession:
         if not configured.contains(key):
             own.conf.set(key, value)
     return own
+
+
+def check_spark(found: str) -> None:
+    """Raise UnsupportedSpark for an old version of Spark: calls would fail, and not say why."""
+    numbers = tuple(int(each) for each in re.findall(r"\d+", found)[:2])
+    if numbers < MIN_SPARK:
+        raise UnsupportedSpark(found, f"{'.'.join(map(str, MIN_SPARK))} or newer")
 
 
 def check_java() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -22,10 +22,10 @@ from ..capture.multifile import Blocks, Source, Traffic
 from ..capture.rows import Located
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
-from .decode.columns import is_bare, keep, needed, to_batches
+from .decode.columns import is_bare, keep, needed, schema_of, to_batches
 from .decode.decoding import key_log_of, without_bodies
-from .errors import BadOption, Unreadable, ascii_safe, in_ascii
-from .options import Options, parse
+from .errors import BadOption, NotStreamed, Unreadable, ascii_safe, in_ascii
+from .options import Options, listed, parse
 from .plan.opening import as_one
 from .plan.planning import make_plan, require_files
 from .splitting import InputFile, read
@@ -45,11 +45,19 @@ class KafkaPcap(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         with in_ascii():
-            self._paths, self._options = _parsed(options)
+            given = dict(options)
+            columns = [given.pop(name) for name in [*given] if name.lower() == "columns"]
+            self._columns = listed(columns[0]) if columns else None
+            self._paths, self._options = _parsed(given)
 
     def schema(self) -> StructType:
-        """Return the columns of the table."""
-        return from_arrow_schema(TABLES[self._options.table].schema)
+        """Return the columns of the table, or those of the option `columns`."""
+        with in_ascii():
+            return from_arrow_schema(schema_of(self._options.table, self._columns))
+
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: ARG002 - Spark's signature
+        """Raise NotStreamed: files arrive in a watch, which keeps what spans them."""
+        raise NotStreamed
 
     def reader(self, schema: StructType) -> Reader:
         """Return a reader of the columns in the schema."""

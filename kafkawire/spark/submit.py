@@ -9,8 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from kafkawire.display import printable
+
+INTERRUPTED: Final = 130
+"""Exit code after SIGINT, as of shells."""
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -32,7 +36,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
     from kafkawire.spark.errors import SparkError, one_line_errors
-    from kafkawire.spark.job import exit_code, known_tables, run
+    from kafkawire.spark.interrupts import interruptible
+    from kafkawire.spark.job import check_request, exit_code, known_tables, run
     from kafkawire.spark.options import parse
 
     arguments_given = arguments().parse_args(given)
@@ -51,13 +56,16 @@ def main(given: Sequence[str] | None = None) -> int:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
     try:
+        check_request(arguments_given.inputs, arguments_given.output, tables, parsed)
         with one_line_errors():
-            made = run(
-                session(), arguments_given.inputs, arguments_given.output, tables, parsed, _log
-            )
+            started, given, output = session(), arguments_given.inputs, arguments_given.output
+            made = interruptible(started, lambda: run(started, given, output, tables, parsed, _log))
     except (SparkError, OSError, ValueError) as error:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # Spark has cancelled its jobs
+        print("kafkawire-spark: interrupted", file=sys.stderr)
+        return INTERRUPTED
     return exit_code(made, strict=arguments_given.strict)
 
 

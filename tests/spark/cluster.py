@@ -78,12 +78,13 @@ def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
     from kafkawire.capture.tables import TABLES
     from kafkawire.spark import job
     from kafkawire.spark.options import parse
+    from kafkawire.spark.write.output_directory import SCRATCH
 
     ended = threading.Event()
 
     def report() -> None:
         while not ended.wait(0.01):
-            if any(path.stat().st_size for path in (to / job.SCRATCH).glob("*")):
+            if any(path.stat().st_size for path in to.glob(f"{SCRATCH}*/*")):
                 print("written", flush=True)
                 return
 

@@ -149,7 +149,7 @@ def of_frame(frame: Any) -> list[dict[str, Any]]:
 
 def directory_in(folder: Path, table: str, finish: Finish) -> TableDirectory:
     """Return the directory of a table's files."""
-    return TableDirectory(Store(), str(folder / table), False, finish.batch)
+    return TableDirectory(Store(), str(folder / table), False, finish.batch, "tests")
 
 
 def rows_written(found: SpilledTable | Decoded, folder: TableDirectory) -> Counter[str]:

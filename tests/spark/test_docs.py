@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from kafkawire.spark import read, submit
-from kafkawire.spark.job import MANIFEST
 from kafkawire.spark.options import SETTERS
+from kafkawire.spark.write.output_directory import MANIFEST
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES, ROOT
 from tests.pages import Playground, blocks, commands

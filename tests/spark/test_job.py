@@ -16,6 +16,7 @@ from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
 from kafkawire.spark.passes import passes
 from kafkawire.spark.write import shared_directory as shared
+from kafkawire.spark.write.output_directory import MANIFEST
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
@@ -31,7 +32,7 @@ def test_tables_and_their_manifest(spark: SparkSession, tmp_path: Path) -> None:
     options = parse({"sets": "file", "splitBytes": "9k"})
     for _ in range(2):
         manifest = job.run(spark, files, str(tmp_path), TABLES, options, messages.append)
-        assert json.loads((tmp_path / job.MANIFEST).read_text()) == manifest
+        assert json.loads((tmp_path / MANIFEST).read_text()) == manifest
         for table in TABLES:
             want = [row for file in files for row in rows_of([file], table)]
             frame = spark.read.parquet(str(tmp_path / table))
@@ -40,7 +41,7 @@ def test_tables_and_their_manifest(spark: SparkSession, tmp_path: Path) -> None:
             )
             assert counted(of_frame(without_partitions)) == counted(want)
             assert manifest["tables"][table] == {"rows": len(want)}
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*TABLES, job.MANIFEST])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*TABLES, MANIFEST])
     assert [one["name"] for one in manifest["inputs"]] == files
     payload = manifest["payload"]
     assert payload["unaccounted"] == 0
@@ -111,7 +112,7 @@ def test_the_command_and_the_script(tmp_path: Path) -> None:
     )  # fmt: skip
     assert completed.returncode == 0, completed.stderr
     assert f"connections: {len(rows_of([file], 'connections'))} rows" in completed.stderr
-    assert json.loads((tmp_path / job.MANIFEST).read_text())["options"]["ports"] == [1]
+    assert json.loads((tmp_path / MANIFEST).read_text())["options"]["ports"] == [1]
 
 
 def test_usage(tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_a_failed_job_prints_one_line(
     """By the command and by the script, in the running session."""
     arguments = [cut, "-o", str(tmp_path / "out"), "--option", f"table={table}"]
     assert submit.main(arguments) == 0
-    manifest = json.loads((tmp_path / "out" / job.MANIFEST).read_text())
+    manifest = json.loads((tmp_path / "out" / MANIFEST).read_text())
     assert set(manifest["tables"]) == {table}
     capsys.readouterr()
     arguments += ["--option", "failOnError=true"]
@@ -156,7 +157,7 @@ def test_a_failed_job_prints_one_line(
     assert ran.exit_code == 2
     assert f"kafkawire spark: {messages}" in ran.output
     assert "Traceback" not in ran.output
-    assert not (tmp_path / "out" / job.MANIFEST).exists()
+    assert not (tmp_path / "out" / MANIFEST).exists()
 
 
 def test_an_unsupported_option_is_refused_before_anything_is_written(
@@ -175,7 +176,7 @@ def test_brokers_by_name_and_invalid_ports(cut: str, tmp_path: Path) -> None:
     arguments = ["spark", cut, "-o", str(tmp_path / "out")]
     ran = CliRunner().invoke(app, [*arguments, "--broker", "localhost:9092"])
     assert ran.exit_code == 0, ran.output
-    completed = json.loads((tmp_path / "out" / job.MANIFEST).read_text())["options"]
+    completed = json.loads((tmp_path / "out" / MANIFEST).read_text())["options"]
     assert "127.0.0.1:9092" in completed["brokers"]
     assert CliRunner().invoke(app, [*arguments, "--port", "65536"]).exit_code == 2
 

@@ -17,6 +17,7 @@ from kafkawire.capture.tables.redaction import redacted
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.spark import job
 from kafkawire.spark.options import SETTERS, parse
+from kafkawire.spark.write.output_directory import MANIFEST
 from tests.capture.dialogue import Sent, hello, packets
 from tests.capture.wire import pcap
 from tests.conftest import FIXTURES
@@ -154,7 +155,7 @@ def test_split_bytes(spark: SparkSession, tmp_path: Path) -> None:
     for size in ("1", "4k", "1m"):
         options = {"splitBytes": size}
         assert counted(written(spark, file, "exchanges", options, tmp_path)) == want
-        splits.append(json.loads((tmp_path / job.MANIFEST).read_text())["splits"])
+        splits.append(json.loads((tmp_path / MANIFEST).read_text())["splits"])
         reader = spark.read.format("kafkapcap").options(**options)
         assert counted(of_frame(reader.load(file))) == want
     assert splits[0] > splits[1] > splits[2] == 1

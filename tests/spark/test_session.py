@@ -243,7 +243,7 @@ def test_modules_are_loaded_without_the_cyclic_gc(monkeypatch: pytest.MonkeyPatc
 
 def test_workers_start_before_inputs_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    session: Any = object()
+    session: Any = SimpleNamespace(version="4.3.0")
 
     def listed(*_: object, **__: object) -> None:
         raise FileNotFoundError(said)

@@ -165,3 +165,28 @@ def test_options_in_any_case() -> None:
     assert options.split_bytes == 2 << 20
     assert options.start_ns == options.end_ns == 1_795_280_400_000_000_000
     assert options.ports == (1, 2)
+
+
+def test_the_option_columns(spark: SparkSession) -> None:
+    """Spark passes no selection on, but this option, so that other columns are not made."""
+    reader = spark.read.format("kafkapcap").option("columns", "api_name, packet")
+    found = of_frame(reader.load(FILE))
+    assert found == [
+        {"api_name": row["api_name"], "packet": row["packet"]}
+        for row in rows_of([FILE], "exchanges")
+    ]
+    message = r"option columns: invalid value 'nope': expected a column of exchanges"
+    with pytest.raises(Exception, match=message):
+        reader.option("columns", "nope").load(FILE)
+    with pytest.raises(BadOption, match=message):
+        read(spark, FILE, columns=["nope"])
+
+
+def test_a_stream_says_what_to_use_instead(spark: SparkSession, tmp_path: Path) -> None:
+    def start() -> None:
+        frame = spark.readStream.format("kafkapcap").load(FILE)
+        stream = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+        stream.start().awaitTermination()
+
+    with pytest.raises(Exception, match="kafkapcap does not read streams: use `kafkawire spark"):
+        start()

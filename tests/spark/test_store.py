@@ -64,7 +64,7 @@ def test_rows_are_those_of_the_files(spark: SparkSession, monkeypatch: pytest.Mo
             found.append(written.to_table(columns=frame.columns).to_pylist())
             assert all("/date=" in name and "/api=" in name for name in written.files)
             rest = store.get_file_info(fs.FileSelector(f"rotated/{where}", recursive=True))
-            assert not any("/.rows/" in each.path for each in rest)
+            assert not any("/.rows-" in each.path for each in rest)
         with pytest.raises(ValueError, match="invalid option of the store"):
             read(spark, "s3://rotated/*.pcap", **{**options, "regions": "eu"})
     finally:

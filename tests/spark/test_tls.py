@@ -14,6 +14,7 @@ from kafkawire.capture.tables import read
 from kafkawire.spark import job, register
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
+from kafkawire.spark.write.output_directory import MANIFEST
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame
@@ -52,7 +53,7 @@ def test_the_job(spark: SparkSession, keys: Path, tmp_path: Path) -> None:
     assert len(expected("exchanges", keys)) > 20
     assert manifest["payload"]["unaccounted"] == 0 < manifest["payload"]["tls"]
     secrets = [line.split()[2] for line in keys.read_text().splitlines() if line[0] != "#"]
-    written = "".join([*said, (output / job.MANIFEST).read_text(), repr(options)])
+    written = "".join([*said, (output / MANIFEST).read_text(), repr(options)])
     assert not any(secret in written for secret in secrets)
 
 

@@ -19,6 +19,7 @@ from kafkawire.spark import job, read, submit
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.verdicts import REFUSED, FileStatus
 from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
+from kafkawire.spark.write.output_directory import MANIFEST
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
@@ -105,7 +106,7 @@ def run(*given: str | Path) -> Result:
 
 
 def manifest(output: Path) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads((output / job.MANIFEST).read_text())
+    made: dict[str, Any] = json.loads((output / MANIFEST).read_text())
     return made
 
 

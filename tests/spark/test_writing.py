@@ -70,7 +70,7 @@ def test_a_table_has_all_rows(
         times = [first + random.randrange(days * DAY) for _ in range(count)]
         api = random.choice(["Fetch", "Produce", None])
         batches.append(batch(sorted(times) if random.random() < 0.5 else times, api))
-    folder = TableDirectory(Store(), str(tmp_path), by_api, lambda each: each)
+    folder = TableDirectory(Store(), str(tmp_path), by_api, lambda each: each, "tests")
     files, counts = zip(*folder.write(batches), strict=True)
     read = ds.dataset(str(tmp_path), schema=SCHEMA).to_table()
     order = [("time", "ascending"), ("n", "ascending"), ("api_name", "ascending")]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from kafkawire.display import printable
+from kafkawire.display import plural, printable
 
 from .. import pipes
 from ..input.names import complete_table, unknown_table
 from ..input.options import BrokerOption, KeyLogOption, PortOption, pairs
-from ..input.sources import known
+from ..input.sources import INTERRUPTED, known
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options
+    from kafkawire.spark.watch import Mode
 
 
 def spark(  # noqa: PLR0913 - options of the verb
@@ -63,6 +64,10 @@ def spark(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Compare the files of the tables in DIR with its manifest."),
+    ] = False,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Also write the table problems, and exit 1 if it has rows."),
@@ -86,17 +91,18 @@ def spark(  # noqa: PLR0913 - options of the verb
     kafkawire spark captures/ --output tables/ --table exchanges --table connections
     kafkawire spark s3://bucket/2026/*.pcap.gz -o s3://bucket/tables --master spark://host:7077
     kafkawire spark --watch /var/captures --output tables/
+    kafkawire spark --check --output tables/
     """
     try:
-        from kafkawire.spark import job, session
-        from kafkawire.spark import watch as watching
         from kafkawire.spark.errors import SparkError, one_line_errors
-        from kafkawire.spark.options import parse
+        from kafkawire.spark.watch import Mode
     except ImportError as error:
         typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
         raise typer.Exit(2) from None
-    if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
-        raise typer.BadParameter("expected INPUT, or --watch with at most one of --once and --end")
+    if [bool(given), watch is not None, check].count(True) != 1:
+        raise typer.BadParameter("expected one of INPUT, --watch and --check")
+    if ((once or end) and watch is None) or (once and end):
+        raise typer.BadParameter("expected --watch with at most one of --once and --end")
     pipes.keep_memory()
     brokers = known(port, broker, keylog)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
@@ -104,36 +110,113 @@ def spark(  # noqa: PLR0913 - options of the verb
     arguments |= {name: values for name, values in endpoints if values}
     if keylog is not None:
         arguments["keylog"] = keylog
-    mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
+    tables = table or []
+    start = Start(master, dict(pairs(conf, "--conf", "NAME=VALUE")))
+    mode = Mode.ONCE if once else Mode.END if end else Mode.FOREVER
     try:
-        parsed = (None, arguments) if watch is None else watching.parse_watch_options(arguments)
-        rules, rest = parsed
-        options = parse(rest)
-        tables = _tables(table, options, strict=strict)
-        settings = pairs(conf, "--conf", "NAME=VALUE")
         with one_line_errors():
-            started = session(master, settings=settings)
-            if watch is None:
-                report = job.run(started, given or [], output, tables, options, _log)
-                status = job.exit_code(report, strict=strict)
+            if check:
+                status = _check(output, arguments)
+            elif watch is None:
+                status = _job(start, given or [], output, tables, arguments, strict=strict)
             else:
-                with watching.sigterm_event() as stopped:
-                    status = watching.watch(
-                        started, watch, output, tables, options, rules, mode=mode, strict=strict,
-                        clock=time.monotonic, sleep=stopped.wait, stop=stopped.is_set, log=_log,
-                    )  # fmt: skip
+                status = _watch(start, watch, output, tables, arguments, mode, strict=strict)
     except (SparkError, OSError, ValueError) as error:
         typer.echo(printable(f"kafkawire spark: {error}"), err=True)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:  # Spark has cancelled its jobs
+        typer.echo("kafkawire spark: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     if status:
         raise typer.Exit(status)
 
 
-def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[str]:
+class Start(NamedTuple):
+    """How a session starts."""
+
+    master: str | None
+    settings: dict[str, str]
+
+    def __call__(self) -> Any:
+        """Start the session, or return the running one."""
+        from kafkawire.spark import session
+
+        return session(self.master, settings=self.settings)
+
+
+def _job(
+    start: Start,
+    given: list[str],
+    output: str,
+    tables: list[str],
+    arguments: dict[str, Any],
+    *,
+    strict: bool,
+) -> int:
+    """Check the request, start Spark and write the tables; return the exit code."""
+    from kafkawire.spark import job
+    from kafkawire.spark.interrupts import interruptible
+    from kafkawire.spark.options import parse
+
+    options = parse(arguments)
+    names = _tables(tables, options, strict=strict)
+    job.check_request(given, output, names, options)
+    job.require_inputs(given, options)
+    session = start()
+    manifest = interruptible(session, lambda: job.run(session, given, output, names, options, _log))
+    return job.exit_code(manifest, strict=strict)
+
+
+def _watch(
+    start: Start,
+    directory: str,
+    output: str,
+    tables: list[str],
+    arguments: dict[str, Any],
+    mode: Mode,
+    *,
+    strict: bool,
+) -> int:
+    """Check the request, start Spark and watch; return the exit code."""
+    from kafkawire.spark import watch as watching
+    from kafkawire.spark.interrupts import interruptible
+    from kafkawire.spark.options import parse
+
+    rules, rest = watching.parse_watch_options(arguments)
+    options = parse(rest)
+    names = _tables(tables, options, strict=strict)
+    watching.check_request(directory, output, names, options)
+    session = start()
+    with watching.sigterm_event() as stopped:
+        return interruptible(
+            session,
+            lambda: watching.watch(
+                session, directory, output, names, options, rules, mode=mode, strict=strict,
+                clock=time.monotonic, sleep=stopped.wait, stop=stopped.is_set, log=_log,
+            ),
+            stopped.set,
+        )  # fmt: skip
+
+
+def _check(output: str, arguments: dict[str, Any]) -> int:
+    """Print the differences of an output directory to its manifest; return the exit code."""
+    from kafkawire.spark.job import check_output
+    from kafkawire.spark.options import parse
+
+    checked = check_output(output, parse(arguments))
+    for each in checked.differences:
+        typer.echo(printable(str(each)))
+    if not checked.differences:
+        counts = f"{plural(checked.files, 'file')}, {plural(checked.rows, 'row')}"
+        typer.echo(printable(f"{output}: {counts}, as in the manifest"))
+    return 1 if checked.differences else 0
+
+
+def _tables(given: list[str], options: Options, *, strict: bool) -> list[str]:
     from kafkawire.spark.job import known_tables
 
     try:
-        return known_tables(given or [], options, strict=strict)
+        return known_tables(given, options, strict=strict)
     except KeyError as error:
         raise unknown_table(str(error.args[0])) from None
 

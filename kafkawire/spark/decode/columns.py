@@ -39,6 +39,15 @@ MANY_ROWS: Final = 1 << 14
 """The same for tables that are made column by column, of small values."""
 
 
+def schema_of(table: str, columns: Sequence[str] | None) -> pa.Schema:
+    """Return the schema of some columns of a table, by default of all. Raises BadOption."""
+    schema = TABLES[table].schema
+    for name in columns or ():
+        if name not in schema.names:
+            raise BadOption("columns", name, f"a column of {table}: {', '.join(schema.names)}")
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
 def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
     """List the columns that must be made, in the order of the table. Raises BadOption."""
     have = TABLES[table].schema.names

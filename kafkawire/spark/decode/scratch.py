@@ -22,13 +22,16 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from ..options import Options
-from ..splitting.stores import Store, explained, filesystem, located
+from ..splitting.stores import Store, explained, filesystem, is_uri, located
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COPIED: Final = 1 << 20
 """Bytes that are copied to a store at a time."""
+
+ATTEMPTS: Final = 20
+"""How often removing a directory is tried."""
 
 _NUMBERS: Final = count()
 """Makes names unique in a process."""
@@ -95,8 +98,12 @@ class Scratch:
     def remove(self) -> None:
         """Remove the directory with all of its files, if it exists."""
         if self.store.is_local:
-            if Path(self.path).exists():
-                shutil.rmtree(self.path)
+            for _ in range(ATTEMPTS):
+                # a task that is being cancelled may still make files
+                shutil.rmtree(self.path, ignore_errors=True)
+                if not Path(self.path).exists():
+                    return
+            shutil.rmtree(self.path)
             return
         found = filesystem(self.store)
         if found.get_file_info(self.path).type.name != "NotFound":
@@ -110,7 +117,7 @@ def chosen(spark: SparkSession, options: Options) -> Scratch | None:
     """
     context: Any = spark.sparkContext
     name = f"kafkawire-{context.applicationId}-{next(_NUMBERS)}"
-    if options.scratch is not None and "://" in options.scratch:
+    if options.scratch is not None and is_uri(options.scratch):
         store, path = located(options.scratch, options.others)
         return Scratch(f"{path.rstrip('/')}/{name}", store).make()
     if options.scratch is not None:

@@ -20,7 +20,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Final
 
 from .file_list import FileList, file_list
-from .stores import InputFile, Store, explained, filesystem, located
+from .stores import InputFile, Store, explained, filesystem, is_uri, located
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
@@ -60,7 +60,7 @@ def inputs(
 
 def _listed(given: str | Path, options: Mapping[str, str], recursive: bool) -> Iterator[InputFile]:
     text = str(given)
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
+    if not is_uri(text):
         return _local(text, recursive)
     store, path = located(text, options)
     if store.is_local:

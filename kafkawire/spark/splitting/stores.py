@@ -11,6 +11,7 @@ shipped. Every error names the file.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 LOCAL: Final = frozenset({"", "file"})
+
+URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:/")
+"""The beginning of a URI; Hadoop writes `file:/path`."""
 OPENERS: Final = {
     **dict.fromkeys(("s3", "s3a", "s3n"), "S3FileSystem"),
     **dict.fromkeys(("gs", "gcs"), "GcsFileSystem"),
@@ -146,11 +150,18 @@ def _first_line(error: OSError) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def is_uri(text: str) -> bool:
+    """Return whether a text is a URI; otherwise it is a path."""
+    return URI.match(text) is not None
+
+
 def located(uri: str, options: Mapping[str, str]) -> tuple[Store, str]:
     """Return the store of a URI, and the path in it."""
     parts = urlsplit(uri, allow_fragments=False)
     scheme = parts.scheme
     if scheme in LOCAL:
+        if parts.netloc not in ("", "localhost"):
+            raise ValueError(f"{uri}: expected file:/path, not a host")
         return Store(), parts.path
     if scheme in _BY_URI and parts.username is not None:
         raise ValueError(f"{scheme}://: a password in the URI is not supported")

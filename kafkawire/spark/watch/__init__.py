@@ -10,7 +10,7 @@ Law: the union of the batches is what one reading of all files gives.
 from .arrivals import Finished
 from .commit_log import WatchError
 from .options import WatchOptions, parse_watch_options
-from .watcher import Mode, Watcher, sigterm_event, watch
+from .watcher import Mode, Watcher, check_request, sigterm_event, watch
 
 __all__ = [
     "Finished",
@@ -18,6 +18,7 @@ __all__ = [
     "WatchOptions",
     "WatchError",
     "Watcher",
+    "check_request",
     "parse_watch_options",
     "sigterm_event",
     "watch",

@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,8 +26,12 @@ from typing import Any, Final
 from ...capture.files.blocks import NO_TIME
 from ...capture.snapshot import STATE_VERSION
 from ..errors import SparkError
+from ..splitting.listing import HIDDEN
+from ..splitting.stores import Store
+from ..write.output_directory import MANIFEST, UNFINISHED, WATCH
+from ..write.output_lock import OutputInUse, locked, this_process
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of commits and of the states that this package writes; `STATE_VERSION` is that of the engine."""
 
 
@@ -84,12 +88,18 @@ class CommitLog:
     def __init__(self, output: Path, tables: tuple[str, ...]) -> None:
         """Open the log.
 
-        Raises WatchError if another process has it open, or another version wrote the state.
+        Raises WatchError if another process has it open, another version wrote the state, or the
+        directory has files that are not of this watch.
         """
         self.output = output
-        self.root = output / "_watch"
-        for name in ("staging", "state", "commits"):
-            (self.root / name).mkdir(parents=True, exist_ok=True)
+        self.root = output / WATCH
+        try:
+            with locked(Store(), str(output), this_process("watch")):
+                require_own(output, tables)
+                for name in ("staging", "state", "commits"):
+                    (self.root / name).mkdir(parents=True, exist_ok=True)
+        except OutputInUse as error:
+            raise WatchError(str(error)) from None
         self._lock = (self.root / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -203,6 +213,21 @@ class CommitLog:
                 f"{self.output}: the state was written by another version of kafkawire; end the "
                 "watch with that version (`--end`) before continuing with this one"
             )
+
+
+def require_own(output: Path, tables: Iterable[str]) -> None:
+    """Raise WatchError if a job writes to an output directory, or it has files of others."""
+    if any((output / name).exists() for name in (MANIFEST, UNFINISHED)):
+        raise WatchError(
+            f"{output}: a job writes to this directory; a watch needs another output directory"
+        )
+    folders = [output / table for table in tables]
+    present = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+    commits = (output / WATCH / "commits").glob("*.json")  # later: a batch is committed first
+    own = {f"batch={int(path.stem)}" for path in commits if path.stem.isdigit()}
+    for path in sorted(present):
+        if path.name not in own and not path.name.startswith(HIDDEN):
+            raise WatchError(f"{path} is not of this watch; move it, or write to another directory")
 
 
 def write(path: Path, content: bytes) -> None:

@@ -10,6 +10,8 @@ Law: one engine decodes them, however many batches they span; its pending data i
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +21,7 @@ from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.frames.decoding import located
 from ...capture.packets.segments import Segments
 from ...capture.rows import Located, Row
+from ...capture.snapshot import InvalidState, StateVersionError, dump, load
 from ...capture.tables.group_events import APIS, CAUSES
 from ...capture.tcp.connection import Connection
 from ..decode.chunk_rows import (
@@ -28,6 +31,7 @@ from ..decode.chunk_rows import (
 )
 from ..decode.decoding import new_engine
 from ..decode.outputs import Output
+from ..errors import DamagedCheckpoint
 from ..options import Options
 from ..plan.facts import END, Facts
 from .connection_rows import merged
@@ -93,7 +97,10 @@ class PairDecoder:
 
     def restore(self, known: list[int], state: bytes) -> None:
         """Restore the state of an earlier batch. known: connections that were open then."""
-        engine_state, self._known_at, self._histories, requests = pickle.loads(state)
+        engine_state, self._known_at, histories, requests = load(state)
+        self._histories = {
+            first: ConnectionHistory(row, sessions) for first, row, sessions in histories
+        }
         self._engine.restore(engine_state)
         self._known = set(known)
         self._pairs.restore(requests)
@@ -125,13 +132,9 @@ class PairDecoder:
     def snapshot(self) -> PairSnapshot:
         """Return the state; the decoder can still be closed."""
         self.flush()
-        state = pickle.dumps(
-            (
-                self._engine.snapshot(),
-                self._known_at,
-                self._histories,
-                self._pairs.in_flight(),
-            )
+        histories = [(first, each.row, each.sessions) for first, each in self._histories.items()]
+        state = dump(
+            (self._engine.snapshot(), self._known_at, histories, self._pairs.in_flight())
         )
         tracked = self._engine.connections
         open = {each.first_packet for each in tracked if not each.closed}
@@ -241,6 +244,16 @@ class PairDecoder:
             history.row = merged(history.row, row)
             if row[0] in ended:
                 self._out.rows(CONNECTIONS, [history.row])
+
+
+@contextmanager
+def readable_checkpoint() -> Iterator[None]:
+    """Raise DamagedCheckpoint for a state that is damaged."""
+    try:
+        yield
+    except (InvalidState, StateVersionError) as error:
+        reason = str(error).encode("ascii", "backslashreplace").decode()
+        raise DamagedCheckpoint(reason) from None
 
 
 def _with_reason(found: Located, reason: str) -> Located:

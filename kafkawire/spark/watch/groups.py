@@ -21,7 +21,7 @@ from ..decode.groups import ITEMS
 from ..decode.outputs import Output, serialise
 from ..errors import ascii_safe
 from ..plan.facts import Facts
-from .connections import GROUPS, BatchSettings
+from .connections import GROUPS, BatchSettings, readable_checkpoint
 from .state import BEFORE
 
 FORGOTTEN_NS: Final = 86_400_000_000_000
@@ -39,9 +39,10 @@ def group_event_batches(
     out = Output(settings.options)
     context = ChunkContext(settings.names, [0] * len(settings.names), Facts())
     rows = (row for batch in batches for row in batch.to_pylist())
-    for group_id, of_group in groupby(rows, key=lambda row: row["group_id"]):
-        _decode_group(group_id, of_group, context, settings, out)
-        yield from out.drain()
+    with readable_checkpoint():
+        for group_id, of_group in groupby(rows, key=lambda row: row["group_id"]):
+            _decode_group(group_id, of_group, context, settings, out)
+            yield from out.drain()
     yield from out.finish()
 
 

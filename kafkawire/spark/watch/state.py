@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ...capture.files.blocks import NO_TIME
 from ...capture.frames.decoding import located
+from ...capture.snapshot import dump, load
 from ..decode.chunk_rows import ChunkContext, Places
 from ..decode.decoding import ProblemCollector, in_order, sorted_rows
 from ..decode.outputs import Output, serialise
@@ -24,7 +25,13 @@ from ..errors import ascii_safe
 from ..plan.facts import Facts
 from ..shuffle.packets import Kind, by_connection
 from ..shuffle.tasks import tune
-from .connections import CONNECTIONS, GROUPS, BatchSettings, PairDecoder
+from .connections import (
+    CONNECTIONS,
+    GROUPS,
+    BatchSettings,
+    PairDecoder,
+    readable_checkpoint,
+)
 
 BEFORE: Final = -1
 """Sort key of a state: before everything else."""
@@ -105,7 +112,7 @@ class BatchDecoder:
         decoder = PairDecoder(self.settings, self._context, self.facts, self.out)
         last_ns, state = self._before.pop(key, State(NO_TIME, b""))
         if state:
-            _, known, pair = pickle.loads(state)
+            _, known, pair = load(state)
             decoder.restore(known, pair)
         self._decoders[key], self._last[key] = decoder, last_ns
         return decoder
@@ -116,7 +123,7 @@ class BatchDecoder:
         if before is None:
             self._snapshot(key, self._decoders.pop(key), self._last[key])
         elif not settings.closing and not NO_TIME < before.last_ns < settings.silent_ns:
-            self._live += pickle.loads(before.state)[0]
+            self._live += load(before.state)[0]
             self._states.append((key, *before))
         else:
             self._opened += self._restore(key).close()
@@ -135,7 +142,7 @@ class BatchDecoder:
             return
         self._opened += pair.opened
         self._live += pair.live
-        self._states.append((key, last_ns, pickle.dumps((pair.live, pair.open, pair.state))))
+        self._states.append((key, last_ns, dump((pair.live, pair.open, pair.state))))
 
     def _file_problems(self, file_problems: ProblemCollector) -> None:
         """Make rows of the problems of files."""
@@ -166,4 +173,5 @@ def decode_batch(
 ) -> Iterator[pa.RecordBatch]:
     """Decode the states and packets of a bucket, in order."""
     tune()
-    yield from BatchDecoder(settings).run(batches)
+    with readable_checkpoint():
+        yield from BatchDecoder(settings).run(batches)

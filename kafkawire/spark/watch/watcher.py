@@ -21,13 +21,15 @@ from urllib.parse import unquote, urlsplit
 from ...capture.files.blocks import NO_TIME
 from ...capture.tables import TABLES
 from ..decode.columns import needed
-from ..options import Options, Sets
+from ..options import Options, Sets, unknown
 from ..plan.opening import open_input
 from ..plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
+from ..session import check_spark
 from ..splitting import InputFile, inputs
+from ..splitting.stores import Store, is_uri, located
 from .arrivals import Arrivals
 from .batch import Log, Work, run
-from .commit_log import Commit, CommitLog, WatchError
+from .commit_log import Commit, CommitLog, WatchError, require_own
 from .options import WatchOptions
 
 if TYPE_CHECKING:
@@ -66,14 +68,8 @@ class Watcher:
         log: Log = lambda _: None,
     ) -> None:
         rules = rules or WatchOptions()
-        if "://" in str(output):
-            raise WatchError(f"{output}: a watch needs a local or mounted output directory")
-        if options.sets is not Sets.ALL:
-            raise WatchError(
-                "option sets: a watch reads a single set (all); watch each directory separately"
-            )
-        for table in tables:
-            needed(table, TABLES[table].schema.names, replace(options, table=table))
+        check_spark(spark.version)
+        output = check_output(output, tables, options)
         self._work = Work(tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes)
         self._spark = spark
         self._rules = rules
@@ -83,7 +79,7 @@ class Watcher:
         self.refused: set[str] = set()
         self.findings = 0
         self._changed: set[str] = set()
-        self.commit_log = CommitLog(Path(output), self._work.tables)
+        self.commit_log = CommitLog(output, self._work.tables)
 
     def __enter__(self) -> Watcher:
         return self
@@ -183,6 +179,42 @@ class Watcher:
             yield chunk
 
 
+def check_output(output: str | Path, tables: Sequence[str], options: Options) -> Path:
+    """Check what can be checked before Spark starts; returns the path of the output directory.
+
+    Raises WatchError, BadOption.
+    """
+    store, path = located(str(output), {}) if is_uri(str(output)) else (Store(), str(output))
+    if not store.is_local:
+        raise WatchError(f"{output}: a watch needs a local or mounted output directory")
+    if options.sets is not Sets.ALL:
+        raise WatchError(
+            "option sets: a watch reads a single set (all); watch each directory separately"
+        )
+    for table in tables:
+        needed(table, TABLES[table].schema.names, replace(options, table=table))
+    for name in options.others:  # no store to pass it to
+        unknown(name)
+    require_own(Path(path), tables)
+    return Path(path)
+
+
+def check_request(
+    directory: str | Path, output: str | Path, tables: Sequence[str], options: Options
+) -> Path:
+    """Check a watch before Spark starts; returns the path of the directory that it watches.
+
+    Raises WatchError, BadOption.
+    """
+    watched = Path(_local(str(directory)))
+    if not watched.is_dir():
+        raise WatchError(f"{watched}: no such directory")
+    path = check_output(output, tables, options)
+    if watched.resolve().is_relative_to(path.resolve()):
+        raise WatchError(f"{path}: holds the inputs {watched}; write to another directory")
+    return watched
+
+
 def watch(  # noqa: PLR0913 - the arguments are the options of a command
     spark: SparkSession,
     directory: str | Path,
@@ -206,7 +238,8 @@ def watch(  # noqa: PLR0913 - the arguments are the options of a command
     each step. Raises what Watcher does; OSError if the directory cannot be read.
     """
     rules = rules or WatchOptions()
-    arrivals = Arrivals(Path(directory), rules.finished, rules.still_seconds, clock)
+    watched = check_request(directory, output, tables, options)
+    arrivals = Arrivals(watched, rules.finished, rules.still_seconds, clock)
     with Watcher(spark, output, tables, options, rules, log) as watcher:
         while not stop():
             closing = mode is Mode.END

@@ -1,7 +1,8 @@
 """Writes the rows of a table to Parquet: few files in each directory, about in order of time.
 
 Law: rows go to the directory of their date and API. A task writes one file in each directory that
-it has rows for, and reports it; only reported files stay.
+it has rows for, and reports it; of the files of this application, only reported ones stay. A table
+without rows has a file that states its columns.
 
     decoded batches --finish, split by date and API--> buffers --row groups--> partition/*.parquet
 """
@@ -25,6 +26,7 @@ from ...capture.files.columns import Ints
 from ...capture.tables.parquet import columns_with_statistics, repeating_columns
 from ..splitting.stores import Store, filesystem
 from .finishing import ints
+from .output_directory import PART, OutputFile, is_part
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
 """Tables that are partitioned by API, too."""
@@ -95,12 +97,13 @@ def _date(day: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableDirectory:
-    """The directory of a table. finish: finishes batches."""
+    """The directory of a table. finish: finishes batches; application: is in the names of files."""
 
     store: Store
     path: str
     by_api: bool
     finish: Callable[[pa.RecordBatch], pa.RecordBatch]
+    application: str
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[tuple[str, int]]:
         """Write the rows of a task; returns the files and their rows."""
@@ -109,18 +112,43 @@ class TableDirectory:
                 writer.add(self.finish(batch))
             return writer.finish()
 
-    def only(self, files: Iterable[str]) -> None:
-        """Delete all other files."""
-        store, wanted = filesystem(self.store), {f"{self.path}/{file}" for file in files}
+    def only(self, files: Iterable[tuple[str, int]]) -> list[OutputFile]:
+        """Delete the other files of this application; returns the remaining ones, as reported.
+
+        files: names, with the rows of each. Raises FileNotFoundError if one is missing.
+        """
+        store, rows = filesystem(self.store), dict(files)
         choose_files = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
+        start = len(self.path.strip("/")) + 1
+        sizes: dict[str, int] = {}
         for found in store.get_file_info(choose_files):
-            if found.type == fs.FileType.File and found.path not in wanted:
+            name = found.path.lstrip("/")[start:]
+            if name in rows:
+                sizes[name] = found.size or 0
+            elif is_part(name, [self.application]):
                 with suppress(FileNotFoundError):
                     store.delete_file(found.path)
+        for name in rows:
+            if name not in sizes:
+                raise FileNotFoundError(
+                    f"{self.store.uri(self.path)}/{name}: was deleted meanwhile"
+                )
+        table = self.path.rpartition("/")[2]
+        return [OutputFile(f"{table}/{each}", rows[each], size) for each, size in sizes.items()]
 
     def empty(self) -> None:
-        """Delete all files."""
+        """Delete all files of this application."""
         self.only(())
+
+    def write_schema(self, schema: pa.Schema) -> tuple[str, int]:
+        """Write a file without rows, so that readers find the columns; returns its name and rows.
+
+        It has a date, so that the type of this column is the usual one.
+        """
+        with TableWriter(self) as writer:
+            file = writer.partition_file(_partition(0, ["unknown"], by_api=self.by_api))
+            file.start(schema)
+            return file.close()
 
 
 class TableWriter:
@@ -161,15 +189,16 @@ class TableWriter:
         together, self._uncut, self._uncut_bytes = self._uncut, [], 0
         for name, rows in by_partition(together, by_api=self._folder.by_api):
             if name not in self._files:
-                self._files[name] = self._partition_file(name)
+                self._files[name] = self.partition_file(name)
             self._buffered += self._files[name].take(rows)
         while self._buffered > BUFFER_BYTES:
             self._buffered -= max(self._files.values(), key=lambda each: each.bytes).flush()
 
-    def _partition_file(self, name: str) -> PartitionFile:
+    def partition_file(self, name: str) -> PartitionFile:
+        """Return a new file in a partition."""
         context = TaskContext.get()
         attempt = 0 if context is None else context.taskAttemptId()
-        file = f"{name}/part-{attempt:05d}.parquet"
+        file = f"{name}/{PART}{self._folder.application}-{attempt:05d}.parquet"
         store, path = filesystem(self._folder.store), f"{self._folder.path}/{file}"
         directory, _, last = path.rpartition("/")
         store.create_dir(directory, recursive=True)
@@ -208,19 +237,23 @@ class PartitionFile:
         if not self._held:
             return 0
         table = pa.Table.from_batches(self._held)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(
-                self._near,
-                table.schema,
-                compression="zstd",
-                use_dictionary=list(repeating_columns(table.schema)),
-                write_statistics=columns_with_statistics(table.schema),
-            )
-        self._writer.write_table(table, row_group_size=GROUP_ROWS)
+        writer = self._writer or self.start(table.schema)
+        writer.write_table(table, row_group_size=GROUP_ROWS)
         self._rows += len(table)
         size, self.bytes = self.bytes, 0
         self._held.clear()
         return size
+
+    def start(self, schema: pa.Schema) -> pq.ParquetWriter:
+        """Begin to write the file."""
+        self._writer = pq.ParquetWriter(
+            self._near,
+            schema,
+            compression="zstd",
+            use_dictionary=list(repeating_columns(schema)),
+            write_statistics=columns_with_statistics(schema),
+        )
+        return self._writer
 
     def close(self) -> tuple[str, int]:
         """Write the rest and move the file to its place; returns its name and rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.snapshot import dump
 from kafkawire.capture.tables import TABLES
+from kafkawire.spark.errors import DamagedCheckpoint
 from kafkawire.spark.options import parse
+from kafkawire.spark.shuffle.packets import SCHEMA, by_connection, segments_in
+from kafkawire.spark.watch.batch import state_rows
+from kafkawire.spark.watch.connections import BatchSettings
+from kafkawire.spark.watch.state import STATES, decode_batch
 from tests.capture.dialogue import Sent, goodbye, hello
 from tests.capture.dialogue import packets as dialogue_packets
 from tests.capture.wire import pcap
@@ -18,7 +26,7 @@ from tests.conftest import FIXTURES
 
 from ..conftest import counted, counted_sets, rows_of
 from ..test_options import CASES, silent_capture
-from .local_batches import decode_batches, packets
+from .local_batches import ALL, IN_ORDER, decode_batches, packets
 
 MIXED = "variants-mixed-a--rot"
 TLS = bytes.fromhex("1603010200010001fc0303")
@@ -126,3 +134,31 @@ def test_idle_connections_are_closed(tmp_path: Path) -> None:
         (5, 9),
         (10, count),
     ]
+
+
+class Ran(Exception):
+    """Code of a state ran."""
+
+
+class Exploit:
+    """Raises Ran where it is unpickled."""
+
+    def __reduce__(self) -> tuple[type[Ran], tuple[()]]:
+        return Ran, ()
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_a_state_is_not_unpickled(outer: bool, tmp_path: Path) -> None:
+    """A checkpoint that somebody else wrote makes an error, and runs nothing."""
+    pickled = pickle.dumps(Exploit())
+    state = pickled if outer else dump(([], [], pickled))
+    names, table, _ = batch_of(tmp_path, hello())
+    (key,) = {
+        key for row in table.to_pylist() for key, _ in by_connection(segments_in(row["body"]))
+    }
+    states = pa.RecordBatch.from_pydict({"key": [key], "last_ns": [0], "state": [state]}, STATES)
+    rows = pa.Table.from_batches([*state_rows(ALL, states)], SCHEMA)
+    settings = BatchSettings(("exchanges",), parse({}), names, NO_TIME, 1 << 24)
+    batches = pa.concat_tables([rows, table]).sort_by(IN_ORDER).to_batches()
+    with pytest.raises(DamagedCheckpoint):
+        list(decode_batch(batches, settings))
