@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import typer
 
 from kafkawire.display import printable_lines
 from kafkawire.errors import MissingPackage, QueryError
+from kafkawire_codegen.whole_files import ended_by_signals
 
 from .. import pipes
 from ..input.inputs import InputError, MissingOption
@@ -95,18 +95,16 @@ def sql(
 
     import_arrow()
     brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)
-    if to is not None and show_secrets:
-        pipes.make_private(to)
     refused = 0
     try:
         with (
             pipes.stop_at_closed_pipe(),
-            _ended_by_sigterm(),
+            ended_by_signals(),
             _database(files, brokers, shown, keep=query is None) as (database, refused),
             readable(files, to),
         ):
             if query is not None:
-                _show(database.run(query), form, to)
+                _show(database.run(query), form, to, private=show_secrets)
             else:
                 _prompt(database, form)
     except (QueryError, MissingPackage) as error:
@@ -117,20 +115,6 @@ def sql(
         raise typer.Exit(2) from None
     if refused:
         raise typer.Exit(2)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the command as an exit does, so that the temporary folder is removed."""
-
-    def end(*_: object) -> None:
-        sys.exit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _query(given: list[str]) -> tuple[str | None, list[str]]:
@@ -198,9 +182,15 @@ def _database(
         yield database, refused
 
 
-def _show(reader: pa.RecordBatchReader | None, form: Shape, to: Path | None = None) -> None:
+def _show(
+    reader: pa.RecordBatchReader | None,
+    form: Shape,
+    to: Path | None = None,
+    *,
+    private: bool = False,
+) -> None:
     if reader is not None and reader.schema.names:
-        write(reader, form, to)
+        write(reader, form, to, private=private)
         sys.stdout.flush()
 
 
