@@ -6,7 +6,7 @@ and skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -108,7 +108,8 @@ def sources(verb: str, given: list[str]) -> Sources:
     found: list[Path | BinaryIO] = []
     for path in paths:
         try:
-            _must_be_capture(inputs.first_bytes(path), str(path))
+            with inputs.opened(path) as file:
+                _must_be_capture(inputs.parts(file), str(path))
         except InputError as error:
             if len(paths) == 1:
                 raise
@@ -123,17 +124,17 @@ def sources(verb: str, given: list[str]) -> Sources:
 def _stream(name: str) -> BinaryIO:
     path = Path(name)  # a pipe, which is read to its end
     stream = inputs.standard_input() if name == "-" else path.open("rb")
-    head, whole = inputs.peek(stream, name)
-    _must_be_capture(head, name)
-    return whole
+    peeked = inputs.Peeked(stream)
+    _must_be_capture(peeked, name)
+    return peeked.whole()
 
 
-def _must_be_capture(head: bytes, name: str) -> None:
+def _must_be_capture(stored: Iterable[bytes], name: str) -> None:
     from kafkawire.capture.files.recognition import check_head
     from kafkawire.errors import CaptureError
 
     try:
-        check_head(head)
+        check_head(stored)
     except CaptureError as error:
         raise InputError(f"{name}: {error.reason}") from None
 
