@@ -10,10 +10,10 @@ import re
 import sys
 from contextlib import contextmanager
 from enum import StrEnum
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, BytesIO, RawIOBase
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 import typer
 
@@ -38,6 +38,11 @@ class Format(StrEnum):
 
 HEAD_BYTES: Final = 8
 """Bytes that are enough to recognise any format."""
+
+MAX_BYTES: Final = 1 << 29
+"""Bytes of an input, decompressed, that is read as a whole: frames, hex text, JSON."""
+
+READ_AT_ONCE: Final = 1 << 20
 
 READ_BYTES: Final = 4096
 """Bytes of an input that are read at a time, and recognised where there is a file."""
@@ -114,6 +119,18 @@ def parts(file: BufferedReader) -> Iterator[bytes]:
     """Read a file, part by part, without waiting for more than there is."""
     while part := file.read1(READ_BYTES):
         yield part
+
+
+def read_limited(file: IO[bytes], name: str) -> bytes:
+    """Read a file to its end; InputError if it has more than MAX_BYTES."""
+    size = 0
+    read = []
+    while part := file.read(READ_AT_ONCE):
+        read.append(part)
+        size += len(part)
+        if size > MAX_BYTES:
+            raise InputError(f"{name}: more than {MAX_BYTES} bytes, the most that is read at once")
+    return b"".join(read)
 
 
 def unpacked_head(stored: Iterable[bytes], name: str, enough: int) -> bytes:
@@ -270,6 +287,7 @@ def unpacked(data: bytes, name: str) -> bytes:
     import zlib
 
     try:
-        return gzip.decompress(data)
+        with gzip.open(BytesIO(data)) as file:
+            return read_limited(cast("IO[bytes]", file), name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: corrupt gzip data: {error}") from None

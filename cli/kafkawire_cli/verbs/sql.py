@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from kafkawire.sql import Database
 
+MAX_STATEMENT: Final = 1 << 20
+"""Characters of a statement from standard input."""
+
 QUIT: Final = frozenset({"exit", "quit", "\\q", ".quit", ".exit"})
 """What ends the prompt, besides the end of the input."""
 
@@ -232,6 +235,8 @@ def _statements(prompts: bool) -> Iterator[str]:
             return
         complete, held = split_statements(f"{held}{line}")
         yield from complete
+        if len(held) > MAX_STATEMENT:
+            raise QueryError(f"a statement of more than {MAX_STATEMENT} characters")
     if not is_blank(held):
         yield held
 
@@ -239,7 +244,7 @@ def _statements(prompts: bool) -> Iterator[str]:
 def _line(prompts: bool, prompt: str) -> str | None:
     """Read a line; None at the end of the input."""
     if not prompts:
-        return sys.stdin.readline() or None
+        return sys.stdin.readline(MAX_STATEMENT + 1) or None
     try:
         return input(prompt) + "\n"
     except EOFError:
