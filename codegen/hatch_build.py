@@ -110,6 +110,7 @@ RUNTIME: Final = (
     "kafkawire/records/builder.py",
     "kafkawire/records/checksum.py",
     "kafkawire/records/column_decoding.py",
+    "kafkawire/records/column_reading.py",
     "kafkawire/records/columns.py",
     "kafkawire/records/compression/codecs.py",
     "kafkawire/records/compression/decompression.py",

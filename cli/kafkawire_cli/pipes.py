@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
-from pathlib import Path
 from typing import Final
 
 GC_THRESHOLD: Final = 1 << 19
@@ -123,16 +122,6 @@ def write(text: bytes | memoryview) -> None:
     view = memoryview(text)  # slices of bytes would be copies
     for at in range(0, len(text), WRITE_BYTES):
         sys.stdout.buffer.write(view[at : at + WRITE_BYTES])
-
-
-def make_private(path: Path) -> None:
-    """Create a file that only its owner may read, or restrict an existing one.
-
-    Called before secrets are written to it.
-    """
-    from kafkawire.net.server_recording import private
-
-    os.close(private(str(path), os.O_WRONLY | os.O_CREAT))
 
 
 def drop_output() -> None:

@@ -1,5 +1,7 @@
 """Writes generated files, and never overwrites or removes a file that was not generated.
 
+Each file appears complete, or not at all; the next run makes again what a power failure loses.
+
 write          a Python package: generated files say so in their first line
 write_listed   any other target: a list in the folder names the generated files
 """
@@ -11,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from .whole_files import write_whole
 
 MARK: Final = "Generated: do not edit."
 """In the first line of every generated module."""
@@ -49,7 +53,7 @@ def write(files: list[File], out: Path) -> int:
     for name, text in wanted.items():
         data = text.encode("utf-8")
         if present.get(name) != data:
-            (out / name).write_bytes(data)
+            write_whole(out / name, data, durable=False)
             changed += 1
     return changed
 
@@ -83,14 +87,14 @@ def write_listed(files: Iterable[File], out: Path, target: str) -> int:
         file = out / path
         if not file.is_file() or file.read_bytes() != data:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+            write_whole(file, data, durable=False)
             changed += 1
     others = {(made_by, path) for made_by, path in listed if made_by != target}
     lines = sorted(others | {(target, path) for path in wanted})
     text = "".join(f"{made_by} {path}\n" for made_by, path in lines)
     out.mkdir(parents=True, exist_ok=True)
     if lines != sorted(listed) or not (out / LIST).exists():
-        (out / LIST).write_text(text, "utf-8")
+        write_whole(out / LIST, text.encode("utf-8"), durable=False)
     return changed
 
 

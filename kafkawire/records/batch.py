@@ -374,22 +374,37 @@ class Batch:
             raise fault
         return data, start, end
 
+    def contents(self, budget: Budget) -> tuple[bytes, int, int, int, WireError | None]:
+        """Find the bytes of magic 2's records up to a fault: data, start, end, number, fault."""
+        return self._body(budget, True)
+
+    def messages(self, budget: Budget) -> legacy.MessageSet:
+        """Find the messages of magic 0 or 1, up to a fault."""
+        return self._messages(budget, True)
+
+    def check(self, budget: Budget) -> None:
+        """Check the checksum and the header of magic 2, and that its records are within limits."""
+        if self.check_crcs:
+            self.verify()
+        base_offset: i64 = self.base_offset
+        if base_offset > LARGEST_BASE_OFFSET or base_offset < -LARGEST_BASE_OFFSET:
+            raise CorruptBatch(f"base offset {base_offset}", self.path, self.start)
+        try:
+            budget.spend_records(self.records_count)
+        except WireError as error:
+            raise self._located(error) from None
+
     def _body(self, budget: Budget, partial: bool) -> tuple[bytes, int, int, int, WireError | None]:
         """Find the bytes of magic 2's records, up to a fault.
 
         Returns data, start, end, the highest possible number of records, and the fault. partial:
         whether to decompress corrupt data up to its fault.
         """
-        if self.check_crcs:
-            self.verify()
-        base_offset: i64 = self.base_offset
-        if base_offset > LARGEST_BASE_OFFSET or base_offset < -LARGEST_BASE_OFFSET:
-            raise CorruptBatch(f"base offset {base_offset}", self.path, self.start)
+        self.check(budget)
         data, start, end = self.data, self.start + HEADER_BYTES, self.end
         count = self.records_count
         fault: WireError | None = None
         try:
-            budget.spend_records(count)
             # a compacted batch without records has no compressed data either
             if self.attributes & COMPRESSION_BITS and start < end:
                 codec = codec_of(self.attributes, self.magic)

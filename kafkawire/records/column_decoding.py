@@ -32,6 +32,40 @@ def add_records(  # noqa: PLR0913 - native integers, without an object per batch
     It ends at a fault, which is returned.
     """
     cursor = Cursor(data, start, end, strict)
+    fault = add_some(
+        columns,
+        cursor,
+        data,
+        count,
+        base_offset,
+        base_timestamp,
+        append_timestamp,
+        log_append,
+        batch_index,
+        buffer,
+    )
+    if fault is not None:
+        return fault
+    try:
+        check_consumed(cursor)
+    except WireError as error:
+        return located(error, batch_index, int(count))
+    return None
+
+
+def add_some(  # noqa: PLR0913 - native integers, without an object per batch
+    columns: Columns,
+    cursor: Cursor,
+    data: bytes,
+    count: i64,
+    base_offset: i64,
+    base_timestamp: i64,
+    append_timestamp: i64,
+    log_append: bool,
+    batch_index: int,
+    buffer: i64,
+) -> WireError | None:
+    """Add the next `count` records at a cursor in `data`; end at a fault, which is returned."""
     columns.reserve(count)
     first = columns.rows
     row = first
@@ -43,7 +77,6 @@ def add_records(  # noqa: PLR0913 - native integers, without an object per batch
             if row < last:
                 add_record(columns, cursor, data, row, base_offset, base_timestamp, buffer)
                 row += 1
-        check_consumed(cursor)
     except WireError as error:
         fault = located(error, batch_index, int(row - first))
     columns.rows = row

@@ -18,7 +18,7 @@ from ..capture.filters import parse as parse_filter
 from ..capture.tables import TABLES
 from ..capture.tcp.connection import endpoint
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
-from ..capture.tls.keylog import KeyLogError, parse_key_log
+from ..capture.tls.keylog import KeyLogError, key_log_content, parse_key_log
 from ..errors import FilterError
 from ..messages.api_key import ApiKey
 from .errors import BadOption, InvalidFilter, UnknownOption
@@ -211,7 +211,7 @@ def _keylog(options: Options, name: str, value: Any) -> Options:
     """Read a key log: the tasks get its content."""
     path = Path(str(value))
     try:
-        data = path.read_bytes()
+        data = key_log_content(path)
         parse_key_log(data, str(path))
     except KeyLogError as error:
         raise BadOption(name, str(path), f"a TLS key log: {error.reason}") from None

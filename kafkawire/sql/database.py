@@ -7,6 +7,7 @@ nor write other files, and cannot change that.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from ..capture.tables import TABLES
 from ..errors import MissingPackage, QueryError
+from .interruption import interrupted_by_signals
 from .needs import Needs, needs_of
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Database:
         self._stream: _Stream | None = None
         self._result: pa.RecordBatchReader | None = None
         try:
-            self._connection = _connect(Path(self._folder.name))
+            self._connection = _connected(Path(self._folder.name))
         except BaseException:
             self._folder.cleanup()
             raise
@@ -154,8 +156,12 @@ class Database:
         return needs_of(statement, tree, TABLES)
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        with self._failures():
-            yield from reader
+        while True:
+            with self._failures():
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield batch
 
     def _open_stream(self, needs: Needs) -> None:
         """Let the one table of a query be read while the query runs."""
@@ -200,17 +206,21 @@ class Database:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Convert errors of DuckDB; an error of reading captures is raised as it was."""
+        """Convert errors of DuckDB; an error of reading captures is raised as it was.
+
+        A signal ends the statement: SIGINT raises KeyboardInterrupt, another one SystemExit.
+        """
         import duckdb
 
+        numbers: list[int] = []
         try:
-            yield
+            with interrupted_by_signals(self._connection.interrupt) as numbers:
+                yield
         except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as error:
             if self._stream is not None and self._stream.failure is not None:
                 raise self._stream.failure from None
-            if str(error) == INTERRUPTED:
-                cause = error.__cause__ or error.__context__
-                raise cause if isinstance(cause, SystemExit) else KeyboardInterrupt from None
+            if numbers or isinstance(error, duckdb.InterruptException) or str(error) == INTERRUPTED:
+                raise _ended_by(numbers) from None
             if isinstance(error, duckdb.Error):
                 raise QueryError(str(error).strip()) from None
             raise
@@ -250,6 +260,12 @@ class _Stream:
             raise
 
 
+def _ended_by(numbers: list[int]) -> BaseException:
+    """Return what the signals raise that ended a statement: DuckDB loses it."""
+    ending = [number for number in numbers if number != signal.SIGINT]
+    return SystemExit(128 + ending[0]) if ending else KeyboardInterrupt()
+
+
 def _columns(table: str, columns: Names) -> pa.Schema:
     """Return the columns of a table that are needed, and at least one: count(*) needs rows."""
     schema: pa.Schema = TABLES[table].schema
@@ -259,12 +275,22 @@ def _columns(table: str, columns: Names) -> pa.Schema:
     return pa.schema(fields or [schema.field(0)])
 
 
-def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Open a database in a folder, with all tables, empty, and no access to anything else."""
+def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database in a folder. Raises MissingPackage; QueryError, as for a full disk."""
     try:
         import duckdb
     except ModuleNotFoundError:
         raise MissingPackage("duckdb", "sql") from None
+    try:
+        return _connect(folder)
+    except duckdb.Error as error:
+        raise QueryError(str(error).strip()) from None
+
+
+def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database in a folder, with all tables, empty, and no access to anything else."""
+    import duckdb
+
     connection = duckdb.connect(":memory:")
     quoted = str(folder).replace("'", "''")
     connection.execute(f"ATTACH '{quoted}/tables.duckdb' AS capture")

@@ -64,7 +64,7 @@ BAD = {
     "text": "not a capture file",
     "three bytes": "not a capture file",
     "packed text": "not a capture file",
-    "broken gzip": "corrupt gzip data",
+    "broken gzip": "corrupt compressed data",
 }
 
 

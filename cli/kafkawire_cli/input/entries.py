@@ -115,7 +115,7 @@ def _stream(
     if kind is Format.CAPTURE:
         yield from _capture(name, wanted, stream)
     else:
-        yield from _bytes(name, stream.read(), kind, bare, wanted)
+        yield from _bytes(name, inputs.read_limited(stream, name), kind, bare, wanted)
 
 
 def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format:

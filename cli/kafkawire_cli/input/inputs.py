@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import contextmanager
 from enum import StrEnum
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, BytesIO, RawIOBase
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 import typer
 
@@ -36,6 +38,14 @@ class Format(StrEnum):
 
 HEAD_BYTES: Final = 8
 """Bytes that are enough to recognise any format."""
+
+MAX_BYTES: Final = 1 << 29
+"""Bytes of an input, decompressed, that is read as a whole: frames, hex text, JSON."""
+
+READ_AT_ONCE: Final = 1 << 20
+
+READ_BYTES: Final = 4096
+"""Bytes of an input that are read at a time, and recognised where there is a file."""
 
 _SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes in hex text."""
@@ -91,24 +101,56 @@ def looks_like_capture_name(name: str) -> bool:
 
 def first_bytes(path: Path) -> bytes:
     """Read the first bytes of a file, decompressed; InputError if it cannot be opened."""
+    with opened(path) as file:
+        return unpacked_head(parts(file), str(path), READ_BYTES)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a file; InputError if it cannot be opened or read."""
     try:
         with path.open("rb") as file:
-            return unpacked_head(file.read(4096), str(path))
+            yield file
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def unpacked_head(head: bytes, name: str) -> bytes:
-    """Decompress the first bytes of a gzip file; InputError if it is corrupt."""
+def parts(file: BufferedReader) -> Iterator[bytes]:
+    """Read a file, part by part, without waiting for more than there is."""
+    while part := file.read1(READ_BYTES):
+        yield part
+
+
+def read_limited(file: IO[bytes], name: str) -> bytes:
+    """Read a file to its end; InputError if it has more than MAX_BYTES."""
+    size = 0
+    read = []
+    while part := file.read(READ_AT_ONCE):
+        read.append(part)
+        size += len(part)
+        if size > MAX_BYTES:
+            raise InputError(f"{name}: more than {MAX_BYTES} bytes, the most that is read at once")
+    return b"".join(read)
+
+
+def unpacked_head(stored: Iterable[bytes], name: str, enough: int) -> bytes:
+    """Return the first bytes of a file, decompressed if it is gzip: `enough` or more, or all.
+
+    Only the parts that are needed are taken. InputError if it is corrupt.
+    """
+    rest = iter(stored)
+    head = b""
+    while len(head) < enough and not is_gzip(head) and (part := next(rest, b"")):
+        head += part
     if not is_gzip(head):
         return head
     from kafkawire.capture.files.recognition import unpacked_head as decompressed
     from kafkawire.errors import CaptureError
 
     try:
-        return decompressed(head)
+        return decompressed(chain([head], rest), enough)
     except CaptureError as error:
-        raise InputError(f"{name}: corrupt gzip data: {error.reason}") from None
+        raise InputError(f"{name}: {error.reason}") from None
 
 
 def recognise(head: bytes, name: str) -> Format:
@@ -164,11 +206,31 @@ def _bad_digit(text: str) -> int | None:
     return None if bad is None else bad.start()
 
 
+class Peeked:
+    """A stream whose first bytes are read before it is read as a whole.
+
+    Iterate it for the first parts; `whole` is a stream with all of its data.
+    """
+
+    def __init__(self, stream: BufferedReader) -> None:
+        self._stream = stream
+        self._parts: list[bytes] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in parts(self._stream):
+            self._parts.append(part)
+            yield part
+
+    def whole(self) -> BufferedReader:
+        """Return a stream of what was read, and the rest."""
+        return BufferedReader(_PeekedStream(b"".join(self._parts), self._stream))
+
+
 class _PeekedStream(RawIOBase):
     """A stream that returns the bytes that were peeked first."""
 
     def __init__(self, head: bytes, rest: BufferedReader) -> None:
-        self._head = head
+        self._head = memoryview(head)
         self._rest = rest
 
     def fileno(self) -> int:
@@ -190,13 +252,9 @@ def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
 
     A pipe may return only a few bytes at a time.
     """
-    head = b""
-    while len(unpacked_head(head, name)) < HEAD_BYTES:
-        more = stream.read1(4096)
-        if not more:
-            break
-        head += more
-    return unpacked_head(head, name), BufferedReader(_PeekedStream(head, stream))
+    peeked = Peeked(stream)
+    head = unpacked_head(peeked, name, HEAD_BYTES)
+    return head, peeked.whole()
 
 
 def is_stream(path: Path) -> bool:
@@ -229,6 +287,7 @@ def unpacked(data: bytes, name: str) -> bytes:
     import zlib
 
     try:
-        return gzip.decompress(data)
+        with gzip.open(BytesIO(data)) as file:
+            return read_limited(cast("IO[bytes]", file), name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: corrupt gzip data: {error}") from None

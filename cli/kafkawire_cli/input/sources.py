@@ -6,7 +6,7 @@ and skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -23,6 +23,7 @@ from .options import ReportOptions
 from .progress import progress
 
 if TYPE_CHECKING:
+    from kafkawire.capture.tls.keylog import KeyLog
     from kafkawire.reports.reading import Reading
 
 
@@ -108,7 +109,8 @@ def sources(verb: str, given: list[str]) -> Sources:
     found: list[Path | BinaryIO] = []
     for path in paths:
         try:
-            _must_be_capture(inputs.first_bytes(path), str(path))
+            with inputs.opened(path) as file:
+                _must_be_capture(inputs.parts(file), str(path))
         except InputError as error:
             if len(paths) == 1:
                 raise
@@ -123,17 +125,17 @@ def sources(verb: str, given: list[str]) -> Sources:
 def _stream(name: str) -> BinaryIO:
     path = Path(name)  # a pipe, which is read to its end
     stream = inputs.standard_input() if name == "-" else path.open("rb")
-    head, whole = inputs.peek(stream, name)
-    _must_be_capture(head, name)
-    return whole
+    peeked = inputs.Peeked(stream)
+    _must_be_capture(peeked, name)
+    return peeked.whole()
 
 
-def _must_be_capture(head: bytes, name: str) -> None:
+def _must_be_capture(stored: Iterable[bytes], name: str) -> None:
     from kafkawire.capture.files.recognition import check_head
     from kafkawire.errors import CaptureError
 
     try:
-        check_head(head)
+        check_head(stored)
     except CaptureError as error:
         raise InputError(f"{name}: {error.reason}") from None
 
@@ -141,13 +143,19 @@ def _must_be_capture(head: bytes, name: str) -> None:
 class Known(NamedTuple):
     """Known brokers: their ports, and their addresses as `address:port`; a TLS key log.
 
-    package: the import name of the messages' package; None for Kafka's.
+    key_log: as read once, since it may be a pipe. package: the import name of the messages'
+    package; None for Kafka's.
     """
 
     ports: list[int]
     addresses: list[str]
-    keylog: Path | None = None
+    key_log: KeyLog | None = None
     package: str | None = None
+
+    @property
+    def keylog(self) -> KeyLog | None:
+        """The key log for one reading of captures, whose own secrets are added to it."""
+        return None if self.key_log is None else self.key_log.copy()
 
 
 def known(
@@ -157,10 +165,9 @@ def known(
     package: str | None = None,
 ) -> Known:
     """Parse `--port`, `--broker` and `--keylog`. Host names are resolved."""
-    if keylog is not None:
-        _check_key_log(keylog)
+    key_log = None if keylog is None else _key_log(keylog)
     if not brokers:
-        return Known(ports or [], [], keylog, package)
+        return Known(ports or [], [], key_log, package)
     from kafkawire.capture.tcp.connection import endpoint
 
     found: list[str] = []
@@ -170,20 +177,18 @@ def known(
             found.append(text)
         except ValueError:
             found += _resolved(text)
-    return Known(ports or [], found, keylog, package)
+    return Known(ports or [], found, key_log, package)
 
 
-def _check_key_log(path: Path) -> None:
+def _key_log(path: Path) -> KeyLog:
     from kafkawire.capture.tls.keylog import KeyLogError, read_key_log
 
     try:
-        read_key_log(path)
+        return read_key_log(path)
     except KeyLogError as error:
         reason = error.reason
     except OSError as error:
         reason = error.strerror or str(error)
-    else:
-        return
     raise typer.BadParameter(printable(f"{path}: {reason}"), param_hint="--keylog")
 
 

@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from kafkawire.capture.tables.arrow.record_columns import record_batches
+from kafkawire.capture.tables.arrow.record_fields import Fields
 from kafkawire.capture.tables.context import Context
+from kafkawire.capture.tables.passes import slices
 from kafkawire.capture.tables.tasks import splitting
 from kafkawire.capture.tables.tasks.making import Counted, Made, Maker
 from kafkawire.capture.tables.tasks.merging import Merger
@@ -64,9 +67,10 @@ class _Result(NamedTuple):
     """What is made of a task.
 
     written: by table. From a worker, batches come in Arrow's IPC format, pickled out of band.
+    Fields: of records that take much memory, of which the process that writes makes the batches.
     """
 
-    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer]]
+    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer | Fields]]
     connections: list[Counted]
 
 
@@ -98,6 +102,7 @@ class _Reader:
     ) -> None:
         context = Context(traffic, reading.secrets, traffic.limits)
         self._traffic = traffic
+        self._reading = reading
         self._rendering = rendering
         self._schemas = {name: rendering.schema(name) for name in reading.tables}
         self._maker = maker
@@ -143,10 +148,17 @@ class _Reader:
         for name, written in result.written:
             if isinstance(written, pa.Buffer):
                 yield name, pa.ipc.read_record_batch(written, self._schemas[name])
+            elif isinstance(written, Fields):
+                yield from self._rendered(self._records(name, written))
             else:
                 yield name, written
         self._merger.add(result.connections)
         yield from self._rendered(self._merger.batches())
+
+    def _records(self, name: str, fields: Fields) -> Iterator[tuple[str, pa.RecordBatch]]:
+        for batch in record_batches(fields, self._reading.secrets):
+            for part in slices(batch, self._reading.size):
+                yield name, part
 
     def _rendered(
         self, batches: Iterator[tuple[str, pa.RecordBatch]]
@@ -166,16 +178,17 @@ def _run(maker: Maker, rendering: Rendering, item: _WorkItem) -> _Result:
     result = _result(made, rendering, item.first_ns)
     return result._replace(
         written=[
-            (name, each if isinstance(each, str) else each.serialize())
+            (name, each if isinstance(each, str | Fields) else each.serialize())
             for name, each in result.written
         ]
     )
 
 
 def _result(made: Made, rendering: Rendering, first_ns: int | None) -> _Result:
-    written = [
-        (name, each)
-        for name, batch in made.batches
-        for each in rendering.render(name, batch, first_ns)
-    ]
+    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer | Fields]] = []
+    for name, batch in made.batches:
+        if isinstance(batch, Fields):
+            written.append((name, batch))
+        else:
+            written += [(name, each) for each in rendering.render(name, batch, first_ns)]
     return _Result(written, made.connections)

@@ -14,7 +14,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 from kafkawire.display import printable
 
-from ..pipes import make_private
 from .contents import form, header_form, header_name
 from .messages import shortened
 
@@ -93,14 +92,24 @@ class Table:
         self._out.flush()
 
 
-class Parquet:
-    """Writes one Parquet file per kind of row.
+def parquet_files(out: Path, kinds: set[type[Row]]) -> dict[type[Row], Path]:
+    """Return the file of each kind of row.
 
     With several kinds, `dump.parquet` becomes `dump.records.parquet`, `dump.offset-index.parquet`
-    and so on. secrets: whether secrets are shown; then only the owner may read the files.
+    and so on.
     """
+    if len(kinds) == 1:
+        return dict.fromkeys(kinds, out)
+    return {
+        kind: out.with_name(f"{out.stem}.{PLURAL[kind.__name__]}{out.suffix}")
+        for kind in sorted(kinds, key=lambda kind: kind.__name__)
+    }
 
-    def __init__(self, out: Path, kinds: set[type[Row]], secrets: bool = False) -> None:
+
+class Parquet:
+    """Writes one Parquet file per kind of row. secrets: whether secrets are shown."""
+
+    def __init__(self, files: dict[type[Row], Path], secrets: bool = False) -> None:
         import pyarrow.parquet as pq
 
         from kafkawire.capture.tables.arrow.importing import import_arrow
@@ -110,16 +119,10 @@ class Parquet:
         from kafkawire.log import arrow
 
         self._writers: dict[type[Row], Any] = {}
-        self._buffered: dict[type[Row], list[tuple[str, Row]]] = {kind: [] for kind in kinds}
+        self._buffered: dict[type[Row], list[tuple[str, Row]]] = {kind: [] for kind in files}
         self._bytes = 0
         self._secrets = secrets
-        for kind in sorted(kinds, key=lambda kind: kind.__name__):
-            name = out.name
-            if len(kinds) > 1:
-                name = f"{out.stem}.{PLURAL[kind.__name__]}{out.suffix}"
-            path = out.with_name(name)
-            if secrets:
-                make_private(path)
+        for kind, path in files.items():
             self._writers[kind] = pq.ParquetWriter(path, arrow.schema(kind))
 
     def add(self, file: LogFile, row: Row) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kafkawire.display import printable
+from kafkawire_codegen.whole_files import whole_file
 
 from .report import Section, print_sections
 from .table_formats import arrow_writer, cell, parquet_writer, plain
@@ -54,9 +55,13 @@ BINARY: Final = {Shape.PARQUET: parquet_writer, Shape.ARROW: arrow_writer}
 """Formats that need a file."""
 
 
-def write(reader: pa.RecordBatchReader, shape: Shape, output: Path | None) -> None:
-    """Write rows; output: a file, else standard output."""
+def write(
+    reader: pa.RecordBatchReader, shape: Shape, output: Path | None, *, private: bool = False
+) -> None:
+    """Write rows. output: a file, else standard output. private: only its owner may read it."""
     with ExitStack() as opened:
+        if output is not None:
+            output = opened.enter_context(whole_file(output, private=private))
         if shape in BINARY:
             add = opened.enter_context(BINARY[shape](output, reader.schema))
             for batch in reader:

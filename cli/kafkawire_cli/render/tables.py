@@ -12,24 +12,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
+from kafkawire_codegen.whole_files import whole_files
+
 from ..input import sources as captures
 from ..input.filters import usage_errors
 from ..input.names import check_tables
 from ..input.options import Compression
 from ..input.progress import progress
-from ..pipes import make_private
 from .bodies import schema_of, with_bodies
 from .table_formats import (
     AT_ONCE,
     FORMATS,
-    Text,
+    TableFormat,
     Write,
     Writes,
     WritesInThread,
@@ -54,24 +55,22 @@ TABLE: Final = "{table}"
 class Rendering(NamedTuple):
     """What is written of the rows of tables.
 
-    texts: what makes the text of a batch, where a table's format has one. where: the filter of the
-    rows. message: the one whose bodies are columns of the table `messages`, which has no other.
-    package: the import name of the messages' package, None for Kafka's. compression: of Parquet
-    files, None for the default.
+    forms: the format of each table. where: the filter of the rows. message: the one whose bodies
+    are columns of the table `messages`, which has no other. package: the import name of the
+    messages' package, None for Kafka's.
     """
 
-    texts: dict[str, Text | None]
+    forms: dict[str, TableFormat]
     where: Filter | None
     redact: bool
     message: str | None
     package: str | None
-    compression: Compression | None
 
     @property
     def is_light(self) -> bool:
         """Whether batches are written as they are: writing takes more time than rendering."""
         is_changed = self.where is not None or self.redact or self.message is not None
-        return not is_changed and not any(self.texts.values())
+        return not is_changed and not any(form.text for form in self.forms.values())
 
     def schema(self, name: str) -> pa.Schema:
         """Return the schema of a table."""
@@ -92,7 +91,7 @@ class Rendering(NamedTuple):
 
             batch = redacted(name, batch, self.package)
         made = with_bodies(name, self.message, batch)
-        text = self.texts[name]
+        text = self.forms[name].text
         return list(made) if text is None else [text(each) for each in made]
 
 
@@ -175,15 +174,13 @@ def write(
     is_live = given == ["-"] and output.to is None
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
-    if view.secrets:
-        _make_private(files)
-    texts = {name: format_of(file).text for name, file in files.items()}
-    package, compression = brokers.package, output.compression
-    rendering = Rendering(texts, wanted.where, view.redact, message, package, compression)
+    forms = {name: format_of(file, output.compression) for name, file in files.items()}
+    rendering = Rendering(forms, wanted.where, view.redact, message, brokers.package)
     with (
         progress(sources, drawn=output.to is not None or not sys.stdout.isatty()) as watch,
         captures.readable(given, output.to),
         interrupts() as noted,
+        _whole(files, private=view.secrets) as written,
         ExitStack() as opened,
     ):
         traffic = InterruptibleTraffic(
@@ -196,17 +193,20 @@ def write(
         )
         traffic.noted = noted
         wanted_tables = Reading(list(files), size, view.secrets, processes.jobs, None)
-        reading, writers = _writers(files, wanted_tables, rendering, processes, opened)
+        reading, writers = _writers(written, wanted_tables, rendering, processes, opened)
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
     return Written(refused, watch.packets if noted.requested else None)
 
 
-def _make_private(files: dict[str, Path | None]) -> None:
-    """Let only their owner read the files of tables with secrets."""
-    for file in filter(None, files.values()):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        make_private(file)
+@contextmanager
+def _whole(files: dict[str, Path | None], *, private: bool) -> Iterator[dict[str, Path | None]]:
+    """Make the directories of the files; yield where each is written until all are complete."""
+    paths = [file for file in files.values() if file is not None]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_files(paths, private=private) as written:
+        yield {name: None if file is None else written[file] for name, file in files.items()}
 
 
 def _writers(
@@ -241,12 +241,9 @@ def _writes(rendering: Rendering, jobs: int, tables: int = 1) -> Writes:
 def _opened(
     files: dict[str, Path | None], name: str, rendering: Rendering, writes: Writes
 ) -> AbstractContextManager[Write]:
-    """Open the output of a table, and make its directory."""
-    file = files[name]
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    form = format_of(file, rendering.compression)
-    return form.opened(file, rendering.schema(name), writes)
+    """Open the output of a table."""
+    form = rendering.forms[name]
+    return form.opened(files[name], rendering.schema(name), writes)
 
 
 def _files(

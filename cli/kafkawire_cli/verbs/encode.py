@@ -11,6 +11,7 @@ import typer
 
 from kafkawire.display import printable
 
+from ..input.inputs import InputError, read_limited
 from ..input.names import checked_version, complete_message, direction_of, message_name
 from ..input.packages import RegistryOption, registry
 
@@ -90,8 +91,12 @@ def _text(argument: str) -> str:
         return argument
     name = "standard input" if argument == "-" else argument[1:]
     try:
-        data = sys.stdin.buffer.read() if argument == "-" else Path(name).read_bytes()
-        return data.decode("utf-8")
+        if argument == "-":
+            return read_limited(sys.stdin.buffer, name).decode("utf-8")
+        with Path(name).open("rb") as file:
+            return read_limited(file, name).decode("utf-8")
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="JSON") from None
     except OSError as error:
         raise typer.BadParameter(f"{name}: {error.strerror}", param_hint="JSON") from None
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import IO, TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -248,11 +248,12 @@ def find_message(
 def read_input(arguments: list[str]) -> str:
     """Read hex text from the command line, standard input (`-`) or a file (`@FILE`)."""
     if arguments == ["-"]:
-        return sys.stdin.read()
+        return _limited(sys.stdin.buffer, "standard input").decode("utf-8", "replace")
     if len(arguments) == 1 and arguments[0].startswith("@"):
         path = Path(arguments[0][1:])
         try:
-            return path.read_text("ascii")
+            with path.open("rb") as file:
+                return _limited(file, str(path)).decode("ascii")
         except OSError as error:
             raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="HEX") from None
         except UnicodeDecodeError:
@@ -261,6 +262,13 @@ def read_input(arguments: list[str]) -> str:
                 param_hint="HEX",
             ) from None
     return " ".join(arguments)
+
+
+def _limited(file: IO[bytes], name: str) -> bytes:
+    try:
+        return inputs.read_limited(file, name)
+    except inputs.InputError as error:
+        raise typer.BadParameter(str(error), param_hint="HEX") from None
 
 
 def parse_hex(text: str) -> bytes:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from kafkawire.display import printable
+from kafkawire_codegen.whole_files import whole_file, whole_files
 
 from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT
-from ..pipes import make_private, stop_at_closed_pipe
-from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table
+from ..pipes import stop_at_closed_pipe
+from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
 
 if TYPE_CHECKING:
     from kafkawire.log import Finding, InternalLog, LogFile, Row
@@ -185,22 +186,25 @@ def _log(decoder: Decoder, file: LogFile) -> InternalLog | None:
 
 
 def _sink(to: _Output, files: list[LogFile], stack: ExitStack) -> Sink:
+    """Open the output. stack: what completes its files at the end, or removes them."""
     form, out, secrets, batches = to
     try:
-        if out is not None and secrets:
-            make_private(out)
         if form is Shape.PARQUET:
             assert out is not None  # validated with the options
-            return _parquet(out, files, secrets, batches)
-        stream = sys.stdout if out is None else stack.enter_context(out.open("w", encoding="utf-8"))
+            paths = parquet_files(out, _kinds(files, batches))
+            written = stack.enter_context(whole_files(paths.values(), private=secrets))
+            return Parquet({kind: written[path] for kind, path in paths.items()}, secrets)
+        stream: IO[str] = sys.stdout
+        if out is not None:
+            place = stack.enter_context(whole_file(out, private=secrets))
+            stream = stack.enter_context(place.open("w", encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from None
     return JsonLines(stream, secrets) if form is Shape.JSONL else Table(stream, secrets)
 
 
-def _parquet(out: Path, files: list[LogFile], secrets: bool, batches: bool) -> Sink:
+def _kinds(files: list[LogFile], batches: bool) -> set[type[Row]]:
+    """Return the kinds of rows that are written."""
     from kafkawire.log.reading import ROWS, BatchRow
 
-    if batches:
-        return Parquet(out, {BatchRow}, secrets)
-    return Parquet(out, {ROWS[file.kind] for file in files}, secrets)
+    return {BatchRow} if batches else {ROWS[file.kind] for file in files}

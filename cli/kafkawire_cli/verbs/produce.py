@@ -28,6 +28,8 @@ MAX_PENDING: Final = 1000
 DELIVER_SECONDS: Final = 1.0
 """How long an interrupt waits for records that are being delivered; the others are reported."""
 CHUNK: Final = 1 << 16
+MAX_LINE: Final = 1 << 27
+"""Bytes of a line; a message of Kafka's protocol has fewer."""
 
 
 class LineFormat(NamedTuple):
@@ -236,13 +238,20 @@ async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
                 asyncio.run_coroutine_threadsafe(chunks.put(chunk), loop).result()
 
     threading.Thread(target=read, name="lines", daemon=True).start()
-    rest = b""
+    rest: list[bytes] = []
+    size = 0
     try:
         while chunk := await chunks.get():
-            *lines, rest = (rest + chunk).split(b"\n")
+            first, *lines = chunk.split(b"\n")
+            rest.append(first)
             for line in lines:
-                yield line
-        if rest:
-            yield rest
+                yield b"".join(rest)
+                rest = [line]
+            size = len(rest[0]) if lines else size + len(first)
+            if size > MAX_LINE:
+                reason = f"a line of more than {MAX_LINE} bytes"
+                raise typer.BadParameter(reason, param_hint="--input")
+        if size:
+            yield b"".join(rest)
     finally:
         stopped.set()

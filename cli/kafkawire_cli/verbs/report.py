@@ -86,10 +86,9 @@ def _library() -> str:
 
 
 def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:
-    from ..pipes import make_private
+    from kafkawire_codegen.whole_files import write_whole
+
     from ..render.page.document import document
 
     page = document(found.json(given), charts).encode()
-    if private:
-        make_private(to)
-    return to.write_bytes(page)
+    return write_whole(to, page, private=private)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import typer
 
 from kafkawire.display import printable_lines
 from kafkawire.errors import MissingPackage, QueryError
+from kafkawire_codegen.whole_files import ended_by_signals
 
 from .. import pipes
 from ..input.inputs import InputError, MissingOption
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkawire.sql import Database
+
+MAX_STATEMENT: Final = 1 << 20
+"""Characters of a statement from standard input."""
 
 QUIT: Final = frozenset({"exit", "quit", "\\q", ".quit", ".exit"})
 """What ends the prompt, besides the end of the input."""
@@ -95,18 +98,16 @@ def sql(
 
     import_arrow()
     brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)
-    if to is not None and show_secrets:
-        pipes.make_private(to)
     refused = 0
     try:
         with (
             pipes.stop_at_closed_pipe(),
-            _ended_by_sigterm(),
+            ended_by_signals(),
             _database(files, brokers, shown, keep=query is None) as (database, refused),
             readable(files, to),
         ):
             if query is not None:
-                _show(database.run(query), form, to)
+                _show(database.run(query), form, to, private=show_secrets)
             else:
                 _prompt(database, form)
     except (QueryError, MissingPackage) as error:
@@ -117,20 +118,6 @@ def sql(
         raise typer.Exit(2) from None
     if refused:
         raise typer.Exit(2)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the command as an exit does, so that the temporary folder is removed."""
-
-    def end(*_: object) -> None:
-        sys.exit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _query(given: list[str]) -> tuple[str | None, list[str]]:
@@ -198,9 +185,15 @@ def _database(
         yield database, refused
 
 
-def _show(reader: pa.RecordBatchReader | None, form: Shape, to: Path | None = None) -> None:
+def _show(
+    reader: pa.RecordBatchReader | None,
+    form: Shape,
+    to: Path | None = None,
+    *,
+    private: bool = False,
+) -> None:
     if reader is not None and reader.schema.names:
-        write(reader, form, to)
+        write(reader, form, to, private=private)
         sys.stdout.flush()
 
 
@@ -242,6 +235,8 @@ def _statements(prompts: bool) -> Iterator[str]:
             return
         complete, held = split_statements(f"{held}{line}")
         yield from complete
+        if len(held) > MAX_STATEMENT:
+            raise QueryError(f"a statement of more than {MAX_STATEMENT} characters")
     if not is_blank(held):
         yield held
 
@@ -249,7 +244,7 @@ def _statements(prompts: bool) -> Iterator[str]:
 def _line(prompts: bool, prompt: str) -> str | None:
     """Read a line; None at the end of the input."""
     if not prompts:
-        return sys.stdin.readline() or None
+        return sys.stdin.readline(MAX_STATEMENT + 1) or None
     try:
         return input(prompt) + "\n"
     except EOFError:

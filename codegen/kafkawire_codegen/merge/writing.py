@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..files import RELEASES
 from ..output import File
+from ..whole_files import write_whole
 from .text import releases_text, schema_text
 from .timeline import Timeline
 
@@ -42,5 +43,5 @@ def write_timeline(merged: Timeline, out: Path, *, overwrite: bool) -> Written:
     out.mkdir(parents=True, exist_ok=True)
     changed = [name for name, data in wanted.items() if present.get(name) != data]
     for name in changed:
-        (out / name).write_bytes(wanted[name])
+        write_whole(out / name, wanted[name])
     return Written(len(changed), sorted(present.keys() - wanted.keys()))

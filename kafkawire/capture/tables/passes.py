@@ -207,5 +207,10 @@ class Columnar:
                 self._take_records(fields)
             return
         for batch in records.batches():
-            for start in range(0, len(batch), self._size):
-                yield RECORDS, batch.slice(start, self._size)
+            for part in slices(batch, self._size):
+                yield RECORDS, part
+
+
+def slices(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
+    """Divide a batch into batches of at most so many rows."""
+    return (batch.slice(start, size) for start in range(0, len(batch), size))

@@ -132,7 +132,13 @@ def hidden_content(records: list[Record]) -> list[Record]:
 
 
 def _size(data: bytes | None) -> bytes | None:
-    return None if data is None else placeholder(len(data), "byte").encode()
+    shown = hidden_value(data)
+    return None if shown is None else shown.encode()
+
+
+def hidden_value(data: bytes | None) -> str | None:
+    """Return what is shown instead of some bytes: their number."""
+    return None if data is None else placeholder(len(data), "byte")
 
 
 def add(sink: Sink, where: tuple[Any, ...], batch: Batch, records: list[Record]) -> None:

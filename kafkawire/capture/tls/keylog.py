@@ -45,6 +45,12 @@ LABELS: Final = frozenset(
 )
 """Labels of the secrets that are used; other labels are valid and skipped."""
 
+MAX_BYTES: Final = 1 << 28
+MAX_LINE: Final = 1 << 16
+"""Bytes of a key log, and of a line of it, at most: a million connections; a line has 1,154 bytes
+at most.
+"""
+
 LENGTHS: Final = frozenset({32, 48})
 """Bytes of a secret; of a pre-master secret any number."""
 
@@ -105,6 +111,13 @@ class KeyLog:
                 continue
             self._secrets[label, bytes.fromhex(random.decode())] = secret
 
+    def copy(self) -> KeyLog:
+        """Return a key log of the same secrets, to which others may be added."""
+        made = KeyLog()
+        made.invalid = self.invalid
+        made._secrets |= self._secrets
+        return made
+
     def secret(self, label: bytes, client_random: bytes) -> bytes | None:
         """Return the secret of a connection; of SESSION, by the session id instead."""
         return self._secrets.get((label, client_random))
@@ -124,7 +137,28 @@ def parse_key_log(data: bytes, name: str) -> KeyLog:
 
 def read_key_log(path: str | Path) -> KeyLog:
     """Read a key log. Raises KeyLogError, OSError."""
-    return parse_key_log(Path(path).read_bytes(), str(path))
+    return parse_key_log(key_log_content(path), str(path))
+
+
+def key_log_content(path: str | Path) -> bytes:
+    """Read the content of a key log, a file or a pipe.
+
+    Raises KeyLogError for what does not end, such as a device; OSError.
+    """
+    parts: list[bytes] = []
+    size = line = 0
+    with Path(path).open("rb", buffering=0) as file:
+        while part := file.read(MAX_LINE):
+            parts.append(part)
+            size += len(part)
+            last = part.rfind(b"\n")
+            line = line + len(part) if last < 0 else len(part) - last - 1
+            if line > MAX_LINE:
+                reason = f"not a key log in NSS format (a line of more than {MAX_LINE} bytes)"
+                raise KeyLogError(str(path), reason)
+            if size > MAX_BYTES:
+                raise KeyLogError(str(path), f"a key log of more than {MAX_BYTES} bytes")
+    return b"".join(parts)
 
 
 KeySource: TypeAlias = str | Path | KeyLog | None

@@ -22,6 +22,9 @@ from .packages import package_of
 FIRST_BUFFER: Final = 32_768
 GROWTH: Final = 8
 
+LARGEST_PART: Final = 1 << 22
+"""Bytes that a part of a gzip member becomes at most."""
+
 MAX_FRAMES: Final = DEFAULT_RECORD_LIMITS.max_frames
 
 
@@ -79,19 +82,24 @@ def gzip_pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iterat
             raise too_many("gzip", max_frames)
         member = gzip.Member()
         size = gzip.FIRST_PIECE
+        is_full = False
         while not member.ended:
-            piece = data[at : at + size]
-            if not piece:
-                raise CorruptBatch("gzip: the stream ends inside a member")
-            part = member.decompress(piece, left + 1)
+            piece = b""
+            if member.hungry and not is_full:  # what fills a part may have more output
+                piece = data[at : at + size]
+                if not piece:
+                    raise CorruptBatch("gzip: the stream ends inside a member")
+                at += len(piece)
+                size = min(2 * size, gzip.LARGEST_PIECE)
+            part = member.decompress(piece, min(left + 1, LARGEST_PART))
+            is_full = len(part) == LARGEST_PART
             left -= len(part)
             if left < 0:
                 raise bomb("gzip", len(data), limit)
             yield part
             if member.fault is not None:
                 raise CorruptBatch(f"gzip: {member.fault}")
-            at += len(piece) - member.unread
-            size = min(2 * size, gzip.LARGEST_PIECE)
+        at -= member.unread
 
 
 def snappy_pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iterator[bytes]:

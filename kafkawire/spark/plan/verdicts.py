@@ -11,14 +11,14 @@ Law: every input has a verdict, the one that `kafkawire decode` gives to the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from ...capture.files.recognition import HEAD, check_head
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from ..splitting import InputFile
-from ..splitting.stores import opened
+from ..splitting.stores import Reader, opened
 
 PROBLEMS: Final = "problems"
 """The table whose rows are findings."""
@@ -115,15 +115,22 @@ def of_head(file: InputFile) -> Verdict:
 
     Raises OSError if it cannot be read.
     """
-    with opened(file) as reader:
-        head = reader.read(0, HEAD)
     try:
-        check_head(head)
+        with opened(file) as reader:
+            check_head(_parts(reader))
     except CaptureError as error:
         if file.directory and not CAPTURE_NAME.search(file.name):
             return Verdict(FileStatus.IGNORED, error.reason, None, 1)
         return Verdict(FileStatus.NOT_A_CAPTURE, error.reason, None, 1)
     return OK
+
+
+def _parts(reader: Reader) -> Iterator[bytes]:
+    """Read a file from its start, part by part."""
+    position = 0
+    while part := reader.read(position, HEAD):
+        yield part
+        position += len(part)
 
 
 def of_error(error: OSError) -> Verdict:

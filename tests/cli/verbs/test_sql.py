@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +192,71 @@ def test_without_duckdb_the_extra_is_named() -> None:
     assert found.stderr == (
         "kafkawire sql: duckdb is not installed: pip install 'kafkawire[sql]'\n"
     )
+
+
+ENDLESS = {
+    "recursive": "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) FROM t "
+    "SELECT count(*)",
+    "product": "SELECT count(*) FROM range(10000000000) a, range(100000) b",
+    "rows": "SELECT a.range FROM range(10000000000) a WHERE a.range < 0",
+    "captures": "WITH RECURSIVE t(n) AS (SELECT count(*) FROM exchanges UNION ALL "
+    "SELECT n + 1 FROM t) FROM t SELECT count(*)",
+}
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("query", ENDLESS)
+def test_a_signal_ends_a_query_that_does_not_end(
+    query: str, ending: signal.Signals, tmp_path: Path
+) -> None:
+    for stdin in (None, subprocess.PIPE):  # a query, and statements
+        statement = [ENDLESS[query]] if stdin is None else []
+        command = [sys.executable, "-c", COMPUTING, "sql", *statement, str(CAPTURE)]
+        with subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)}
+        ) as process:
+            if process.stdin is not None:
+                process.stdin.write(ENDLESS[query].encode() + b";\n")
+                process.stdin.flush()
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"computing\n"
+            process.send_signal(ending)
+            process.wait(timeout=100)
+        assert process.returncode == 128 + ending
+        assert list(tmp_path.iterdir()) == []
+
+
+COMPUTING = """
+import signal, threading, time
+from kafkawire.sql import database
+from kafkawire_cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+finish = database.Database._check
+def check(*given):
+    finish(*given)
+    threading.Timer(0.3, print, ["computing"], {"flush": True}).start()
+database.Database._check = check
+main()
+"""
+"""The command; it says when DuckDB computes."""
+
+
+def test_a_full_temporary_folder_is_an_error() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, "sql", COUNTS, str(CAPTURE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("kafkawire sql: ")
+    assert "Traceback" not in done.stderr
+
+
+FULL = """
+import resource, signal
+from kafkawire_cli.main import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+main()
+"""

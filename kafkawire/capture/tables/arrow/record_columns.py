@@ -2,8 +2,7 @@
 
 The records of many fields are decoded into one set of columns.
 
-Law: rows equal those that `records.rows` builds of decoded records; fields decoded together with a
-corrupt batch are decoded again one by one.
+Law: rows equal those that `records.rows` builds of decoded records.
 
     Fields --runs--> offsets, timestamps, views of keys and values
        `--`--> values of a field or a batch, repeated for its records
@@ -12,20 +11,19 @@ corrupt batch are decoded again one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
-from ....errors import WireError
 from ....records.arrow import replaced_texts
 from ....records.columns import Columns
 from ...exchanges.topic_ids import Topic
-from ..columns import BYTES, TEXT, Sink, known, micros
-from ..extraction.record_batches import CorruptRecords, batches_in
-from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata, is_metadata_topic
+from ..columns import BYTES, TEXT
+from ..records import COLUMNS, HEADERS, hidden_value, is_metadata
 from .arrays import (
     booleans,
     empty_lists,
+    from_column,
     from_views,
     lists,
     numbers,
@@ -36,8 +34,8 @@ from .arrays import (
 )
 from .buffers import Numbers
 from .record_fields import Fields, Runs, rows_of_fields, runs
-from .schemas import PLAIN, arrow_type, resolved, schema_of
-from .values import copies, sequences
+from .schemas import PLAIN, arrow_type, schema_of
+from .values import copies, sequences, texts
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
@@ -102,47 +100,9 @@ def record_batches(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
     """Build batches of the records in some fields, of any number of rows."""
     if not len(fields):
         return
-    if not secrets and any(map(is_metadata_topic, dict.fromkeys(fields.topic))):
-        yield from _one_by_one(fields, secrets)
-        return
-    try:
-        made = [_batch(fields, each) for each in runs(fields.fields)]
-    except WireError:
-        made = list(_one_by_one(fields, secrets))
-    yield from made
-
-
-def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
-    """Decode each batch by itself; a corrupt one affects no other."""
-    sink = Sink(COLUMNS)
-    columns = [_values(getattr(fields, name), form) for name, form in NUMBERS.items()]
-    for at, field in enumerate(fields.fields):
-        packet, time_ns, connection, correlation_id, partition = (
-            values[at] if valid[at] else None for values, valid in columns
-        )
-        where = (
-            fields.file[at],
-            packet,
-            micros(time_ns),
-            known(time_ns),
-            connection,
-            fields.client[at],
-            fields.broker[at],
-            fields.direction[at],
-            fields.client_id[at],
-            correlation_id,
-            field.topic,
-            field.topic.id_text,
-            partition,
-        )
-        hidden = not secrets and is_metadata(field)
-        for found in batches_in(field):
-            if not isinstance(found, CorruptRecords):
-                batch, records = found
-                add(sink, where, batch, hidden_content(records) if hidden else records)
-    if len(sink):
-        arrays = [resolved(column, v) for column, v in zip(COLUMNS, sink.values, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    hidden = [not secrets and is_metadata(field) for field in fields.fields]
+    for each in runs(fields, hidden):
+        yield _batch(fields, each)
 
 
 def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
@@ -160,6 +120,8 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     made["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
     made["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
     made["headers"] = _headers(columns)
+    if found.hidden:
+        made |= _hidden(made)
     sequence = sequences(
         found.base_sequence.getvalue(), found.base_offset.getvalue(), counts, offset
     )
@@ -203,8 +165,24 @@ def _of_topics(fields: Fields, texts: Mapping[Topic, str | None], counts: bytes)
     return repeated_texts(list(map(texts.get, fields.topic)), counts)
 
 
-def _values(column: Numbers, form: Form) -> tuple[Any, bytes]:
-    return memoryview(column.values.getvalue()).cast(form), column.valid.getvalue()
+def _hidden(made: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """Replace keys, values and header values by their sizes."""
+    headers = made["headers"]
+    names, values, key_bytes = map(headers.values.field, ("key", "value", "key_bytes"))
+    pairs = pa.StructArray.from_arrays(
+        [names, _sizes(values), key_bytes], fields=list(HEADERS_TYPE.value_type)
+    )
+    return {
+        "key": _sizes(made["key"]),
+        "value": _sizes(made["value"]),
+        "headers": pa.ListArray.from_arrays(headers.offsets, pairs, type=HEADERS_TYPE),
+    }
+
+
+def _sizes(values: pa.Array) -> pa.Array:
+    """Return what is shown instead of some bytes."""
+    shown = [hidden_value(value) for value in values.to_pylist()]
+    return from_column(PLAIN[BYTES], texts(shown))
 
 
 def _headers(columns: Columns) -> pa.Array:

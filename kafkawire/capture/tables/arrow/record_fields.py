@@ -1,6 +1,7 @@
 """Collects records fields and their batches as columns: one row per field, one row per batch.
 
-Law: a corrupt batch fails all batches that are decoded together; their results are then discarded.
+Law: of a corrupt batch the records before the error are read, and no others are lost. Memory is
+that of RUN_BYTES, whatever the batches decompress to: records are handed on before a batch ends.
 
     Fields: where each field was found      Runs: Columns of records, and for each batch its field,
                                                   its number of records and its header values
@@ -22,8 +23,10 @@ from librt.strings import (
 )
 from mypy_extensions import i16, i32, i64
 
+from ....errors import WireError
 from ....records.batch import Batch
 from ....records.batches import RecordBatches
+from ....records.column_reading import ColumnReader
 from ....records.columns import Columns
 from ....records.limits import Budget
 from ...exchanges.topic_ids import Topic
@@ -31,8 +34,11 @@ from ...files.blocks import NO_TIME
 from ..extraction.record_batches import RecordsField
 from .buffers import Numbers
 
-DECOMPRESSED_BYTES: Final = 1 << 25
-"""Decompressed bytes after which rows are returned."""
+RUN_BYTES: Final = 1 << 24
+"""Bytes that some records take in memory, decompressed and as rows, before they are handed on."""
+
+ROW_BYTES: Final = 256
+"""Bytes of a row besides its texts, key, value and headers, about."""
 
 
 @final
@@ -70,6 +76,13 @@ class Fields:
             [self.file, self.client, self.broker, self.direction, self.client_id],
             [self.packet, self.time_ns, self.connection, self.correlation_id, self.partition],
         )
+
+    def row_bytes(self, at: int) -> int:
+        """Return how many bytes each record of a field takes as a row, besides its content."""
+        texts = (self.file[at], self.client[at], self.broker[at], self.client_id[at])
+        topic = self.topic[at]
+        sizes = [len(text) for text in (*texts, topic.name, topic.id_text) if text is not None]
+        return ROW_BYTES + sum(sizes)
 
     def add(  # noqa: PLR0913 - one argument per column, without an object per field
         self,
@@ -133,11 +146,17 @@ _names: Final[dict[int, tuple[str, str]]] = {}
 
 @final
 class Runs:
-    """Records, and header values of their batches. decompressed: bytes decompressed so far."""
+    """Records, and header values of their batches.
 
-    def __init__(self) -> None:
+    hidden: whether their content is not to be shown. bytes: what they take in memory.
+    """
+
+    def __init__(self, hidden: bool) -> None:
         self.columns: Columns = Columns(b"")
-        self.decompressed: i64 = 0
+        self.hidden: bool = hidden
+        self.bytes: i64 = 0
+        self._buffer: bytes = b""
+        self._buffer_number: int = 0
         self.field: BytesWriter = BytesWriter()
         self.count: BytesWriter = BytesWriter()
         self.timestamp_type: list[str | None] = []
@@ -151,17 +170,21 @@ class Runs:
         self.partition_leader_epoch: BytesWriter = BytesWriter()
         self.base_offset: BytesWriter = BytesWriter()
 
-    def add(self, batch: Batch, field: i64, budget: Budget, buffer: int) -> None:
-        """Add the records of a batch. buffer: that of its field. Raises WireError."""
-        columns = self.columns
+    @property
+    def is_full(self) -> bool:
+        """Whether the records are to be handed on."""
+        return self.bytes >= RUN_BYTES
+
+    def add(self, reader: ColumnReader, field: i64, row_bytes: i64) -> None:
+        """Add records of a batch, as many as there is room for, and at least one."""
+        columns, batch = self.columns, reader.batch
         before = len(columns)
-        buffers = len(columns.buffers)
-        batch.add_to(columns, budget, None, buffer)
+        most = max((RUN_BYTES - self.bytes) // row_bytes, 1)
+        reader.add(columns, int(most), self._buffer_of(reader.window, batch.data))
         count = len(columns) - before
         if count == 0:
             return
-        if len(columns.buffers) > buffers:
-            self.decompressed += len(columns.buffers[-1])
+        self.bytes += count * row_bytes
         write_i64_le(self.field, field)
         write_i64_le(self.count, count)
         timestamp_type, codec = batch_names(batch)
@@ -176,6 +199,15 @@ class Runs:
         write_i32_le(self.partition_leader_epoch, i32(batch.partition_leader_epoch))
         write_i64_le(self.base_offset, batch.base_offset)
 
+    def _buffer_of(self, window: bytes, field: bytes) -> int:
+        """Return the number of the buffer with some records. field: that of their field."""
+        if window is not self._buffer:
+            self._buffer_number = self.columns.add_buffer(window)
+            self._buffer = window
+            if window is not field:
+                self.bytes += len(window)
+        return self._buffer_number
+
 
 def batch_names(batch: Batch) -> tuple[str, str]:
     """Return the names of a batch's timestamp type and codec."""
@@ -187,25 +219,41 @@ def batch_names(batch: Batch) -> tuple[str, str]:
     return found
 
 
-def runs(fields: list[RecordsField]) -> Iterator[Runs]:
-    """Decode the batches of all fields together, up to DECOMPRESSED_BYTES at a time.
+def runs(fields: Fields, hidden: list[bool]) -> Iterator[Runs]:
+    """Decode the batches of all fields, up to RUN_BYTES at a time.
 
-    Raises WireError for a corrupt batch.
+    hidden: of each field, whether its content is not to be shown.
     """
-    made = Runs()
-    for at, field in enumerate(fields):
-        data = field.data
-        batches = RecordBatches(data)
-        budget = Budget(batches.limits)
-        buffer = made.columns.add_buffer(data)
-        for batch in batches:
-            made.add(batch, at, budget, buffer)
-            if made.decompressed > DECOMPRESSED_BYTES:
+    made = Runs(False)
+    for at, field in enumerate(fields.fields):
+        if made.hidden != hidden[at]:
+            if len(made.columns):
                 yield made
-                made = Runs()
-                buffer = made.columns.add_buffer(data)
+            made = Runs(hidden[at])
+        row_bytes = fields.row_bytes(at)
+        for reader in readers(field):
+            reader.fill()
+            while not reader.ended:
+                made.add(reader, at, row_bytes)
+                if made.is_full:
+                    yield made
+                    made = Runs(hidden[at])
+                reader.fill()
     if len(made.columns):
         yield made
+
+
+def readers(field: RecordsField) -> Iterator[ColumnReader]:
+    """Open the batches of a field that have records; `problems` reports the others."""
+    batches = RecordBatches(field.data)
+    budget = Budget(batches.limits)
+    errors: list[WireError] = []
+    for batch in batches.batches(errors):
+        try:
+            reader = ColumnReader(batch, budget)
+        except WireError:
+            continue
+        yield reader
 
 
 def rows_of_fields(of_field: bytes, counts: bytes, fields: i64) -> bytes:

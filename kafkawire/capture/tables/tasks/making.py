@@ -20,12 +20,14 @@ from ...exchanges.fetch_sessions import State
 from ...rows import Located
 from .. import messages, problems
 from ..arrow.exchange_heads import ExtractedExchange
+from ..arrow.record_columns import record_batches
+from ..arrow.record_fields import Fields
 from ..arrow.schemas import batches
 from ..connections import ConnectionStats
 from ..context import Context
 from ..extraction.blocks import Block
 from ..extraction.messages import ExtractedMessage
-from ..passes import COLUMNAR, Columnar
+from ..passes import COLUMNAR, RECORDS, Columnar, slices
 from .task import MISSING, UNKNOWN, Restored, SessionId, Task, Use, store
 
 Values = tuple[Any, ...]
@@ -37,6 +39,9 @@ COLUMNS: Final = {
     "messages": messages.COLUMNS,
     "problems": problems.COLUMNS,
 }
+
+RECORDS_BYTES: Final = 1 << 24
+"""Bytes of batches of `records` that are made of a task: batches may decompress to any size."""
 
 CONNECTIONS: Final = "connections"
 CHECKED_MESSAGES: Final = 64
@@ -51,9 +56,12 @@ Counted = tuple[int, ConnectionStats, Ended | None]
 
 
 class Made(NamedTuple):
-    """What is made of a task: record batches with their tables, and rows counted by connection."""
+    """What is made of a task: record batches with their tables, and rows counted by connection.
 
-    batches: list[tuple[str, pa.RecordBatch]]
+    Instead of batches of `records` beyond RECORDS_BYTES there are the fields they are made of.
+    """
+
+    batches: list[tuple[str, pa.RecordBatch | Fields]]
     connections: list[Counted]
 
 
@@ -64,7 +72,8 @@ class Maker:
         self._context = context
         self._size = size
         self._tables = frozenset(tables)
-        self._columnar = Columnar(context, self._tables & COLUMNAR, size)
+        self._columnar = Columnar(context, self._tables & COLUMNAR, size, self._take_records)
+        self._fields: list[Fields] = []
         self._of_messages = {name: MESSAGE_ROWS[name] for name in tables if name in MESSAGE_ROWS}
         self._sessions: dict[SessionId, State[Block] | None] = {}
         self._needs_rows = bool(self._tables - COLUMNAR)
@@ -79,7 +88,7 @@ class Maker:
         columnar = self._columnar
         columnar.restart()
         work = _Work(task)
-        found: list[tuple[str, pa.RecordBatch]] = []
+        found: list[tuple[str, pa.RecordBatch | Fields]] = []
         exchanges = _Exchanges(task)
         for at in range(len(task.items)):
             self._message(work, at)
@@ -91,10 +100,28 @@ class Maker:
         for id, _ in task.left:
             store(self._sessions, id, columnar.session(id[0], id[1]))
         found += columnar.batches(last=True)
+        found += self._records()
         for name, rows in work.rows.items():
             made = batches(COLUMNS[name], rows, self._size, self._context.name_topics)
             found += [(name, batch) for batch in made]
         return Made(found, work.connections)
+
+    def _take_records(self, fields: Fields) -> None:
+        self._fields.append(fields)
+
+    def _records(self) -> list[tuple[str, pa.RecordBatch | Fields]]:
+        """Return the batches of the records of a task, and the fields of those beyond a limit."""
+        fields, self._fields = self._fields, []
+        found: list[tuple[str, pa.RecordBatch | Fields]] = []
+        left = RECORDS_BYTES
+        for each in fields:
+            made: list[pa.RecordBatch] = []
+            batches_of = iter(record_batches(each, self._context.secrets))
+            while left > 0 and (batch := next(batches_of, None)) is not None:
+                left -= batch.nbytes
+                made += slices(batch, self._size)
+            found += [(RECORDS, batch) for batch in made] if left > 0 else [(RECORDS, each)]
+        return found
 
     def _message(self, work: _Work, at: int) -> None:
         """Make the rows of a message."""
