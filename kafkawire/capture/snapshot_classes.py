@@ -15,6 +15,7 @@ from .exchanges.inference import Inference
 from .exchanges.pairing import Pairing, WaitingResponse
 from .frames.framing import Mark, RequestHeads, Stream
 from .packets.segment_rows import KEY_BYTES
+from .proxy.layer import ProxyLayer, ProxySide
 from .tcp.connection import Connection, Totals
 from .tcp.connection_table import ConnectionTable
 from .tcp.flow import Budget, Flow
@@ -57,6 +58,8 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Mark: (0, 0, 0),
     OutOfOrderSegments: (),
     Pairing: (DEFAULT_LIMITS,),
+    ProxyLayer: (),
+    ProxySide: (),
     Reassembler: (),
     RecordBuffer: (),
     Reporting: (Handshake(_KEY_LOG),),
