@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from kafkawire.capture import decode_capture
 from kafkawire.capture.rows import Located, Status
+from kafkawire.capture.tables import read as read_table
+from kafkawire_cli.main import app
 from tests.capture.written import BROKER, CLIENT, Scenario
 from tests.conftest import FIXTURES
 
@@ -165,8 +169,36 @@ def test_client_ids_are_bytes_of_strangers(
     found = located(scenario, tmp_path, ports=ports)
     status = Status.LENIENT if b"\xff" in IDS[name] else Status.OK
     assert [one.row.status for one in found] == [status, Status.OK] * 4
-    text = IDS[name].decode("utf-8", "surrogateescape")
-    assert {one.row.client_id for one in found} == {text}
+    assert {one.row.client_id for one in found} == {IDS[name].decode("utf-8", "replace")}
+    shown = [IDS[name].hex() in one.row.error for one in found]
+    assert shown == [status is Status.LENIENT, False] * 4
+
+
+FORMATS = ["jsonl", "tree", "table"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_client_id_that_is_not_utf_8_is_replaced_with_its_bytes_beside_it(
+    format: str, tmp_path: Path
+) -> None:
+    scenario = Scenario().send(CLIENT, heartbeat(1, b"my\xffapp"))
+    path = scenario.save(tmp_path / "made.pcap")
+    arguments = ["decode", str(path), "--format", format, "--strict"]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "300"})
+    assert result.exit_code == 1
+    shown = json.loads(result.stdout)["client_id"] if format == "jsonl" else result.stdout
+    assert "my\ufffdapp" in shown
+    assert b"my\xffapp".hex() in result.stdout
+
+
+def test_tables_replace_it(tmp_path: Path) -> None:
+    path = Scenario().send(CLIENT, heartbeat(1, b"my\xffapp")).save(tmp_path / "made.pcap")
+    (batch,) = read_table(path, "messages")
+    (row,) = batch.to_pylist()
+    assert row["client_id"] == "my\ufffdapp"
+    assert b"my\xffapp".hex() in row["error"]
+    (batch,) = read_table(path, "exchanges")
+    assert batch.to_pylist()[0]["client_id"] == "my\ufffdapp"
 
 
 def test_a_client_id_with_a_newline_of_the_field() -> None:
