@@ -39,7 +39,6 @@ from ..frames.framing import (
     partial_request,
     raw_request,
 )
-from ..frames.other_protocols import may_be_zookeeper
 from ..proxy.layer import Begun
 from ..rows import Row, Status
 from ..tcp.connection import Run
@@ -205,7 +204,7 @@ class Conversation:
             and self.other is None
             and not self._stream(1 - side).held
             and looks_like_request(data, 0, self.limits.max_frame_bytes, self._apis)
-            and not may_be_zookeeper(data)
+            and not (self._apis.is_kafka and read_i32_be(data, SIZE) == 0)  # or ZooKeeper's
         )
 
     def _take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:

@@ -5,6 +5,8 @@ by its size, API key, version, correlation id and client id together; in the mid
 where the client id is not ordinary text, its body must decode as well.
 """
 
+# over 300 lines: requests and responses, by one set of limits and confidences, hot
+
 from __future__ import annotations
 
 from collections.abc import Mapping
