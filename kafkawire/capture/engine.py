@@ -258,7 +258,9 @@ class Engine:
         table = self._reassembler.table
         for state in self._candidates:
             state.is_candidate = False
-            if state.slot == UNTRACKED and state.tls is None:
+            proxy = state.proxy
+            is_plain = state.tls is None and (proxy is None or proxy.is_done)
+            if state.slot == UNTRACKED and is_plain:
                 slot = track(in_order, table, state.connection, state.conversation)
                 if slot != UNTRACKED:
                     state.slot = slot
