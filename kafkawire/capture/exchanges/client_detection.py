@@ -100,7 +100,8 @@ class ClientDetection:
         if protocol is None and (last or first is Confidence.NO):
             at = self._search(side, data)
             if at is not None or (last and is_first and GSSAPI.match(data, SIZE)):
-                return Detected(client=side, tokens=self._begin_behind(side, data, at))
+                tokens = is_first and self._begin_behind(side, data, at)
+                return Detected(client=side, tokens=tokens)
             protocol = signature(data)
         if protocol is not None:
             return Detected(protocol=protocol)
