@@ -4,7 +4,8 @@ Law: content never raises and never stops the rest. An engine that continues fro
 the items that the other one would have made.
 
     segments --> Reassembler --> events --> Conversation, one per connection --> located items
-                                   `-- TlsLayer: plaintext --^
+                  `-- ProxyLayer: what is behind proxies --^
+                                 `-- TlsLayer: plaintext --^
 """
 
 # over 300 lines: two native classes on the way of every frame
@@ -24,6 +25,8 @@ from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import InFlightRequest, Item, LocatedItem
 from .frames.in_order import AVAILABLE, FULL, UNTRACKED, InOrderFrames
 from .packets.segment_rows import SegmentRows
+from .proxy.layer import ProxyLayer
+from .proxy.messages import FIRST
 from .rows import Row
 from .snapshot import dump, load
 from .tcp.connection import Connection, Run, endpoint
@@ -134,7 +137,8 @@ class Engine:
         """
         self._untrack_all()
         states = [
-            (each.connection, each.conversation, each.tls) for each in self._conversations.values()
+            (each.connection, each.conversation, each.proxy, each.tls)
+            for each in self._conversations.values()
         ]
         return dump((self._reassembler, self._total, states), key_log=self.key_log)
 
@@ -145,8 +149,9 @@ class Engine:
         self._reassembler = reassembler
         self._total = total
         self._conversations.clear()
-        for connection, conversation, tls in states:
-            self._add(connection, conversation).tls = tls
+        for connection, conversation, proxy, tls in states:
+            added = self._add(connection, conversation)
+            added.proxy, added.tls = proxy, tls
 
     def _fill(self, batch: list[LocatedItem]) -> Connection | None:
         """Handle events and segments until the batch is full or all are handled.
@@ -256,7 +261,9 @@ class Engine:
         table = self._reassembler.table
         for state in self._candidates:
             state.is_candidate = False
-            if state.slot == UNTRACKED and state.tls is None:
+            proxy = state.proxy
+            is_plain = state.tls is None and (proxy is None or proxy.is_done)
+            if state.slot == UNTRACKED and is_plain:
                 slot = track(in_order, table, state.connection, state.conversation)
                 if slot != UNTRACKED:
                     state.slot = slot
@@ -321,6 +328,7 @@ class LocatedConversation:
         self.connection: Connection = connection
         self._number: int | None = number
         self.conversation: Conversation = conversation
+        self.proxy: ProxyLayer | None = None
         self.tls: TlsLayer | None = None
         self.slot: int = UNTRACKED
         self.is_candidate: bool = False
@@ -334,16 +342,33 @@ class LocatedConversation:
         if self.tls is not None:
             self._through_tls(run, batch)
             return
-        conversation = self.conversation
-        if run.position == 0 and run.data[0] in CONTENT_TYPES and conversation.is_fresh:
-            self.tls = TlsLayer(self._key_log)
-            self._through_tls(run, batch)
+        proxy, conversation = self.proxy, self.conversation
+        if proxy is not None and not proxy.is_done:
+            self._through_proxy(proxy, run, run.known, batch)
             return
+        if run.position <= (0 if proxy is None else proxy.start) and conversation.is_fresh:
+            first = run.data[0]
+            if proxy is None and first in FIRST:
+                self.proxy = ProxyLayer()
+                self._through_proxy(self.proxy, run, run.known, batch)
+                return
+            if first in CONTENT_TYPES:
+                self.tls = TlsLayer(self._key_log)
+                self._through_tls(run, batch)
+                return
         for item in conversation.handle(run):
             batch.append(self.locate(item, run.known))
 
     def handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
         """Handle an event that is not bytes of a side; append the items to the batch."""
+        proxy = self.proxy
+        if proxy is not None and not proxy.is_done and isinstance(event, Gap | Closed):
+            self._through_proxy(proxy, event, event.packet, batch)
+            if isinstance(event, Gap):
+                return
+        self._handle_other(event, batch)
+
+    def _handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
         tls, packet = self.tls, event.packet
         if tls is not None and isinstance(event, Gap):
             self._through_tls(event, batch)
@@ -354,6 +379,21 @@ class LocatedConversation:
             batch.append(self.locate(item, packet))
         if tls is not None and isinstance(event, Closed):
             self._pass([*tls.closed(event)], packet, batch)
+
+    def _through_proxy(
+        self, proxy: ProxyLayer, event: Run | Gap | Closed, known: i64, batch: list[LocatedItem]
+    ) -> None:
+        """Pass on what is behind the messages of proxies."""
+        for each in proxy.handle(event):
+            self._side = -1  # the client may have got its real address
+            if isinstance(each, Run):
+                self.handle_run(each, batch)
+            elif isinstance(each, Gap):
+                self._handle_other(each, batch)
+            elif isinstance(each, Row):
+                batch.append(self.locate(each, known))
+            else:
+                self.conversation.handle(each)
 
     def _through_tls(self, event: Run | Gap, batch: list[LocatedItem]) -> None:
         tls, conversation = self.tls, self.conversation

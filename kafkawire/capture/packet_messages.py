@@ -18,6 +18,8 @@ from typing import Final, NamedTuple
 from .files.source import read_capture
 from .frames.decoding import LocatedItem, RawFrame
 from .multifile import PacketReader, Traffic
+from .proxy.layer import ProxyLayer
+from .proxy.messages import FIRST
 from .rows import Row
 from .tcp.connection import Run
 from .tcp.events import Event, Gap
@@ -228,17 +230,36 @@ def _read_runs(path: str, wanted: dict[Side, _Runs], key_log: KeyLog) -> None:
 
 
 class _Decryption:
-    """Turns the bytes of a connection into its plaintext, as `Engine` does; others stay."""
+    """Turns the bytes of a connection into its plaintext, as `Engine` does; others stay.
+
+    What proxies send in front of it is left out.
+    """
 
     def __init__(self, key_log: KeyLog) -> None:
         self._key_log = key_log
+        self._proxy: ProxyLayer | None = None
         self._tls: TlsLayer | None = None
+        self._is_fresh = True
 
     def runs(self, event: Event) -> list[Run]:
         """Return the plaintext that is known after an event of the connection."""
-        if isinstance(event, Run) and event.position == 0 and event.data[0] in CONTENT_TYPES:
+        if not isinstance(event, Run | Gap):
+            return []
+        if self._proxy is None and isinstance(event, Run):
+            first = event.position == 0 and event.data[0] in FIRST
+            if first and self._tls is None and self._is_fresh:
+                self._proxy = ProxyLayer()
+        self._is_fresh = False
+        if self._proxy is None:
+            return self._decrypted(event)
+        passed = (each for each in self._proxy.handle(event) if isinstance(each, Run | Gap))
+        return [run for each in passed for run in self._decrypted(each)]
+
+    def _decrypted(self, event: Run | Gap) -> list[Run]:
+        start = 0 if self._proxy is None else self._proxy.start
+        if isinstance(event, Run) and event.position <= start and event.data[0] in CONTENT_TYPES:
             self._tls = self._tls or TlsLayer(self._key_log)
-        if self._tls is None or not isinstance(event, Run | Gap):
+        if self._tls is None:
             return [event] if isinstance(event, Run) else []
         passed = self._tls.handle(event)
         if self._tls.is_tls is False:

@@ -36,7 +36,9 @@ class Status(StrEnum):
     several versions have the same wire format, and `error` names them.
     """
     SASL_TOKEN = "sasl_token"
-    """A raw token after a SaslHandshake of version 0: a size without a header."""
+    """A raw token after a SaslHandshake of version 0, or without one at the beginning of a
+    connection: a size without a header.
+    """
     TRUNCATED = "truncated"
     """The capture ends, or has a gap, inside the frame."""
     GAP = "gap"
@@ -56,6 +58,10 @@ class Status(StrEnum):
     TLS = "tls"
     """Bytes of TLS itself, in a connection that was decrypted: its handshake, the headers and tags
     of its records; `error` names version, cipher suite and server name.
+    """
+    PROXY = "proxy"
+    """Bytes of a proxy in front of Kafka: PROXY protocol, SOCKS5 or HTTP CONNECT; `error` names it,
+    and the real client or where it connects to.
     """
     OTHER_PROTOCOL = "other_protocol"
     """The connection has another protocol; `error` names it if known."""
@@ -123,5 +129,5 @@ MESSAGES = frozenset(
     }
 )
 
-CLEAN = frozenset({Status.OK, Status.TLS})
+CLEAN = frozenset({Status.OK, Status.TLS, Status.PROXY})
 """Statuses of rows in which nothing is wrong."""

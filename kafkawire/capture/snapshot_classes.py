@@ -16,6 +16,7 @@ from .exchanges.pairing import Entry, InFlightRequests, Pairing, Total
 from .exchanges.waiting import WaitingResponse, WaitingResponses
 from .frames.framing import Mark, RequestHeads, Stream
 from .packets.segment_rows import KEY_BYTES
+from .proxy.layer import ProxyLayer, ProxySide
 from .tcp.connection import Connection, Totals
 from .tcp.connection_table import ConnectionTable
 from .tcp.flow import Budget, Flow
@@ -61,6 +62,8 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     Mark: (0, 0, 0),
     OutOfOrderSegments: (),
     Pairing: (_TOTAL,),
+    ProxyLayer: (),
+    ProxySide: (),
     Reassembler: (),
     RecordBuffer: (),
     Reporting: (Handshake(_KEY_LOG),),

@@ -15,7 +15,9 @@ from kafkawire.protocol.frame import SIZE
 
 from .reading import Collector, Reading
 
-NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.OTHER_PROTOCOL})
+NO_PROBLEM: Final = frozenset(
+    {Status.OK, Status.SASL_TOKEN, Status.TLS, Status.PROXY, Status.OTHER_PROTOCOL}
+)
 """Statuses of rows without a problem, or of other protocols."""
 
 PROBLEMS: Final = frozenset(Status) - NO_PROBLEM
@@ -91,6 +93,7 @@ class Problems(Collector):
 KINDS: Final = {
     Status.UNPARSED: "unparsed",
     Status.TLS: "tls",
+    Status.PROXY: "proxy",
     Status.OTHER_PROTOCOL: "other_protocols",
     Status.DISCARDED: "discarded",
     Status.CONFLICT: "conflicting",

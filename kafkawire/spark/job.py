@@ -250,6 +250,7 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
             ("cut_messages", "truncated"),
             ("unparsed", "unparsed"),
             ("tls", "tls"),
+            ("proxy", "proxy"),
             ("other_protocols", "other_protocol"),
             ("discarded", "discarded"),
             ("conflicting", "conflict"),

@@ -190,7 +190,7 @@ def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     texts = []
     for one in batch.items:
         entry = Entry(name, *located(one), batch.first_ns)
-        clean = clean and entry.row.status in ("ok", "tls")
+        clean = clean and entry.row.status in ("ok", "tls", "proxy")
         texts.append(text(entry))
     stdout = sys.stdout
     return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)

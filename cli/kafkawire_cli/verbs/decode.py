@@ -244,7 +244,7 @@ class Messages:
         try:
             wanted = Wanted(options.brokers, options.where)
             for entry in entries(name, self._source, self._bare, wanted):
-                self.clean = self.clean and entry.row.status in ("ok", "tls")
+                self.clean = self.clean and entry.row.status in ("ok", "tls", "proxy")
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once
                     sys.stdout.flush()

@@ -10,27 +10,49 @@ searches of a connection together are linear in its bytes.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple, final
 
 from librt.strings import read_i32_be
 
 from ...primitives import Limits
 from ..frames.apis import KAFKA_APIS, Apis
-from ..frames.detection import looks_like_request, scan_request
+from ..frames.detection import Confidence, check_request, looks_like_request, scan_request
 from ..frames.framing import Stream
-from ..frames.other_protocols import has_tls_records, signature
+from ..frames.other_protocols import (
+    CONNECT_BYTES,
+    has_tls_records,
+    may_be_zookeeper,
+    signature,
+)
 from .inference import walk_responses
 
 SIZE: Final = 4
+HEAD: Final = 10
+"""Bytes of a request header up to the length of its client id."""
+
 MAX_HELD: Final = 1 << 20
 """Bytes held of a direction that is undetected or out of sync; older ones are given up."""
 
 
+MAX_TOKEN: Final = 1 << 16
+"""Bytes of a SASL token that is recognised without its SaslHandshake."""
+
+GSSAPI: Final = re.compile(
+    rb"\x60(?:[\x00-\x7f]|\x81.|\x82..)\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02", re.DOTALL
+)
+"""How the first token of Kerberos begins (RFC 2743, section 3.1; RFC 4121, section 4.1)."""
+
+
 class Detected(NamedTuple):
-    """The side that is the client, or the name of another protocol; both None if undecided."""
+    """The side that is the client, or the name of another protocol; both None if undecided.
+
+    tokens: whether the held bytes begin with SASL tokens, as those of Kafka 0.9 do.
+    """
 
     client: int | None = None
     protocol: str | None = None
+    tokens: bool = False
 
 
 UNDECIDED: Final = Detected()
@@ -61,21 +83,57 @@ class ClientDetection:
             if not stream.held or (end < self._retry_at[side] and not last):
                 continue
             self._retry_at[side] = end + retry_bytes(stream.held)
-            data = stream.peek()
-            if self._sends_requests(side, client, data):
-                return Detected(client=side)
+            found = self._detect_side(side, client, last=last)
+            if found is not UNDECIDED:
+                return found
+        protocol = self._other_protocol(client, last=last)
+        return UNDECIDED if protocol is None else Detected(protocol=protocol)
+
+    def _detect_side(self, side: int, client: int | None, *, last: bool) -> Detected:
+        stream = self._streams[side]
+        data = stream.peek()
+        is_first = stream.in_sync and client is not None
+        first = self._first_request(data) if is_first else Confidence.NO
+        if first is Confidence.PROVEN:
+            return Detected(client=side)
+        protocol = signature(data) if is_first and first is Confidence.NO else None
+        if protocol is None and (last or first is Confidence.NO):
+            at = self._search(side, data)
+            if at is not None or (last and is_first and GSSAPI.match(data, SIZE)):
+                tokens = is_first and self._begin_behind(side, data, at)
+                return Detected(client=side, tokens=tokens)
             protocol = signature(data)
+        if protocol is not None:
+            return Detected(protocol=protocol)
+        if self.sends_only_responses(side, client):
+            stream.in_sync = True
+            return Detected(client=1 - side)
+        return UNDECIDED
+
+    def _begin_behind(self, side: int, data: bytes, at: int | None) -> bool:
+        """Note where a request was found, None for none; return whether tokens are before it.
+
+        Otherwise what is before the request is not Kafka, on the other side perhaps, too.
+        """
+        stream, other = self._streams[side], self._streams[1 - side]
+        end = len(data) if at is None else at
+        tokens = end > 0 and not stream.position and _are_tokens(data[:end])
+        answered = not other.position and _are_tokens(other.peek())
+        stream.in_sync = tokens
+        other.in_sync = tokens and answered
+        return tokens and (answered or not other.held)
+
+    def _other_protocol(self, client: int | None, *, last: bool) -> str | None:
+        """Name the protocol by the first bytes of the server, or by the number of held bytes."""
+        if client is not None:  # some servers send first
+            server = self._streams[1 - client]
+            protocol = None if server.position or not server.held else signature(server.peek())
             if protocol is not None:
-                return Detected(protocol=protocol)
-            if self.sends_only_responses(side, client):
-                stream.in_sync = True
-                return Detected(client=1 - side)
+                return protocol
         full = sum(stream.held for stream in self._streams) > MAX_HELD
         if (full or last) and any(has_tls_records(stream.peek()) for stream in self._streams):
-            return Detected(protocol="TLS: the handshake was not captured")
-        if full:
-            return Detected(protocol="not recognised")
-        return UNDECIDED
+            return "TLS: the handshake was not captured"
+        return "not recognised" if full else None
 
     def sends_only_responses(self, side: int, client: int | None) -> bool:
         """Whether a side sends responses, if the other side was not captured.
@@ -90,17 +148,44 @@ class ClientDetection:
         self._walked = stream.position + walked.end
         return walked.certain
 
-    def _sends_requests(self, side: int, client: int | None, data: bytes) -> bool:
+    def _first_request(self, data: bytes) -> Confidence:
+        """Return how certain it is that a stream whose first byte is known begins with a request.
+
+        Its header is enough, unless its client id is not ordinary text or it may be ZooKeeper's.
+        """
+        limit = self._limits.max_frame_bytes
+        is_doubtful = self._apis.is_kafka and may_be_zookeeper(data)
+        if not is_doubtful and looks_like_request(data, 0, limit, self._apis):
+            return Confidence.PROVEN
+        found = check_request(data, 0, limit, apis=self._apis)
+        if found is Confidence.NO and is_doubtful and len(data) < CONNECT_BYTES:
+            return Confidence.POSSIBLE
+        return found
+
+    def _search(self, side: int, data: bytes) -> int | None:
+        """Return where a proven request begins in the held bytes of a side; None for nowhere."""
         limit, stream = self._limits.max_frame_bytes, self._streams[side]
-        if stream.in_sync and client is not None:
-            return looks_like_request(data, 0, limit, self._apis)
         start = max(0, self._searched[side] - stream.position)
         found, resume = scan_request(data, limit, start, self._apis)
         self._searched[side] = stream.position + resume
         if found is None:
-            return False
+            return None
         self._retry_at[side] = stream.position + bytes_for_retry(data, found.at)
-        return found.proven
+        return found.at if found.proven else None
+
+
+def _are_tokens(data: bytes) -> bool:
+    """Whether bytes are whole frames, none of which begins like a request."""
+    at = 0
+    while at + SIZE <= len(data):
+        size = int(read_i32_be(data, at))
+        head = data[at + SIZE : at + SIZE + HEAD]
+        length = int.from_bytes(head[8:HEAD], "big", signed=True)
+        may_be_request = len(head) == HEAD and not head[0] and not head[2] and length <= size - HEAD
+        if not 0 <= size <= MAX_TOKEN or may_be_request:
+            return False
+        at += SIZE + size
+    return at == len(data)
 
 
 def retry_bytes(held: int) -> int:

@@ -39,6 +39,7 @@ from ..frames.framing import (
     partial_request,
     raw_request,
 )
+from ..proxy.layer import Begun
 from ..rows import Row, Status
 from ..tcp.connection import Run
 from ..tcp.events import Closed, Conflict, Event, Gap
@@ -115,7 +116,7 @@ class Conversation:
 
     # -- events in, items out: bodies stay undecoded
 
-    def handle(self, event: Event | Frame | Negotiated | Unsynchronised) -> list[Item]:
+    def handle(self, event: Event | Frame | Begun | Negotiated | Unsynchronised) -> list[Item]:
         """Handle an event of the connection. Most runs are one frame: `_single_frame`."""
         if isinstance(event, Run):
             side, data, packet, time_ns = event.side, event.data, event.packet, event.time_ns
@@ -129,8 +130,8 @@ class Conversation:
             return self._end()
         if isinstance(event, Unsynchronised):
             return self._lose_sync(event.side)
-        if isinstance(event, Negotiated):
-            self._begin(event.client)
+        if isinstance(event, Begun | Negotiated):
+            self._begin(event.client, event.sides if isinstance(event, Begun) else (0, 1))
             return []
         if isinstance(event, Conflict):
             reason = "retransmission with different bytes; the first ones are kept"
@@ -207,6 +208,7 @@ class Conversation:
             and self.other is None
             and not self._stream(1 - side).held
             and looks_like_request(data, 0, self.limits.max_frame_bytes, self._apis)
+            and not (self._apis.is_kafka and read_i32_be(data, SIZE) == 0)  # or ZooKeeper's
         )
 
     def _take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
@@ -243,12 +245,12 @@ class Conversation:
 
     # -- protocol detection
 
-    def _begin(self, client: int) -> None:
-        """Begin with the first bytes of both streams; client: the side that is it if not known."""
+    def _begin(self, client: int, sides: tuple[int, ...]) -> None:
+        """Begin with the first bytes of streams; client: the side that is it if not known."""
         if self.client is None:
             self.client = client
-        for stream in self._streams:
-            stream.in_sync = True
+        for side in sides:
+            self._streams[side].in_sync = True
 
     def _direction(self, side: int) -> str:
         return DIRECTIONS[0 if self.client is None or side == self.client else 1]
@@ -257,7 +259,7 @@ class Conversation:
         """Detect the client; last: also if few bytes arrived since the last attempt."""
         found = self._searches().detect(self.client, last=last)
         if found.client is not None:
-            return self._set_client(found.client)
+            return self._set_client(found.client, found.tokens)
         if found.protocol is not None:
             return self._set_other(found.protocol)
         return []
@@ -267,10 +269,13 @@ class Conversation:
             self._detection = ClientDetection(self._streams, self.limits, self._apis)
         return self._detection
 
-    def _set_client(self, client: int) -> list[Item]:
+    def _set_client(self, client: int, tokens: bool) -> list[Item]:
         self.client = client
         self.detected = True
-        rows = self._advance(client) + self._advance(1 - client)
+        self._sasl_tokens = tokens
+        # tokens of the broker are before the first request, which ends the exchange of tokens
+        first = 1 - client if tokens else client
+        rows = self._advance(first) + self._advance(1 - first)
         rows.sort(key=complete_at)
         return rows
 

@@ -30,7 +30,7 @@ CLIENT_ID: Final = 14
 """Bytes of a request up to the length of its client id, in Kafka's header versions from 1 on."""
 
 _KAFKA_AHEAD: Final = re.compile(
-    rb"(?=(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x04].))",
+    rb"(?=(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x7f].))",
     re.DOTALL,
 )
 """A size from 8 to 112 MiB, a key and a version below 128 and 64, a correlation id that is not

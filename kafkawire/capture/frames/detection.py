@@ -1,9 +1,11 @@
 """Detects the Kafka protocol in a stream, and where frames begin (resynchronisation).
 
 Law: a single plausible number proves nothing. At the beginning of a stream, a request is detected
-by its size, API key, version, correlation id and client id together; in the middle of a stream its
-body must decode as well.
+by its size, API key, version, correlation id and client id together; in the middle of a stream, and
+where the client id is not ordinary text, its body must decode as well.
 """
+
+# over 300 lines: requests and responses, by one set of limits and confidences, hot
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ MIN_REQUEST: Final = 8
 """Bytes of the smallest request: a ControlledShutdown header."""
 
 MAX_CLIENT_ID: Final = 1024
+"""Bytes of an ordinary client id; others are accepted only where the body decodes."""
 
 MAX_TRAILING: Final = 4
 """Trailing bytes that known clients send behind their last field, at most."""
@@ -50,7 +53,7 @@ def request_at(
 
     Returns None if the available bytes rule it out, or are too few for a first check.
     """
-    if not looks_like_request(data, start, max_frame_bytes, apis):
+    if not _may_be_request(data, start, max_frame_bytes, apis):
         return None
     key, version = int(read_i16_be(data, start + 4)), int(read_i16_be(data, start + 6))
     return RequestCandidate(int(read_i32_be(data, start)), key, version)
@@ -59,7 +62,14 @@ def request_at(
 def looks_like_request(
     data: bytes, start: i64, max_frame_bytes: i64, apis: Apis = KAFKA_APIS
 ) -> bool:
-    """Whether `request_at` finds a plausible request at `start`."""
+    """Whether `request_at` finds a request at `start` that has no client id, or an ordinary one."""
+    if not _may_be_request(data, start, max_frame_bytes, apis):
+        return False
+    return _is_ordinary(data, start, apis)
+
+
+def _may_be_request(data: bytes, start: i64, max_frame_bytes: i64, apis: Apis) -> bool:
+    """Whether the fixed fields and the length of the client id are those of a request."""
     if len(data) - start < apis.head_bytes:
         return False
     size = i64(read_i32_be(data, start))
@@ -72,16 +82,23 @@ def looks_like_request(
         return False
     if version < known.ordinary and not apis.is_kafka:
         return True  # a header without a client id, or of the package's own
-    return _plausible_client_id(data, start, size)
-
-
-def _plausible_client_id(data: bytes, start: i64, size: i64) -> bool:
     if len(data) - start < CLIENT_ID:
         return False
     length = i64(read_i16_be(data, start + 12))
+    return length == -1 or size < CLIENT_ID - SIZE or 0 <= length <= size - (CLIENT_ID - SIZE)
+
+
+def _is_ordinary(data: bytes, start: i64, apis: Apis) -> bool:
+    """Whether a plausible request has no client id, or short text without controls."""
+    if not apis.is_kafka:
+        known = apis.api(int(read_i16_be(data, start + 4)))
+        if i64(read_i16_be(data, start + 6)) < known.ordinary:
+            return True
+    size = i64(read_i32_be(data, start))
+    length = i64(read_i16_be(data, start + 12))
     if length == -1 or size < CLIENT_ID - SIZE:
         return True
-    if length < 0 or length > MAX_CLIENT_ID or length > size - (CLIENT_ID - SIZE):
+    if length > MAX_CLIENT_ID:
         return False
     at = start + CLIENT_ID
     end = min(at + length, i64(len(data)))
@@ -127,19 +144,25 @@ def find_request(data: bytes, max_frame_bytes: int, apis: Apis = KAFKA_APIS) -> 
 def scan_request(
     data: bytes, max_frame_bytes: int, start: int = 0, apis: Apis = KAFKA_APIS
 ) -> Scan:
-    """Find the first request from `start` on, in time linear in the bytes."""
+    """Find the first request from `start` on, in time linear in the bytes.
+
+    An incomplete one whose client id is not ordinary text is returned if there is no other.
+    """
     effort = Effort(len(data) - start)
+    doubtful: Found | None = None
     resume = max(start, len(data) - apis.head_bytes + 1)
     for match in apis.ahead.finditer(data, start):
         at = match.start()
         confidence = check_request(data, at, max_frame_bytes, effort, apis)
-        if confidence is not Confidence.NO:
+        if confidence is Confidence.POSSIBLE and not _is_ordinary(data, at, apis):
+            doubtful = doubtful or Found(at, False)
+        elif confidence is not Confidence.NO:
             return Scan(Found(at, confidence is Confidence.PROVEN), min(resume, at))
         if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < apis.head_bytes:
             resume = min(resume, at)  # the frame behind it may still prove it
         if effort.left < 0:
             break
-    return Scan(None, resume)
+    return Scan(doubtful, resume if doubtful is None else min(resume, doubtful.at))
 
 
 def check_request(
@@ -153,6 +176,8 @@ def check_request(
 
     It decodes strictly, or it decodes leniently and another request follows immediately.
 
+    Behind a client id that is not ordinary text another request must follow, if anything does.
+
     Some clients send trailing bytes, so a body that decodes leniently is accepted if the next frame
     begins at its end and the header has a client id: small responses look like Produce requests
     without one.
@@ -164,13 +189,22 @@ def check_request(
     assert side is not None
     cls, version = side.load(), candidate.api_version
     end = at + SIZE + candidate.size
+    if end > len(data) and candidate.size > MAX_INCOMPLETE:
+        return Confidence.NO
     frame = data[at + SIZE : end]
     try:
-        header = decode_request_header(frame, package=apis.package)
+        header = decode_request_header(frame, lenient=True, package=apis.package)
     except WireError:
+        if effort is not None:
+            effort.spend(0, len(frame))
         return Confidence.POSSIBLE if end > len(data) else Confidence.NO
     body = header.end
+    if effort is not None and body > MAX_CLIENT_ID:
+        effort.spend(body, 0)
     found = _check_body(cls, version, frame, body, candidate.size, effort)
+    if found is Confidence.PROVEN and not _is_ordinary(data, at, apis):
+        follows = request_at(data, end, max_frame_bytes, apis) is not None
+        return found if follows or len(data) - end < apis.head_bytes else Confidence.NO
     if found is Confidence.NO and end <= len(data) and getattr(header.header, "client_id", None):
         follows = end == len(data) or request_at(data, end, max_frame_bytes, apis) is not None
         if follows and _decodes(cls, version, frame, body, True, effort):

@@ -32,6 +32,9 @@ SIZE: Final = 4
 MARK_BYTES: Final = 24
 """Bytes of a packet in the state of a stream."""
 
+MAX_SHOWN_ID: Final = 256
+"""Bytes of a client id that is not UTF-8 that its error shows."""
+
 MIN_HEADER: Final = 10
 """Bytes of a request header up to the length of its client id."""
 
@@ -214,17 +217,35 @@ def raw_request(
         request = _prefix(frame, mark, apis)
         return RawFrame(True, frame, mark.packet, mark.time_ns, request, -1, str(malformed))
     header = head.header
+    client_id: str | None = getattr(header, "client_id", None)
+    error = ""
+    if header.deviations is not None and client_id is not None:
+        client_id, error = replaced_text(client_id)
     request = InFlightRequest(
         header.request_api_key,
         header.request_api_version,
         header.correlation_id,
-        getattr(header, "client_id", None),
+        client_id,
         mark.packet,
         mark.time_ns,
         apis,
     )
-    error = "" if header.deviations is None else f"client id: {header.deviations}"
+    if header.deviations is not None and not error:
+        error = f"client id: {header.deviations}"
     return RawFrame(True, frame, mark.packet, mark.time_ns, request, head.end, error)
+
+
+def replaced_text(client_id: str) -> tuple[str, str]:
+    """Return a client id with U+FFFD for what is not UTF-8, and an error with its bytes.
+
+    client_id: as the lenient decoder returns it. The error is empty if all of it is UTF-8.
+    """
+    data = client_id.encode("utf-8", "surrogateescape")
+    text = data.decode("utf-8", "replace")
+    if text == client_id:
+        return text, ""
+    more = "..." if len(data) > MAX_SHOWN_ID else ""
+    return text, f"client id: not UTF-8 (bytes {data[:MAX_SHOWN_ID].hex()}{more})"
 
 
 @final

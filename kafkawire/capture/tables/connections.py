@@ -74,6 +74,7 @@ OTHER: Final = frozenset(
         Status.UNPARSED,
         Status.DISCARDED,
         Status.TLS,
+        Status.PROXY,
         Status.OTHER_PROTOCOL,
     }
 )

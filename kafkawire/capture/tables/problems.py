@@ -42,7 +42,7 @@ COLUMNS: Final[Columns] = (
     Column("error", TEXT, "What is wrong: reason, field path and byte offset.", _error),
 )
 
-NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS})
+NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.PROXY})
 """Statuses of rows without a problem."""
 
 

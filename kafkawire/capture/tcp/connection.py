@@ -91,7 +91,8 @@ class Connection:
     key: the key of the flow from side 0 to side 1. client: the side that sent the SYN, None if no
     SYN was captured. syn_seen: for each side, whether its SYN was captured. reset: whether a RST
     was seen; reset_ns: when the first one was. out_of_window: consecutive segments too far out of
-    the window. totals: the byte counts of each side. captured_bytes, repeated_bytes: their
+    the window. source: the side behind a proxy, and the `address:port` that the proxy says it has.
+    totals: the byte counts of each side. captured_bytes, repeated_bytes: their
     sums, set when the connection is closed.
     """
 
@@ -116,6 +117,7 @@ class Connection:
         self.captured_bytes: i64 = 0
         self.repeated_bytes: i64 = 0
         self.syn_seen: list[bool] = [False, False]
+        self.source: tuple[int, str] | None = None
         self.totals: tuple[Totals, Totals] = Totals(), Totals()
 
     def seen(self, packet: i64, time_ns: i64) -> None:
@@ -139,7 +141,13 @@ class Connection:
         return _endpoint(self.key[:END]), _endpoint(self.key[END:])
 
     def name(self, side: int) -> str:
-        """Format the endpoint of a side as rows show it, like `str(endpoint)`."""
+        """Format the endpoint of a side as rows show it, like `str(endpoint)`.
+
+        That of a side behind a proxy is its real one.
+        """
+        source = self.source
+        if source is not None and source[0] == side:
+            return source[1]
         at = END if side else 0
         address = self.key[at : at + ADDRESS]
         text = _address_texts.get(address)

@@ -165,7 +165,7 @@ def test_a_client_id_that_is_not_utf8_bends_the_request_and_pairs() -> None:
         ("request", "Heartbeat", 2, "lenient"),
         ("response", "Heartbeat", 2, "ok"),
     ]
-    assert rows[0].client_id == "te\udcdfter"
+    assert rows[0].client_id == "te\ufffdter"
     assert "not UTF-8" in rows[0].error
     assert rows[0].message is not None
 
