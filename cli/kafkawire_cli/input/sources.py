@@ -6,7 +6,7 @@ and skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -44,7 +44,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
         from .interrupts import InterruptibleTraffic, interrupts
 
         where = parse_filter(options.filters)
-        endpoints = known(options.port, options.broker, options.keylog)
+        endpoints = known(options.port, options.broker, options.keylog, tunnels=options.tunnel)
         found = sources(verb, given)
         with progress(found.captures) as watch, readable(given):
             traffic = Traffic(
@@ -53,6 +53,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
                 brokers=endpoints.addresses,
                 watch=watch,
                 keylog=endpoints.keylog,
+                tunnels=endpoints.tunnels,
             )
             with interrupts() as noted:
                 captures = Reading(
@@ -141,13 +142,15 @@ def _must_be_capture(head: bytes, name: str) -> None:
 class Known(NamedTuple):
     """Known brokers: their ports, and their addresses as `address:port`; a TLS key log.
 
-    package: the import name of the messages' package; None for Kafka's.
+    package: the import name of the messages' package; None for Kafka's. tunnels: those on other UDP
+    ports.
     """
 
     ports: list[int]
     addresses: list[str]
     keylog: Path | None = None
     package: str | None = None
+    tunnels: Sequence[str] = ()
 
 
 def known(
@@ -155,12 +158,15 @@ def known(
     brokers: list[str] | None,
     keylog: Path | None = None,
     package: str | None = None,
+    tunnels: list[str] | None = None,
 ) -> Known:
-    """Parse `--port`, `--broker` and `--keylog`. Host names are resolved."""
+    """Parse `--port`, `--broker`, `--keylog` and `--tunnel`. Host names are resolved."""
     if keylog is not None:
         _check_key_log(keylog)
+    if tunnels:
+        _check_tunnels(tunnels)
     if not brokers:
-        return Known(ports or [], [], keylog, package)
+        return Known(ports or [], [], keylog, package, tunnels or ())
     from kafkawire.capture.tcp.connection import endpoint
 
     found: list[str] = []
@@ -170,7 +176,16 @@ def known(
             found.append(text)
         except ValueError:
             found += _resolved(text)
-    return Known(ports or [], found, keylog, package)
+    return Known(ports or [], found, keylog, package, tunnels or ())
+
+
+def _check_tunnels(tunnels: list[str]) -> None:
+    from kafkawire.capture.packets.kinds import udp_ports
+
+    try:
+        udp_ports(tunnels)
+    except ValueError as error:
+        raise typer.BadParameter(printable(str(error)), param_hint="--tunnel") from None
 
 
 def _check_key_log(path: Path) -> None:

@@ -88,6 +88,7 @@ def _traffic(
         watch=watch,
         keylog=brokers.keylog,
         package=brokers.package,
+        tunnels=brokers.tunnels,
     )
     if noted is None:
         return traffic

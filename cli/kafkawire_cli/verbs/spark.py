@@ -12,7 +12,7 @@ from kafkawire.display import printable
 
 from .. import pipes
 from ..input.names import complete_table, unknown_table
-from ..input.options import BrokerOption, KeyLogOption, PortOption, pairs
+from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption, pairs
 from ..input.sources import known
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Also write the table problems, and exit 1 if it has rows."),
@@ -98,10 +99,14 @@ def spark(  # noqa: PLR0913 - options of the verb
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected INPUT, or --watch with at most one of --once and --end")
     pipes.keep_memory()
-    brokers = known(port, broker, keylog)
+    brokers = known(port, broker, keylog, tunnels=tunnel)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
-    endpoints = (("ports", brokers.ports), ("brokers", brokers.addresses))
-    arguments |= {name: values for name, values in endpoints if values}
+    found = (
+        ("ports", brokers.ports),
+        ("brokers", brokers.addresses),
+        ("tunnels", brokers.tunnels),
+    )
+    arguments |= {name: values for name, values in found if values}
     if keylog is not None:
         arguments["keylog"] = keylog
     mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER

@@ -16,7 +16,7 @@ from kafkawire.errors import MissingPackage, QueryError
 
 from .. import pipes
 from ..input.inputs import InputError, MissingOption
-from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ..input.progress import progress
 from ..input.sources import Known, known, readable, refuse, sources
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
@@ -37,7 +37,7 @@ class _Shown(NamedTuple):
     redact: bool
 
 
-def sql(
+def sql(  # noqa: PLR0913 - options of the verb
     given: Annotated[
         list[str],
         typer.Argument(
@@ -59,6 +59,7 @@ def sql(
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
     redact: Annotated[
         bool,
         typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
@@ -94,7 +95,8 @@ def sql(
     from kafkawire.capture.tables.arrow.importing import import_arrow
 
     import_arrow()
-    brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)
+    brokers = known(port, broker, keylog, tunnels=tunnel)
+    shown = _Shown(show_secrets, redact)
     if to is not None and show_secrets:
         pipes.make_private(to)
     refused = 0
@@ -189,6 +191,7 @@ def _database(
                 secrets=shown.secrets,
                 watch=watch,
                 keylog=brokers.keylog,
+                tunnels=brokers.tunnels,
                 bodies=columns is None or "body" in columns,
             ):
                 yield name, redacted(name, batch) if shown.redact else batch

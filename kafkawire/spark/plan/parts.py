@@ -21,7 +21,7 @@ import pyarrow as pa
 from ...capture.files.blocks import PacketBlock
 from ...capture.files.columns import Ints
 from ...capture.multifile import file_and_packet, packet_id
-from ...capture.packets.headers import Kind
+from ...capture.packets.kinds import Kind
 from ...capture.packets.parser import PacketParser
 from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
