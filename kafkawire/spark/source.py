@@ -136,6 +136,7 @@ class SetTraffic(Traffic):
             brokers=options.brokers,
             reassembly=options.reassembly,
             keylog=key_log_of(options.keylog),
+            tunnels=options.tunnels,
         )
         self._options = options
         self._files = {file.name: file for file in files}
