@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, final
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
+from .copies import Copies
 from .engine import Engine
 from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
@@ -142,8 +143,9 @@ class Traffic:
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
     watch: called with the progress. keylog: a TLS key log, or the path of one. package: as in
-    `Engine`. tunnels: as in `PacketParser`. Iterate it once; several times only if `repeatable`.
-    Raises OSError and KeyLogError for the key log, ValueError for an invalid tunnel.
+    `Engine`. tunnels: as in `PacketParser`. leave_out_copies: see `copies`. Iterate it once;
+    several times only if `repeatable`. Raises OSError and KeyLogError for the key log, ValueError
+    for an invalid tunnel.
     first_ns: when the first packet was captured; None before it is read. other_packets: packets of
     the files read so far that carry no TCP.
     """
@@ -160,6 +162,7 @@ class Traffic:
         keylog: KeySource = None,
         package: str | None = None,
         tunnels: Sequence[str] = (),
+        leave_out_copies: bool = True,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
         self.sources = (
@@ -174,6 +177,7 @@ class Traffic:
         self.key_log = as_key_log(keylog)
         self.package = package
         self.tunnels = tunnels
+        self.leave_out_copies = leave_out_copies
         self.other_packets = 0
 
     def __iter__(self) -> Iterator[Located | Ended]:
@@ -219,6 +223,7 @@ class Traffic:
             brokers=self.brokers,
             key_log=self.key_log,
             package=self.package,
+            copies=Copies() if self.leave_out_copies else None,
         )
         self.other_packets = 0
         problems: list[LocatedItem] = []
@@ -263,6 +268,7 @@ class Traffic:
             keylog=self.key_log,
             package=self.package,
             tunnels=self.tunnels,
+            leave_out_copies=self.leave_out_copies,
         )
 
     def place(self, packet: int) -> tuple[str, int]:

@@ -124,6 +124,7 @@ class Search:
             keylog=self._key_log,
             package=self._known.package,
             tunnels=self._known.tunnels,
+            leave_out_copies=False,
         )
         for batch in traffic.item_batches():
             yield [one for one in batch if one.connection is not None and _is_message(one)]

@@ -54,6 +54,10 @@ class Status(StrEnum):
     encapsulation that is not supported, truncated or malformed headers; `error` says which and how
     many.
     """
+    COPY = "copy"
+    """A connection that was captured twice (address translation, bridges): the messages that the
+    other one has, too, are left out; `error` names it.
+    """
     TLS = "tls"
     """Bytes of TLS itself, in a connection that was decrypted: its handshake, the headers and tags
     of its records; `error` names version, cipher suite and server name.
@@ -124,5 +128,5 @@ MESSAGES = frozenset(
     }
 )
 
-CLEAN = frozenset({Status.OK, Status.TLS})
+CLEAN = frozenset({Status.OK, Status.TLS, Status.COPY})
 """Statuses of rows in which nothing is wrong."""

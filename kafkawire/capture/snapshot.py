@@ -15,7 +15,7 @@ import pickle
 from functools import cache
 from typing import Any, Final
 
-STATE_VERSION: Final = 7
+STATE_VERSION: Final = 8
 """Increase it with every change of what a state consists of: the classes of STATE, their modules,
 their attributes, and the meaning of these (tests/capture/test_snapshot.py has them).
 """

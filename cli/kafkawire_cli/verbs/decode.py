@@ -244,10 +244,12 @@ class Messages:
         options = self._options
         text = options.formatter()
         write = sys.stdout.write
+        from kafkawire.capture.rows import CLEAN
+
         try:
             wanted = Wanted(options.brokers, options.where)
             for entry in entries(name, self._source, self._bare, wanted):
-                self.clean = self.clean and entry.row.status in ("ok", "tls")
+                self.clean = self.clean and entry.row.status in CLEAN
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once
                     sys.stdout.flush()

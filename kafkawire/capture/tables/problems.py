@@ -30,8 +30,8 @@ COLUMNS: Final[Columns] = (
         "kind",
         TEXT,
         "A message status other than `ok`; `gap`, `conflict`, `discarded`, `unparsed`, "
-        "`truncated`, `unreadable`, `skipped`, `other_protocol`; or `records` for a corrupt record "
-        "batch.",
+        "`truncated`, `unreadable`, `skipped`, `copy`, `other_protocol`; or `records` for a "
+        "corrupt record batch.",
     ),
     Column("length", INT64, "Bytes of the message, the gap, the run or the skipped packets."),
     Column("api_key", INT16, "API key, if the problem is in a message."),
