@@ -19,6 +19,7 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from ..primitives import DEFAULT_LIMITS, Limits
+from .copies import Beginning, Copies, Copy
 from .exchanges.conversation import Conversation, Frame
 from .exchanges.pairing import Total
 from .frames.apis import KAFKA_APIS, apis_of
@@ -60,9 +61,11 @@ class Engine:
     client. by_packet: items identify connections by their first packets, not by number.
     key_log: the secrets of TLS connections; keys may be added to it before their connections.
     package: the import name of the messages' package; None for Kafka's.
+    copies: finds connections that were captured twice, and their messages are left out; None: they
+    are as any other.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of a reader, by name
         self,
         ports: Collection[int] = (),
         limits: Limits = DEFAULT_LIMITS,
@@ -72,6 +75,7 @@ class Engine:
         by_packet: bool = False,
         key_log: KeyLog | None = None,
         package: str | None = None,
+        copies: Copies | None = None,
     ) -> None:
         self.ports = frozenset(ports)
         self.brokers = frozenset(map(endpoint, brokers))
@@ -79,6 +83,7 @@ class Engine:
         self.by_packet = by_packet
         self.limits = limits
         self._apis = KAFKA_APIS if package is None else apis_of(package)
+        self._copies = copies
         self.key_log = KeyLog() if key_log is None else key_log
         self._reassembler = Reassembler(reassembly)
         self._total: Total[InFlightRequest] = Total()
@@ -87,6 +92,7 @@ class Engine:
         self._next: i64 = 0
         self._events: list[Event] = []
         self._handled: i64 = 0
+        self._ended: Connection | None = None
         self._in_order: InOrderFrames | None = None
         if AVAILABLE:
             self._in_order = InOrderFrames(
@@ -132,8 +138,8 @@ class Engine:
         """Return the state of all connections, for `restore` in this or another process.
 
         The state has a version (`snapshot.STATE_VERSION`); it has neither `on_end` nor the ports
-        and brokers, nor the key log or keys. Take it when the items of the last segments have been
-        read.
+        and brokers, nor the key log or keys, nor copies. Take it when the items of the last
+        segments have been read.
         """
         self._untrack_all()
         states = [
@@ -162,9 +168,9 @@ class Engine:
         while held < BATCH_BYTES and len(batch) < BATCH_ROWS:
             if self._handled < len(self._events):
                 held += self._handle(batch, BATCH_BYTES - held)
-                ended = self._events[self._handled - 1]
-                if self.on_end is not None and isinstance(ended, Closed):
-                    return ended.connection
+                ended, self._ended = self._ended, None
+                if ended is not None:
+                    return ended
                 if self._in_order is not None and self._handled == len(self._events):
                     self._track(self._in_order)
                 continue
@@ -201,14 +207,23 @@ class Engine:
                 state = self._state_of(event.connection)
             if isinstance(event, Run):
                 held += len(event.data)
+                if not state.has_begun:
+                    state.begin(self._copies)
                 state.handle_run(event, batch)
                 if tracks and not state.is_candidate:
                     state.is_candidate = True
                     self._candidates.append(state)
                 continue
+            if isinstance(event, Closed) and state.defers(event):
+                continue
             state.handle_other(event, batch)
             if isinstance(event, Closed):
+                deferred = state.deferred()
+                if deferred:
+                    events[at:at] = deferred
+                    end = len(events)
                 if has_callback:
+                    self._ended = event.connection
                     break
                 del self._conversations[event.connection]
                 state = None
@@ -243,7 +258,10 @@ class Engine:
             side, packet = read_i64_le(numbers, row + 8), read_i64_le(numbers, row + 16)
             event = Frame(side, frame, packet, read_i64_le(numbers, row + 24))
             for item in state.conversation.handle(event):
-                batch.append(state.locate(item, packet))
+                if state.is_plain:
+                    batch.append(state.locate(item, packet))
+                else:
+                    state.pass_on(item, packet, batch)
             cut += len(frame)
             row += FRAME_BYTES
         self._next = at
@@ -332,6 +350,10 @@ class LocatedConversation:
         self.tls: TlsLayer | None = None
         self.slot: int = UNTRACKED
         self.is_candidate: bool = False
+        self.has_begun: bool = False
+        self.is_plain: bool = True
+        self._copy: Copy | None = None
+        self._beginning: Beginning | None = None
         self._key_log: KeyLog = key_log
         self._side: i64 = -1
         self._client: str = ""
@@ -357,7 +379,7 @@ class LocatedConversation:
                 self._through_tls(run, batch)
                 return
         for item in conversation.handle(run):
-            batch.append(self.locate(item, run.known))
+            self.pass_on(item, run.known, batch)
 
     def handle_other(self, event: Event, batch: list[LocatedItem]) -> None:
         """Handle an event that is not bytes of a side; append the items to the batch."""
@@ -376,9 +398,11 @@ class LocatedConversation:
         if tls is not None and isinstance(event, Closed):
             self._pass(tls.close(event), packet, batch)
         for item in self.conversation.handle(event):
-            batch.append(self.locate(item, packet))
+            self.pass_on(item, packet, batch)
         if tls is not None and isinstance(event, Closed):
             self._pass([*tls.closed(event)], packet, batch)
+        if self._copy is not None and isinstance(event, Closed):
+            self._end_copy(self._copy, event, batch)
 
     def _through_proxy(
         self, proxy: ProxyLayer, event: Run | Gap | Closed, known: i64, batch: list[LocatedItem]
@@ -412,10 +436,53 @@ class LocatedConversation:
         conversation = self.conversation
         for each in passed:
             if isinstance(each, Row):
-                batch.append(self.locate(each, known))
+                self.pass_on(each, known, batch)
                 continue
             for item in conversation.handle(each):
-                batch.append(self.locate(item, known))
+                self.pass_on(item, known, batch)
+
+    # -- connections that were captured twice
+
+    def begin(self, copies: Copies | None) -> None:
+        """Begin as a copy of another connection, or as one that may have copies."""
+        self.has_begun = True
+        if copies is None:
+            return
+        self.is_plain = False
+        begun = copies.begin(self.connection)
+        if isinstance(begun, Copy):
+            self._copy = begun
+        else:
+            self._beginning = begun
+
+    def pass_on(self, item: Item, known: i64, batch: list[LocatedItem]) -> None:
+        """Append an item to the batch, unless the connection is a copy and the original has it."""
+        if self._copy is not None:
+            for passed in self._copy.handle_copy(item):
+                batch.append(self.locate(passed, known))
+            return
+        if self._beginning is not None:
+            self._beginning.handle(item)
+            if self._beginning.is_over and not self._beginning.copies:
+                self._beginning = None
+                self.is_plain = True
+        batch.append(self.locate(item, known))
+
+    def defers(self, closed: Closed) -> bool:
+        """Whether the connection ends only with its original, for whose messages its own wait."""
+        return self._copy is not None and self._copy.defers(closed)
+
+    def deferred(self) -> list[Closed]:
+        """Return the ends of copies that waited for this one."""
+        return [] if self._beginning is None else self._beginning.close()
+
+    def _end_copy(self, copy: Copy, closed: Closed, batch: list[LocatedItem]) -> None:
+        for item in copy.finish():
+            batch.append(self.locate(item, closed.packet))
+        self.connection.repeated_bytes += copy.bytes
+        row = copy.row(closed.packet, closed.time_ns)
+        if row is not None:
+            batch.append(self.locate(row, closed.packet))
 
     def locate(self, item: Item, known_at: i64) -> LocatedItem:
         """Add the connection to an item.

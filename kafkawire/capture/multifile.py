@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, final
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
+from .copies import Copies
 from .engine import Engine
 from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
@@ -25,7 +26,9 @@ from .files.blocks import NO_TIME, Block
 from .files.packet_headers import PcapBlock
 from .files.source import Watch, read_capture
 from .frames.decoding import LocatedItem, located
-from .packets.segment_rows import SegmentRows, ordinary_rows
+from .packets.kinds import Kind, passed_over, udp_ports
+from .packets.segment_rows import PASSED_OVER, SegmentRows, ordinary_rows
+from .packets.undecoded import Skipped
 from .rows import Located, Row, Status
 from .tcp.connection import Connection
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
@@ -96,9 +99,16 @@ class Reader(PacketPositions, Protocol):
 
 @final
 class PacketReader:
-    """Parses the packets of a capture for reassembly: without numpy, if they are ordinary."""
+    """Parses the packets of a capture for reassembly: without numpy, if they are ordinary.
 
-    def __init__(self) -> None:
+    tunnels: as in `PacketParser`. others: packets that carry no TCP; complete after `finish`.
+    Raises ValueError for an invalid tunnel.
+    """
+
+    def __init__(self, tunnels: Sequence[str] = ()) -> None:
+        self.others = 0
+        self._tunnels = tunnels
+        self._passed_over = passed_over(udp_ports(tunnels)) if tunnels else PASSED_OVER
         self._parser: PacketParser | None = None
 
     @property
@@ -109,14 +119,23 @@ class PacketReader:
     def read(self, block: Block) -> SegmentRows:
         """Parse the segments of a block."""
         if isinstance(block, PcapBlock):
-            rows = ordinary_rows(block)
+            rows = ordinary_rows(block, self._passed_over)
             if rows is not None:
+                self.others += len(block) - len(rows)
                 return rows
         if self._parser is None:
             from .packets.parser import PacketParser  # imports numpy
 
-            self._parser = PacketParser()
+            self._parser = PacketParser(self._tunnels)
         return self._parser.parse(block).rows()
+
+    def finish(self) -> list[Skipped]:
+        """Return the problems with packets that were not decoded, when the file has ended."""
+        if self._parser is None:
+            return []
+        self._parser.finish()
+        self.others += self._parser.skipped[Kind.OTHER]
+        return self._parser.undecoded.problems()
 
 
 class Traffic:
@@ -124,12 +143,14 @@ class Traffic:
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
     watch: called with the progress. keylog: a TLS key log, or the path of one. package: as in
-    `Engine`. Iterate it once;
-    several times only if `repeatable`. Raises OSError and KeyLogError for the key log.
-    first_ns: when the first packet was captured; None before it is read.
+    `Engine`. tunnels: as in `PacketParser`. leave_out_copies: see `copies`. Iterate it once;
+    several times only if `repeatable`. Raises OSError and KeyLogError for the key log, ValueError
+    for an invalid tunnel.
+    first_ns: when the first packet was captured; None before it is read. other_packets: packets of
+    the files read so far that carry no TCP.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of a reader, by name
         self,
         sources: Sequence[Source],
         ports: Collection[int] = (),
@@ -140,6 +161,8 @@ class Traffic:
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
         keylog: KeySource = None,
         package: str | None = None,
+        tunnels: Sequence[str] = (),
+        leave_out_copies: bool = True,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
         self.sources = (
@@ -153,6 +176,9 @@ class Traffic:
         self.first_ns: int | None = None
         self.key_log = as_key_log(keylog)
         self.package = package
+        self.tunnels = tunnels
+        self.leave_out_copies = leave_out_copies
+        self.other_packets = 0
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures.
@@ -197,12 +223,14 @@ class Traffic:
             brokers=self.brokers,
             key_log=self.key_log,
             package=self.package,
+            copies=Copies() if self.leave_out_copies else None,
         )
+        self.other_packets = 0
         problems: list[LocatedItem] = []
         for file, source in enumerate(self.sources):
             yield problems
             capture = self.open(source)
-            packets = PacketReader()
+            packets = PacketReader(self.tunnels)
             last = packet_id(file, 0)
             for block in capture.blocks():
                 if self.first_ns is None and len(block):
@@ -217,6 +245,10 @@ class Traffic:
                 LocatedItem(None, None, None, problem_row(str(each), last))
                 for each in (*capture.problems, *packets.problems)
             ]
+            problems += [
+                LocatedItem(None, None, None, skipped_row(each, last)) for each in packets.finish()
+            ]
+            self.other_packets += packets.others
         yield from engine.handle(None)
         yield problems
 
@@ -235,6 +267,8 @@ class Traffic:
             reassembly=self.reassembly,
             keylog=self.key_log,
             package=self.package,
+            tunnels=self.tunnels,
+            leave_out_copies=self.leave_out_copies,
         )
 
     def place(self, packet: int) -> tuple[str, int]:
@@ -247,6 +281,11 @@ class Traffic:
 def problem_row(problem: str, packet: int) -> Row:
     """Make the row of a problem of a file, at its last packet (0 for none)."""
     return Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem)
+
+
+def skipped_row(skipped: Skipped, packet: int) -> Row:
+    """Make the row of packets of a file that were not decoded, at its last packet."""
+    return Row(packet, NO_TIME, "", skipped.bytes, Status.SKIPPED, skipped.text)
 
 
 def first_time(source: Source) -> int:

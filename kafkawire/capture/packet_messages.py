@@ -11,7 +11,7 @@ belong to the packet that completed their record.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -48,12 +48,16 @@ class PacketMessage(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of the brokers and messages, as in `Engine`. keylog: as in `Traffic`."""
+    """What is known of the brokers and messages, as in `Engine`.
+
+    keylog, tunnels: as in `Traffic`.
+    """
 
     ports: Collection[int] = ()
     brokers: Collection[str] = ()
     keylog: KeySource = None
     package: str | None = None
+    tunnels: Sequence[str] = ()
 
 
 class Search:
@@ -121,6 +125,8 @@ class Search:
             watch=self._watch,
             keylog=self._key_log,
             package=self._known.package,
+            tunnels=self._known.tunnels,
+            leave_out_copies=False,
         )
         for batch in traffic.item_batches():
             yield [one for one in batch if one.connection is not None and _is_message(one)]
@@ -138,7 +144,7 @@ class Search:
             for side, each in by_side.items()
         }
         if found:
-            _read_runs(self._path, wanted, self._key_log)
+            _read_runs(self._path, wanted, self._key_log, self._known.tunnels)
         made: dict[int, tuple[Boundary, ...]] = {}
         for side, each in by_side.items():
             boundaries = _boundaries(each, wanted[side].runs)
@@ -212,12 +218,14 @@ class _Runs:
             self._kept -= len(self.runs.popleft().data)
 
 
-def _read_runs(path: str, wanted: dict[Side, _Runs], key_log: KeyLog) -> None:
+def _read_runs(
+    path: str, wanted: dict[Side, _Runs], key_log: KeyLog, tunnels: Sequence[str]
+) -> None:
     """Read the runs of some sides; decrypted where they are TLS."""
     by_connection: dict[int | None, list[_Runs]] = {}
     for side, runs in wanted.items():
         by_connection.setdefault(side.connection, []).append(runs)
-    reassembler, packets = Reassembler(DEFAULT_REASSEMBLY), PacketReader()
+    reassembler, packets = Reassembler(DEFAULT_REASSEMBLY), PacketReader(tunnels)
     decryption = {connection: _Decryption(key_log) for connection in by_connection}
     for segments in chain(map(packets.read, read_capture(path).blocks()), [None]):
         for event in reassembler.handle(segments):

@@ -55,6 +55,15 @@ class Status(StrEnum):
     """Captured bytes that are not a frame, or not in a known place of one."""
     UNREADABLE = "unreadable"
     """The capture itself is truncated, corrupt or of an unsupported type; `error` says where."""
+    SKIPPED = "skipped"
+    """Packets that were not decoded although they may carry TCP: an unknown protocol, an
+    encapsulation that is not supported, truncated or malformed headers; `error` says which and how
+    many.
+    """
+    COPY = "copy"
+    """A connection that was captured twice (address translation, bridges): the messages that the
+    other one has, too, are left out; `error` names it.
+    """
     TLS = "tls"
     """Bytes of TLS itself, in a connection that was decrypted: its handshake, the headers and tags
     of its records; `error` names version, cipher suite and server name.
@@ -129,5 +138,5 @@ MESSAGES = frozenset(
     }
 )
 
-CLEAN = frozenset({Status.OK, Status.TLS, Status.PROXY})
+CLEAN = frozenset({Status.OK, Status.TLS, Status.PROXY, Status.COPY})
 """Statuses of rows in which nothing is wrong."""

@@ -123,6 +123,7 @@ class Capture:
             brokers=options.brokers,
             secrets=options.secrets,
             keylog=options.keylog,
+            tunnels=options.tunnels,
             bodies=columns is None or "body" in columns,
         ):
             yield name, redacted(name, batch) if options.redact else batch
@@ -141,7 +142,11 @@ class Capture:
         """Return a reader of located rows."""
         options = self.options
         return Traffic(
-            list(self._files), options.ports, brokers=options.brokers, keylog=options.keylog
+            list(self._files),
+            options.ports,
+            brokers=options.brokers,
+            keylog=options.keylog,
+            tunnels=options.tunnels,
         )
 
 
@@ -152,12 +157,14 @@ def open_capture(
     secrets: bool = False,
     redact: bool = False,
     keylog: KeySource = None,
+    tunnels: Iterable[str] = (),
 ) -> Capture:
     """Open captures, which are read as one.
 
     sources: paths, or patterns such as `trace*.pcap`. ports, brokers: ports of brokers, and brokers
     as `address:port`, where they are known. secrets: whether credentials are shown. redact: replace
     keys and values of records by sizes and hashes. keylog: a TLS key log, or the path of one.
+    tunnels: tunnels on UDP ports other than their own, `vxlan:14789`.
 
     Raises FileNotFoundError for a path or pattern without a file; BadMagic or TruncatedCapture for
     a file that is not a capture; KeyLogError for one that is not a key log; OSError.
@@ -171,7 +178,8 @@ def open_capture(
         files |= dict.fromkeys(found)
     if not files:
         raise ValueError("no captures given")
-    options = Options(tuple(ports), tuple(brokers), secrets, redact, as_key_log(keylog))
+    endpoints = tuple(ports), tuple(brokers)
+    options = Options(*endpoints, secrets, redact, as_key_log(keylog), tuple(tunnels))
     capture = Capture(list(files), options)
     for file in capture.files:
         _check(file)

@@ -31,6 +31,7 @@ class Options(NamedTuple):
     secrets: bool
     redact: bool
     keylog: KeyLog
+    tunnels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -65,6 +65,9 @@ class UndecodedConnections(NamedTuple):
 
 NO_REQUEST: Final = "no requests captured"
 NO_KAFKA: Final = "no Kafka protocol detected"
+COPY: Final = "copy"
+"""The protocol of a connection that only repeats another one."""
+
 NOT_RECOGNISED: Final = "not recognised"
 """The engine's name of an unknown protocol."""
 
@@ -72,11 +75,11 @@ NOT_RECOGNISED: Final = "not recognised"
 class Clients(Collector):
     """Collects the clients of a capture.
 
-    connections: number by protocol, None for those without data. undecoded: connections without a
-    decoded request.
+    connections: number by protocol, None for those without data, COPY for copies of another.
+    undecoded: connections without a decoded request.
     """
 
-    statuses = frozenset({Status.OTHER_PROTOCOL, Status.SASL_TOKEN})
+    statuses = frozenset({Status.COPY, Status.OTHER_PROTOCOL, Status.SASL_TOKEN})
     entities = frozenset({ERROR_CODES, GROUPS})
 
     def __init__(self) -> None:
@@ -96,7 +99,9 @@ class Clients(Collector):
         connection, client, broker, row = found
         if connection is None or client is None or broker is None:
             return
-        if row.status is Status.OTHER_PROTOCOL:
+        if row.status is Status.COPY:
+            self._others[connection] = COPY
+        elif row.status is Status.OTHER_PROTOCOL:
             self._others.setdefault(connection, row.error)
         elif connection not in self._open:
             self._open[connection] = Connection(host(client), broker)
@@ -180,8 +185,8 @@ class Clients(Collector):
             known.add(client)
 
     def _add_undecoded(self, connection: Ended, here: Connection | None, other: str | None) -> None:
-        if not connection.captured_bytes:
-            return  # no data
+        if not connection.captured_bytes or other == COPY:
+            return  # no data, or none of its own
         if here is not None:
             reason = NO_REQUEST
         elif other is None or other == NOT_RECOGNISED:

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended
+from kafkawire.capture.packets.undecoded import reason_in
 from kafkawire.capture.rows import MESSAGES, Located, Row, Status
 from kafkawire.protocol.frame import SIZE
 
@@ -76,10 +77,13 @@ class Problems(Collector):
 
     def add(self, found: Located, kind: str, size: int, error: str) -> None:
         """Count a problem of a row."""
-        problem = self._found.get(kind)
+        key = kind
+        if found.row.status is Status.SKIPPED:  # each protocol is a problem of its own
+            key += reason_in(error)
+        problem = self._found.get(key)
         if problem is None or len(problem.examples) < MAX_EXAMPLES:
             example = Example(*self._reading.context.traffic.place(found.row.packet), error)
-            problem = self._found.setdefault(kind, Problem(kind, example))
+            problem = self._found.setdefault(key, Problem(kind, example))
             problem.examples.append(example)
         problem.count += 1
         problem.bytes += size

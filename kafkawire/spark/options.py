@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ..capture.filters import parse as parse_filter
+from ..capture.packets.kinds import TUNNELS, tunnel
 from ..capture.tables import TABLES
 from ..capture.tcp.connection import endpoint
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
@@ -72,6 +73,7 @@ class Options:
     scratch: str | None = None
     others: Mapping[str, str] = field(default_factory=dict)
     keylog: bytes = field(default=b"", repr=False)
+    tunnels: tuple[str, ...] = ()
 
     @property
     def reassembly(self) -> ReassemblyLimits:
@@ -195,6 +197,16 @@ def _brokers(options: Options, name: str, value: Any) -> Options:
     return replace(options, brokers=tuple(found))
 
 
+def _tunnels(options: Options, name: str, value: Any) -> Options:
+    found = _listed(value)
+    for one in found:
+        try:
+            tunnel(one)
+        except ValueError:
+            raise BadOption(name, one, f"TUNNEL:PORT, with {', '.join(TUNNELS)}") from None
+    return replace(options, tunnels=tuple(found))
+
+
 def _where(options: Options, name: str, value: Any) -> Options:
     """Parse a filter; the rows of all tasks have no common first packet for relative times."""
     text = str(value)
@@ -235,6 +247,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "ports": _ports,
     "brokers": _brokers,
     "keylog": _keylog,
+    "tunnels": _tunnels,
     "apis": _apis,
     "topics": lambda o, _, value: replace(o, topics=frozenset(listed(value))),
     "where": _where,

@@ -263,7 +263,7 @@ def packet_rows(
 
     joined: reassemble IP fragments first; otherwise they are only reported. more: additional rows.
     """
-    parts, sets = plan.parts, plan.sets
+    parts, sets, tunnels = plan.parts, plan.sets, plan.tunnels
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Batches:
@@ -274,7 +274,7 @@ def packet_rows(
     @ascii_safe
     def join(batches: Iterable[pa.RecordBatch]) -> Batches:
         unjoined = ((packet, body) for _, packet, body in sorted_rows(batches))
-        return reassemble_fragments(unjoined, sets, partitioner)
+        return reassemble_fragments(unjoined, sets, partitioner, tunnels)
 
     packets = map_in_arrow(number_frame(spark, len(parts), task_count(spark, plan)), step, SCHEMA)
     if joined:

@@ -144,6 +144,8 @@ class SetTraffic(Traffic):
             brokers=options.brokers,
             reassembly=options.reassembly,
             keylog=key_log_of(options.keylog),
+            tunnels=options.tunnels,
+            leave_out_copies=False,  # as the job, whose tasks do not see all connections
         )
         self._options = options
         self._files = {file.name: file for file in files}

@@ -99,7 +99,7 @@ LAYOUT = {
     ),
     "tcp.connection.Connection": (
         "captured_bytes client closed first_ns first_packet id key last_ns last_packet "
-        "out_of_window repeated_bytes reset reset_ns source syn_seen totals"
+        "out_of_window repeated_bytes reset reset_ns source starts syn_seen totals"
     ),
     "tcp.connection_table.ConnectionTable": "_max_bytes _removed budget flows limits opened",
     "exchanges.conversation.Conversation": (
@@ -126,9 +126,7 @@ LAYOUT = {
     "exchanges.pairing.Pairing": (
         "_arrivals _completed _last_arrival _lost_before _requests _total _waiting"
     ),
-    "proxy.layer.ProxyLayer": (
-        "_client _held _messages _protocol _sides _step is_done start"
-    ),
+    "proxy.layer.ProxyLayer": ("_client _held _messages _protocol _sides _step is_done start"),
     "proxy.layer.ProxySide": "data need taken texts",
     "tcp.reassembly.Reassembler": "_table",
     "frames.framing.RequestHeads": "_apis _client_bytes _client_id",

@@ -143,7 +143,7 @@ def test_every_option_is_tested() -> None:
     """The others are tested elsewhere: rows of each split size, failing files, directories."""
     tried = {option for case in CASES.values() for option in case.options}
     others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError"}
-    others |= {"keylog", "scratch", "where"}
+    others |= {"keylog", "scratch", "tunnels", "where"}
     assert tried | others == set(SETTERS)
 
 

@@ -15,8 +15,10 @@ from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.spark import read, reading
 from kafkawire.spark.decode import scratch
 from kafkawire.spark.errors import BadOption
+from tests.capture import wire
 from tests.capture.dialogue import Sent, goodbye, hello, packets
-from tests.capture.wire import Packet, ethernet, pcap
+from tests.capture.encapsulations import encapsulated, ip_packets, outer4, random_wrappers
+from tests.capture.wire import Packet, ethernet, ipv4, pcap, tcp, udp
 from tests.conftest import FIXTURES
 from tests.fuzzing import SOAK
 
@@ -131,6 +133,47 @@ def test_fragments_are_reassembled_across_splits(spark: SparkSession, tmp_path: 
     assert len(want) == len(whole)
     frame = read(spark, [str(file)], "exchanges", splitBytes="3k", partitions=3)
     assert counted(of_frame(frame)) == counted(want)
+
+
+# -- tunnels, and packets that are not decoded
+
+SKIPPED = (
+    ethernet(bytes(100), 0x88E5),
+    ethernet(outer4(bytes(80), 50)),
+    ethernet(outer4(udp(1701, bytes(40)), 17)),
+    ethernet(ipv4(tcp(1, 2, 3)))[:50],
+    ethernet(ipv4(tcp(1, 2, 3), length=30)),
+    ethernet(ipv4(bytes(16), fragment=0x2000, identification=9)),
+    encapsulated(ipv4(bytes(16), fragment=0x2000, identification=9), ["vxlan", "mpls"]),
+)
+
+
+@pytest.mark.parametrize("table", ["exchanges", "problems"])
+@pytest.mark.parametrize("split", ["4k", "64m"])
+def test_tunnels_and_skipped_packets(
+    spark: SparkSession, tmp_path: Path, table: str, split: str
+) -> None:
+    """Packets in tunnels are decoded, and what is skipped is added up over splits."""
+    rng = random.Random(table)
+    blocks, _ = wire.read((FIXTURES / "captures" / "kcat-kf.pcap").read_bytes())
+    found: list[Packet] = []
+    for packet in ip_packets(map(Packet, wire.packets_of(blocks))):
+        data = encapsulated(packet.data, random_wrappers(rng, 2))
+        found += [Packet(data), *map(Packet, rng.sample(SKIPPED, rng.randint(0, 2)))]
+    large, small = tmp_path / "large.pcap", tmp_path / "small.pcap"
+    large.write_bytes(pcap(found))
+    port = encapsulated(ipv4(tcp(1, 2, 3, b"x")), ["vxlan"]).replace(b"\x12\xb5", b"\x39\xc5", 1)
+    small.write_bytes(pcap([Packet(port), *map(Packet, SKIPPED)]))
+    files, option = [str(large), str(small)], ["vxlan:14789"]
+    want = [
+        dict(row)
+        for batch in tables_read(files, table, tunnels=option)
+        for row in batch.to_pylist()
+    ]
+    frame = read(spark, files, table, splitBytes=split, partitions=3, tunnels="vxlan:14789")
+    assert counted(of_frame(frame)) == counted(want)
+    if table == "problems":
+        assert len([row for row in want if row["kind"] == "skipped"]) == 2 * 6
 
 
 # -- damaged files

@@ -183,6 +183,7 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
                 watch=watch,
                 keylog=brokers.keylog,
                 package=brokers.package,
+                tunnels=brokers.tunnels,
             )
             for items in item_batches(traffic, wanted.where):
                 for found in map(located, items):

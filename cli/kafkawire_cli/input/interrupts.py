@@ -162,6 +162,7 @@ class InterruptibleTraffic(Traffic):
             reassembly=traffic.reassembly,
             keylog=traffic.key_log,
             package=traffic.package,
+            tunnels=traffic.tunnels,
         )
         made.noted = noted
         return made

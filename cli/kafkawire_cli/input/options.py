@@ -63,6 +63,15 @@ KeyLogOption = Annotated[
     Path | None,
     typer.Option("--keylog", metavar="FILE", help="TLS key log (SSLKEYLOGFILE) for decryption."),
 ]
+TunnelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tunnel",
+        metavar="TUNNEL:PORT",
+        help="Tunnel on a UDP port other than its own, vxlan:14789; repeatable.",
+        show_default=False,
+    ),
+]
 CAPTURES: Final = typer.Argument(
     metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
 )
@@ -110,6 +119,7 @@ class ReportOptions(NamedTuple):
     port: PortOption = None
     broker: BrokerOption = None
     keylog: KeyLogOption = None
+    tunnel: TunnelOption = None
 
     def limit(self) -> int | None:
         """Return the number of entries of each list to show; None for all."""

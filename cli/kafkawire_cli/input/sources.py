@@ -6,7 +6,7 @@ and skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -45,7 +45,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
         from .interrupts import InterruptibleTraffic, interrupts
 
         where = parse_filter(options.filters)
-        endpoints = known(options.port, options.broker, options.keylog)
+        endpoints = known(options.port, options.broker, options.keylog, tunnels=options.tunnel)
         found = sources(verb, given)
         with progress(found.captures) as watch, readable(given):
             traffic = Traffic(
@@ -54,6 +54,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
                 brokers=endpoints.addresses,
                 watch=watch,
                 keylog=endpoints.keylog,
+                tunnels=endpoints.tunnels,
             )
             with interrupts() as noted:
                 captures = Reading(
@@ -144,13 +145,14 @@ class Known(NamedTuple):
     """Known brokers: their ports, and their addresses as `address:port`; a TLS key log.
 
     key_log: as read once, since it may be a pipe. package: the import name of the messages'
-    package; None for Kafka's.
+    package; None for Kafka's. tunnels: those on other UDP ports.
     """
 
     ports: list[int]
     addresses: list[str]
     key_log: KeyLog | None = None
     package: str | None = None
+    tunnels: Sequence[str] = ()
 
     @property
     def keylog(self) -> KeyLog | None:
@@ -163,11 +165,14 @@ def known(
     brokers: list[str] | None,
     keylog: Path | None = None,
     package: str | None = None,
+    tunnels: list[str] | None = None,
 ) -> Known:
-    """Parse `--port`, `--broker` and `--keylog`. Host names are resolved."""
+    """Parse `--port`, `--broker`, `--keylog` and `--tunnel`. Host names are resolved."""
     key_log = None if keylog is None else _key_log(keylog)
+    if tunnels:
+        _check_tunnels(tunnels)
     if not brokers:
-        return Known(ports or [], [], key_log, package)
+        return Known(ports or [], [], key_log, package, tunnels or ())
     from kafkawire.capture.tcp.connection import endpoint
 
     found: list[str] = []
@@ -177,7 +182,16 @@ def known(
             found.append(text)
         except ValueError:
             found += _resolved(text)
-    return Known(ports or [], found, key_log, package)
+    return Known(ports or [], found, key_log, package, tunnels or ())
+
+
+def _check_tunnels(tunnels: list[str]) -> None:
+    from kafkawire.capture.packets.kinds import udp_ports
+
+    try:
+        udp_ports(tunnels)
+    except ValueError as error:
+        raise typer.BadParameter(printable(str(error)), param_hint="--tunnel") from None
 
 
 def _key_log(path: Path) -> KeyLog:

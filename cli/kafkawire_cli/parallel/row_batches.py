@@ -88,6 +88,7 @@ def _traffic(
         watch=watch,
         keylog=brokers.keylog,
         package=brokers.package,
+        tunnels=brokers.tunnels,
     )
     if noted is None:
         return traffic
@@ -180,6 +181,7 @@ def render_serialised(
 def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     """Render rows as encoded text."""
     from kafkawire.capture.frames.decoding import located
+    from kafkawire.capture.rows import CLEAN
 
     if options.form is Shape.JSONL:
         lines = _lines(name, options.view)
@@ -190,7 +192,7 @@ def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     texts = []
     for one in batch.items:
         entry = Entry(name, *located(one), batch.first_ns)
-        clean = clean and entry.row.status in ("ok", "tls", "proxy")
+        clean = clean and entry.row.status in CLEAN
         texts.append(text(entry))
     stdout = sys.stdout
     return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)

@@ -80,7 +80,7 @@ class Summary:
         )
         facts = {
             "captures": f"{plural(len(self.captures.traffic.sources), 'file')}, "
-            f"{plural(watch.packets, 'packet')}, {bytes_text(watch.bytes)}",
+            f"{plural(watch.packets, 'packet')}{self._others()}, {bytes_text(watch.bytes)}",
             "time": self._span(),
             "connections": kinds + (f"; {clients.reset:,} reset" if clients.reset else ""),
             "brokers": list_text(broker for broker, _ in clients.brokers.most_common()),
@@ -88,6 +88,10 @@ class Summary:
             "codecs": list_text(f"{codec} {n:,}" for codec, n in _codecs(topics).most_common()),
         }
         return [f"{label + ':':13}{text}" for label, text in facts.items() if text]
+
+    def _others(self) -> str:
+        others = self.captures.traffic.other_packets
+        return f" ({others:,} without TCP)" if others else ""
 
     def _span(self) -> str:
         first, last = self.clients.first_ns, self.clients.last_ns
@@ -110,6 +114,7 @@ class Summary:
         return {
             "captures": captures,
             "packets": self.captures.watch.packets,
+            "other_packets": self.captures.traffic.other_packets,
             "file_bytes": self.captures.watch.bytes,
             "first_time": time_text(collector.first_ns),
             "last_time": time_text(collector.last_ns),

@@ -190,6 +190,7 @@ def write(
             watch=watch,
             keylog=brokers.keylog,
             package=brokers.package,
+            tunnels=brokers.tunnels,
         )
         traffic.noted = noted
         wanted_tables = Reading(list(files), size, view.secrets, processes.jobs, None)

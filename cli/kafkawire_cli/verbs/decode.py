@@ -25,6 +25,7 @@ from ..input.options import (
     CompressionOption,
     KeyLogOption,
     PortOption,
+    TunnelOption,
 )
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
@@ -51,6 +52,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
     package: RegistryOption = None,
     api: Annotated[
         str | None,
@@ -154,7 +156,8 @@ def decode(  # noqa: PLR0913 - options of the verb
     pipes.keep_memory()
     view = View(secrets=show_secrets, records=records, redact=redact)
     messages_of = None if package is None else registry(package)
-    brokers, where = known(port, broker, keylog, package), parse_filter(wanted, package)
+    brokers = known(port, broker, keylog, package, tunnel)
+    where = parse_filter(wanted, package)
     if bodies is not None and package is not None:
         raise typer.BadParameter("not allowed with --registry", param_hint="--bodies")
     if compression is not None and not table and bodies is None:
@@ -241,10 +244,12 @@ class Messages:
         options = self._options
         text = options.formatter()
         write = sys.stdout.write
+        from kafkawire.capture.rows import CLEAN
+
         try:
             wanted = Wanted(options.brokers, options.where)
             for entry in entries(name, self._source, self._bare, wanted):
-                self.clean = self.clean and entry.row.status in ("ok", "tls", "proxy")
+                self.clean = self.clean and entry.row.status in CLEAN
                 write(text(entry))
                 if name == "-":  # show the rows of a live capture at once
                     sys.stdout.flush()

@@ -17,7 +17,7 @@ from kafkawire.display import printable, printable_lines
 
 from ..input import inputs
 from ..input.names import checked_version, complete_message, direction_of, message_name
-from ..input.options import BrokerOption, KeyLogOption, PortOption
+from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ..input.packages import RegistryOption, registry
 from ..input.sources import Known, known, readable, refuse
 
@@ -90,6 +90,7 @@ def explain(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
     package: RegistryOption = None,
 ) -> None:
     """Explain a message body or a whole frame, byte by byte.
@@ -110,12 +111,13 @@ def explain(  # noqa: PLR0913 - options of the verb
                 "not allowed with --api, --version, --frame or --direction",
                 param_hint="--packet, --exchange",
             )
-        brokers = known(port, broker, keylog, package)
+        brokers = known(port, broker, keylog, package, tunnel)
         _explain_captured(hexadecimal, packet, exchange, brokers, tree, show_secrets)
         return
-    if port or broker or keylog:
+    if port or broker or keylog or tunnel:
         raise typer.BadParameter(
-            "only allowed with --packet or --exchange", param_hint="--port, --broker, --keylog"
+            "only allowed with --packet or --exchange",
+            param_hint="--port, --broker, --keylog, --tunnel",
         )
     data = parse_hex(read_input(hexadecimal))
     if frame:

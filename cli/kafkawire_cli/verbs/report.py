@@ -12,7 +12,14 @@ from kafkawire.display import printable
 from ..input.filters import FilterOption
 from ..input.inputs import InputError
 from ..input.names import complete_release, known_release, latest_release, releases_of_kafka
-from ..input.options import BrokerOption, Files, KeyLogOption, PortOption, ReportOptions
+from ..input.options import (
+    BrokerOption,
+    Files,
+    KeyLogOption,
+    PortOption,
+    ReportOptions,
+    TunnelOption,
+)
 from ..input.sources import readable, reading, refuse
 from ..render.report import exit_if_incomplete
 
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from ..render.page.data import PageData
 
 
-def report(
+def report(  # noqa: PLR0913 - options of the verb
     given: Files,
     to: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")
@@ -42,6 +49,7 @@ def report(
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
 ) -> None:
     """Write a page with charts: traffic, latency, errors, groups.
 
@@ -57,7 +65,7 @@ def report(
     if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
         raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
     charts = _library()
-    options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog)
+    options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
     with reading("report", given, options) as captures:
         from ..render.messages import View
         from ..render.page.data import PageData, Target

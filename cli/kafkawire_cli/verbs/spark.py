@@ -12,7 +12,7 @@ from kafkawire.display import plural, printable
 
 from .. import pipes
 from ..input.names import complete_table, unknown_table
-from ..input.options import BrokerOption, KeyLogOption, PortOption, pairs
+from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption, pairs
 from ..input.sources import INTERRUPTED, known
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Compare the files of the tables in DIR with its manifest."),
@@ -104,10 +105,14 @@ def spark(  # noqa: PLR0913 - options of the verb
     if ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected --watch with at most one of --once and --end")
     pipes.keep_memory()
-    brokers = known(port, broker, keylog)
+    brokers = known(port, broker, keylog, tunnels=tunnel)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
-    endpoints = (("ports", brokers.ports), ("brokers", brokers.addresses))
-    arguments |= {name: values for name, values in endpoints if values}
+    found = (
+        ("ports", brokers.ports),
+        ("brokers", brokers.addresses),
+        ("tunnels", brokers.tunnels),
+    )
+    arguments |= {name: values for name, values in found if values}
     if keylog is not None:
         arguments["keylog"] = keylog
     tables = table or []

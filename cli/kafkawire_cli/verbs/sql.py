@@ -16,7 +16,7 @@ from kafkawire_codegen.whole_files import ended_by_signals
 
 from .. import pipes
 from ..input.inputs import InputError, MissingOption
-from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption
+from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ..input.progress import progress
 from ..input.sources import Known, known, readable, refuse, sources
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
@@ -40,7 +40,7 @@ class _Shown(NamedTuple):
     redact: bool
 
 
-def sql(
+def sql(  # noqa: PLR0913 - options of the verb
     given: Annotated[
         list[str],
         typer.Argument(
@@ -62,6 +62,7 @@ def sql(
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
     redact: Annotated[
         bool,
         typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
@@ -97,7 +98,8 @@ def sql(
     from kafkawire.capture.tables.arrow.importing import import_arrow
 
     import_arrow()
-    brokers, shown = known(port, broker, keylog), _Shown(show_secrets, redact)
+    brokers = known(port, broker, keylog, tunnels=tunnel)
+    shown = _Shown(show_secrets, redact)
     refused = 0
     try:
         with (
@@ -176,6 +178,7 @@ def _database(
                 secrets=shown.secrets,
                 watch=watch,
                 keylog=brokers.keylog,
+                tunnels=brokers.tunnels,
                 bodies=columns is None or "body" in columns,
             ):
                 yield name, redacted(name, batch) if shown.redact else batch

@@ -15,7 +15,7 @@ import typer
 from ..input.filters import FilterOption, parse_filter
 from ..input.inputs import InputError
 from ..input.live import Ticker, capture_command, captured, keyboard, live
-from ..input.options import BrokerOption, KeyLogOption, PortOption
+from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ..input.sources import INTERRUPTED, Known, known, readable, refuse, sources
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def top(
     port: PortOption = None,
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
+    tunnel: TunnelOption = None,
 ) -> None:
     """Show live rates: requests, bytes, latency, errors.
 
@@ -58,7 +59,8 @@ def top(
     """
     if (given is None) == (interface is None):
         raise typer.BadParameter("expected - or a file, or else an --interface", param_hint="FILE")
-    brokers, where = known(port, broker, keylog), parse_filter(wanted)
+    brokers = known(port, broker, keylog, tunnels=tunnel)
+    where = parse_filter(wanted)
     try:
         if interface is None:
             with _opened(given or "-") as stream:
@@ -101,6 +103,7 @@ def _watch(stream: BinaryIO, brokers: Known, where: Filter | None, interval: flo
             brokers=brokers.addresses,
             watch=watch,
             keylog=brokers.keylog,
+            tunnels=brokers.tunnels,
         )
         captures = Reading(traffic, watch, where=where)
         windows = Windows(captures, seconds)

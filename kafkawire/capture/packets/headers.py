@@ -1,137 +1,75 @@
-"""Formats and protocol numbers of the headers from the link layer to TCP.
-
-Law: tables only; a number that is in no table means Kind.OTHER.
-"""
+"""Formats of the headers from the link layer to TCP, and the tables of what follows, for numpy."""
 
 from __future__ import annotations
 
-from enum import IntEnum
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from ..files.columns import Octets
+from . import kinds
+from .kinds import MAX_LENGTH, Kind
 
 
-class Kind(IntEnum):
-    """The type of header at an offset of a packet; those up to FRAGMENT6 are final."""
-
-    OTHER = 0
-    """Something that does not carry TCP."""
-    CUT = 1
-    """A header truncated by the snaplen."""
-    MALFORMED = 2
-    """A header that contradicts itself."""
-    LINK_TYPE = 3
-    """An unsupported link type."""
-    TCP = 4
-    FRAGMENT4 = 5
-    FRAGMENT6 = 6
-    ETHERNET = 7
-    SLL = 8
-    SLL2 = 9
-    NULL = 10
-    RAW_IP = 11
-    PPPOE = 12
-    VLAN = 13
-    IPV4 = 14
-    IPV6 = 15
-    EXTENSION = 16
-    AUTHENTICATION = 17
-    UDP = 18
-    VXLAN = 19
-    GENEVE = 20
-    GRE = 21
-    IP_IN_IP = 22
-
-
-ENDS: Final = Kind.FRAGMENT6
-TUNNELS: Final = frozenset({Kind.VXLAN, Kind.GENEVE, Kind.GRE, Kind.IP_IN_IP})
-MAX_LAYERS: Final = 24
-"""Headers of one packet at most; a packet with more is malformed."""
-
-LINKS: Final = {
-    0: Kind.NULL,
-    1: Kind.ETHERNET,
-    12: Kind.RAW_IP,
-    14: Kind.RAW_IP,
-    51: Kind.PPPOE,
-    101: Kind.RAW_IP,
-    108: Kind.NULL,
-    113: Kind.SLL,
-    228: Kind.IPV4,
-    229: Kind.IPV6,
-    276: Kind.SLL2,
-}
-"""LINKTYPE_ numbers (tcpdump.org/linktypes.html)."""
-
-
-def _table(size: int, rows: dict[int, Kind]) -> Octets:
-    table = np.full(size, Kind.OTHER, np.uint8)
+def table(size: int, rows: Mapping[int, Kind], other: Kind = Kind.SKIPPED) -> Octets:
+    """Return the kind of each number below `size`; other: of those that `rows` has not."""
+    found = np.full(size, other, np.uint8)
     for number, kind in rows.items():
-        table[number] = kind
-    return table
+        found[number] = kind
+    return found
 
 
-ETHERTYPES: Final = _table(
-    1 << 16,
-    {
-        0x0800: Kind.IPV4,
-        0x86DD: Kind.IPV6,
-        0x8100: Kind.VLAN,
-        0x88A8: Kind.VLAN,
-        0x9100: Kind.VLAN,
-        0x9200: Kind.VLAN,
-        0x8864: Kind.PPPOE,
-        0x6558: Kind.ETHERNET,
-    },
-)
-_COMMON_PROTOCOLS: Final = {
-    4: Kind.IP_IN_IP,
-    6: Kind.TCP,
-    17: Kind.UDP,
-    41: Kind.IP_IN_IP,
-    47: Kind.GRE,
-    51: Kind.AUTHENTICATION,
-}
-PROTOCOLS4: Final = _table(256, _COMMON_PROTOCOLS)
-PROTOCOLS6: Final = _table(
+_LENGTHS: Final = dict.fromkeys(range(MAX_LENGTH + 1), Kind.LLC)
+
+LINKS: Final = table(1 << 16, kinds.LINKS)
+ETHERTYPES: Final = table(1 << 16, {**_LENGTHS, **kinds.ETHERTYPES})
+LINUX_TYPES: Final = table(1 << 16, {**kinds.ETHERTYPES, **kinds.BELOW_ETHERTYPES})
+IN_GRE: Final = table(1 << 16, kinds.IN_GRE)
+PROTOCOLS4: Final = table(256, kinds.PROTOCOLS4)
+PROTOCOLS6: Final = table(256, kinds.PROTOCOLS6)
+PPP_PROTOCOLS: Final = table(1 << 16, kinds.PPP_PROTOCOLS)
+NEXT_PROTOCOLS: Final = table(256, kinds.NEXT_PROTOCOLS)
+FAMILIES: Final = table(
     256,
     {
-        **_COMMON_PROTOCOLS,
-        0: Kind.EXTENSION,
-        43: Kind.EXTENSION,
-        44: Kind.FRAGMENT6,
-        60: Kind.EXTENSION,
-        135: Kind.EXTENSION,
-        139: Kind.EXTENSION,
-        140: Kind.EXTENSION,
+        2: Kind.IPV4,
+        **dict.fromkeys((10, 24, 26, 28, 30), Kind.IPV6),
     },
+    Kind.OTHER,
 )
-PPP_PROTOCOLS: Final = _table(1 << 16, {0x0021: Kind.IPV4, 0x0057: Kind.IPV6})
-UDP_PORTS: Final = _table(1 << 16, {4789: Kind.VXLAN, 8472: Kind.VXLAN, 6081: Kind.GENEVE})
-FAMILIES: Final = _table(
-    256, {2: Kind.IPV4, 10: Kind.IPV6, 24: Kind.IPV6, 28: Kind.IPV6, 30: Kind.IPV6}
-)
-"""Address families of the BSDs, macOS and Linux, which a NULL header carries in the capturing
-host's byte order.
+"""Address families of the BSDs, macOS, Solaris and Linux, which a NULL header carries in the
+capturing host's byte order.
 """
 
-VERSIONS: Final = _table(16, {4: Kind.IPV4, 6: Kind.IPV6})
+VERSIONS: Final = table(16, {4: Kind.IPV4, 6: Kind.IPV6}, Kind.MALFORMED)
+MPLS_PAYLOADS: Final = table(16, {4: Kind.IPV4, 6: Kind.IPV6, 1: Kind.OTHER}, Kind.ETHERNET)
+"""What the first four bits behind a label stack show (RFC 4928); 1: an associated channel."""
 
 
 def _dtype(*fields: tuple[str, str]) -> np.dtype[np.void]:
     return np.dtype(list(fields))
 
 
+_TYPE: Final = ("type", ">u2")
+
 HEADERS: Final = {
-    Kind.ETHERNET: _dtype(("addresses", "V12"), ("type", ">u2")),
-    Kind.SLL: _dtype(("sender", "V14"), ("type", ">u2")),
-    Kind.SLL2: _dtype(("type", ">u2"), ("sender", "V18")),
+    Kind.ETHERNET: _dtype(("addresses", "V12"), _TYPE),
+    Kind.SLL: _dtype(("sender", "V14"), _TYPE),
+    Kind.SLL2: _dtype(_TYPE, ("sender", "V18")),
     Kind.NULL: _dtype(("first", "u1"), ("middle", "V2"), ("last", "u1")),
     Kind.RAW_IP: _dtype(("version", "u1")),
     Kind.PPPOE: _dtype(("session", "V6"), ("protocol", ">u2")),
-    Kind.VLAN: _dtype(("tag", ">u2"), ("type", ">u2")),
+    Kind.VLAN: _dtype(("tag", ">u2"), _TYPE),
+    Kind.TAG: _dtype(("tag", "V4"), _TYPE),
+    Kind.E_TAG: _dtype(("tag", "V6"), _TYPE),
+    Kind.I_TAG: _dtype(("tag", "V4")),
+    Kind.CISCO_HDLC: _dtype(("address", "V2"), _TYPE),
+    Kind.FIREWIRE: _dtype(("addresses", "V16"), _TYPE),
+    Kind.LLC: _dtype(("dsap", "u1"), ("ssap", "u1"), ("control", "u1")),
+    Kind.SNAP: _dtype(("oui", "u1"), ("oui_end", ">u2"), _TYPE),
+    Kind.MPLS: _dtype(("label", ">u4")),
+    Kind.MPLS_PAYLOAD: _dtype(("first", "u1")),
     Kind.IPV4: _dtype(
         ("version", "u1"),
         ("service", "u1"),
@@ -157,10 +95,32 @@ HEADERS: Final = {
     ),
     Kind.EXTENSION: _dtype(("next", "u1"), ("length", "u1")),
     Kind.AUTHENTICATION: _dtype(("next", "u1"), ("length", "u1")),
-    Kind.UDP: _dtype(("source", ">u2"), ("destination", ">u2"), ("rest", "V4")),
-    Kind.VXLAN: _dtype(("flags", "u1"), ("rest", "V7")),
-    Kind.GENEVE: _dtype(("options", "u1"), ("flags", "u1"), ("type", ">u2"), ("rest", "V4")),
-    Kind.GRE: _dtype(("flags", ">u2"), ("type", ">u2")),
+    Kind.UDP: _dtype(
+        ("source", ">u2"), ("destination", ">u2"), ("length", ">u2"), ("checksum", ">u2")
+    ),
+    Kind.VXLAN: _dtype(("flags", "u1"), ("group", "V2"), ("next", "u1"), ("network", "V4")),
+    Kind.GENEVE: _dtype(("options", "u1"), ("flags", "u1"), _TYPE, ("network", "V4")),
+    Kind.GRE: _dtype(("flags", ">u2"), _TYPE),
+    Kind.NSH: _dtype(("length", ">u2"), ("format", "u1"), ("next", "u1")),
+    Kind.ERSPAN_1: _dtype(("first", "u1")),
+    Kind.ERSPAN_2: _dtype(("session", "V8")),
+    Kind.ERSPAN_3: _dtype(("session", "V10"), ("flags", ">u2")),
+    Kind.GTP: _dtype(("flags", "u1"), ("type", "u1"), ("length", ">u2"), ("tunnel", "V4")),
+    Kind.GTP_EXTENSION: _dtype(("length", "u1")),
+    Kind.ETHERIP: _dtype(("version", ">u2")),
+    Kind.NAT_T: _dtype(("spi", ">u4")),
+    Kind.PPP: _dtype(("address", ">u2")),
+    Kind.PPPD: _dtype(("direction", "V2")),
+    Kind.PPP_DIRECTION: _dtype(("direction", "u1")),
+    Kind.PPP_PROTOCOL: _dtype(("first", "u1")),
+    Kind.NFLOG: _dtype(("family", "u1"), ("version", "u1"), ("resource", ">u2")),
+    Kind.PKTAP: _dtype(("length", "<u4"), ("next", "<u4"), ("link", "<u4")),
+    Kind.ENC: _dtype(("first", "u1"), ("middle", "V2"), ("last", "u1"), ("rest", "V8")),
+    Kind.IPNET: _dtype(("version", "u1"), ("family", "u1"), ("rest", "V22")),
+    Kind.IEEE802_11: _dtype(("control", "u1"), ("flags", "u1")),
+    Kind.RADIOTAP: _dtype(("version", ">u2"), ("length", "<u2"), ("present", "V4")),
+    Kind.PPI: _dtype(("version", ">u2"), ("length", "<u2"), ("link", "<u4")),
+    Kind.AVS: _dtype(("version", ">u4"), ("length", ">u4")),
     Kind.TCP: _dtype(
         ("source", ">u2"),
         ("destination", ">u2"),

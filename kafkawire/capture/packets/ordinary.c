@@ -13,12 +13,12 @@ typedef const uint8_t *Bytes;
 
 enum { OTHER, DECLINED, SEGMENT }; /* no segment | left to `parser` | a segment was added */
 enum { ETHERNET = 1, COOKED = 113, COOKED_2 = 276, IPV4 = 0x0800, IPV6 = 0x86DD, TCP = 6, UDP = 17 };
+enum { MAX_LENGTH = 1500, SNAP = 0xAAAA }; /* an EtherType up to this is the length of an 802.3 frame */
+enum { PROTOCOLS4 = 8192, PROTOCOLS6 = 8224, PORTS = 8256, BITMAPS = 16448 }; /* bitmaps of `kinds.passed_over`, behind EtherTypes */
 enum { KEY = 36, NUMBERS = 8, SECOND = 1000000000 };
 
 static const int links[] = {ETHERNET, 12, 14, 101, COOKED, COOKED_2};
-static const int carriers[] = {0x8100, 0x88A8, 0x9100, 0x9200, 0x8864, 0x6558}; /* that may carry IP */
-static const int tunnels[] = {4, 41, 47, 51, 0, 43, 44, 60, 135, 139, 140};     /* protocols that may carry TCP */
-static const int tunnel_ports[] = {4789, 8472, 6081};                           /* VXLAN and Geneve */
+static const int wireguard[] = {51820, 51871}; /* ports that both sides have */
 
 #define IN(value, table) is_in(value, table, sizeof table / sizeof *table)
 
@@ -30,9 +30,10 @@ static int is_in(int value, const int *table, size_t size)
     return 0;
 }
 
-/* A packet, and where its segment goes. start, end: its captured bytes. stop: the end of the packet on the wire. */
+/* A packet, and where its segment goes. start, end: its captured bytes. stop: the end of the packet on the wire.
+   passed_over: bitmaps. */
 typedef struct {
-    Bytes data;
+    Bytes data, passed_over;
     int64_t start, end, stop, packet, time_ns;
     uint8_t *key;
     int64_t *numbers;
@@ -59,23 +60,35 @@ static inline uint8_t *put_endpoint(uint8_t *out, uint64_t high, uint64_t low, B
     return out + 18;
 }
 
-static int is_other(const Packet *packet, int protocol, int64_t at)
+/* Whether a bit of a bitmap is set. */
+static inline int is_set(const Packet *packet, int start, int number)
 {
-    if (protocol == UDP)
-        return at + 8 > packet->end || !IN((int)uint16(packet->data + at + 2), tunnel_ports);
-    return !IN(protocol, tunnels);
+    return packet->passed_over[start + (number >> 3)] >> (number & 7) & 1;
 }
 
-/* Add a segment without its key; OTHER if its header is cut or malformed. */
+/* Whether a packet carries no TCP. start: of the bitmap of protocols. */
+static int is_other(const Packet *packet, int start, int protocol, int64_t at)
+{
+    if (protocol != UDP)
+        return is_set(packet, start, protocol);
+    if (at + 8 > packet->end)
+        return 0;
+    int destination = (int)uint16(packet->data + at + 2);
+    if (IN(destination, wireguard) && (int)uint16(packet->data + at) == destination)
+        return 0;
+    return !is_set(packet, PORTS, destination);
+}
+
+/* Add a segment without its key; DECLINED if its header is cut or malformed. */
 static int add_tcp(Packet *packet, int64_t at, int64_t stop)
 {
     Bytes p = packet->data + at;
     if (at + 20 > packet->end)
-        return OTHER;
+        return DECLINED;
     int words = p[12] >> 4;
     int64_t payload = at + words * 4;
     if (words < 5 || payload > stop)
-        return OTHER;
+        return DECLINED;
     int64_t size = stop - payload, captured = packet->end - payload;
     captured = captured < 0 ? 0 : captured < size ? captured : size;
     const int64_t row[NUMBERS] = {packet->packet, packet->time_ns, uint32(p + 4), uint32(p + 8), payload, captured, size, p[13]};
@@ -87,15 +100,15 @@ static int add_ip4(Packet *packet, int64_t at)
 {
     Bytes p = packet->data + at;
     if (at + 20 > packet->end)
-        return OTHER;
+        return DECLINED;
     int64_t behind = at + (p[0] & 15) * 4, length = uint16(p + 2);
     int64_t stop = length ? at + length : packet->stop; /* 0: segmentation offload */
     if (p[0] < 0x45 || p[0] > 0x4F || stop < behind)
-        return OTHER;
+        return DECLINED;
     if (uint16(p + 6) & 0x3FFF)
         return DECLINED; /* a fragment */
     if (p[9] != TCP)
-        return is_other(packet, p[9], behind) ? OTHER : DECLINED;
+        return is_other(packet, PROTOCOLS4, p[9], behind) ? OTHER : DECLINED;
     int added = add_tcp(packet, behind, stop);
     if (added == SEGMENT) {
         const uint64_t mapped = 0xFFFF00000000u;
@@ -110,9 +123,9 @@ static int add_ip6(Packet *packet, int64_t at)
     Bytes p = packet->data + at;
     int64_t behind = at + 40;
     if (behind > packet->end || p[0] >> 4 != 6)
-        return OTHER;
+        return DECLINED;
     if (p[6] != TCP)
-        return is_other(packet, p[6], behind) ? OTHER : DECLINED;
+        return is_other(packet, PROTOCOLS6, p[6], behind) ? OTHER : DECLINED;
     int64_t length = uint16(p + 4);
     int added = add_tcp(packet, behind, length ? behind + length : packet->stop);
     if (added == SEGMENT) {
@@ -126,35 +139,48 @@ static int add_packet(Packet *packet, int link)
 {
     int64_t at = packet->start;
     int kind;
+    if (packet->stop == at && packet->end == at)
+        return OTHER;
     if (link == ETHERNET || link == COOKED) {
         at += link == ETHERNET ? 14 : 16;
-        kind = at > packet->end ? 0 : (int)uint16(packet->data + at - 2);
+        if (at > packet->end)
+            return DECLINED;
+        kind = (int)uint16(packet->data + at - 2);
     } else if (link == COOKED_2) {
         at += 20;
-        kind = at > packet->end ? 0 : (int)uint16(packet->data + at - 20);
+        if (at > packet->end)
+            return DECLINED;
+        kind = (int)uint16(packet->data + at - 20);
     } else if (at >= packet->end)
-        return OTHER;
+        return DECLINED;
     else {
         int version = packet->data[at] >> 4;
-        kind = version == 4 ? IPV4 : version == 6 ? IPV6 : 0;
+        kind = version == 4 ? IPV4 : version == 6 ? IPV6 : -1;
     }
     if (kind == IPV4)
         return add_ip4(packet, at);
     if (kind == IPV6)
         return add_ip6(packet, at);
-    return IN(kind, carriers) ? DECLINED : OTHER;
+    if (link == ETHERNET && kind >= 0 && kind <= MAX_LENGTH) { /* LLC; SNAP may be in front of IP */
+        if (at + 3 > packet->end)
+            return DECLINED;
+        int access = (int)uint16(packet->data + at);
+        return access == SNAP || access == 0x0606 ? DECLINED : OTHER;
+    }
+    return kind >= 0 && is_set(packet, 0, kind) ? OTHER : DECLINED;
 }
 
 /* The format of packet headers, and where they are. */
 typedef struct {
     int64_t size, nanoseconds, first;
     int link, is_big;
+    Bytes passed_over;
 } Shape;
 
 /* Add the segments of a block; returns how many, -1 if a packet is not ordinary, -2 for an exception. */
 static Py_ssize_t add_packets(PyObject *data, PyObject *offsets, const Shape *shape, uint8_t *keys, int64_t *numbers)
 {
-    Packet packet = {.data = (Bytes)PyBytes_AS_STRING(data), .key = keys, .numbers = numbers};
+    Packet packet = {.data = (Bytes)PyBytes_AS_STRING(data), .passed_over = shape->passed_over, .key = keys, .numbers = numbers};
     int64_t whole = PyBytes_GET_SIZE(data);
     Py_ssize_t segments = 0, count = PyBytes_GET_SIZE(offsets) / 8;
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -185,14 +211,19 @@ outside:
     return -2;
 }
 
-/* ordinary_segments(data, offsets, header bytes, nanoseconds, is big, link, first) -> (keys, numbers) | None */
+/* ordinary_segments(data, offsets, header bytes, nanoseconds, is big, link, first, passed over) -> (keys, numbers) | None */
 static PyObject *ordinary_segments(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *data, *offsets;
+    PyObject *data, *offsets, *passed_over;
     long long size, nanoseconds, first;
     Shape shape;
-    if (!PyArg_ParseTuple(args, "SSLLpiL", &data, &offsets, &size, &nanoseconds, &shape.is_big, &shape.link, &first))
+    if (!PyArg_ParseTuple(args, "SSLLpiLS", &data, &offsets, &size, &nanoseconds, &shape.is_big, &shape.link, &first, &passed_over))
         return NULL;
+    if (PyBytes_GET_SIZE(passed_over) != BITMAPS) {
+        PyErr_SetString(PyExc_ValueError, "bitmaps of another size");
+        return NULL;
+    }
+    shape.passed_over = (Bytes)PyBytes_AS_STRING(passed_over);
     shape.size = size;
     shape.nanoseconds = nanoseconds;
     shape.first = first;

@@ -1,7 +1,8 @@
 """Parses ordinary packets of a pcap, without numpy: the interpreted version of `ordinary.c`.
 
-Law: the segments are those that `parser` finds. A block is left to it if a packet in it may carry
-TCP in another way: with VLAN tags, in a tunnel, as fragments, behind extension headers.
+The segments are those that `parser` finds. A block is left to it if a packet in it is not TCP, nor
+known to carry none (`kinds`): with VLAN tags, in a tunnel, as a fragment, behind extension headers,
+of an unknown protocol, with a truncated header.
 
     Ethernet | Linux cooked | raw IP --> IPv4 | IPv6 --> TCP
 """
@@ -36,16 +37,21 @@ LINKS: Final = frozenset({ETHERNET, 12, 14, 101, COOKED, COOKED_2})
 
 IPV4: Final = 0x0800
 IPV6: Final = 0x86DD
-CARRIERS: Final = frozenset({0x8100, 0x88A8, 0x9100, 0x9200, 0x8864, 0x6558})
-"""The other EtherTypes of packets that may carry IP: VLAN tags, PPPoE, bridged Ethernet."""
+MAX_LENGTH: Final = 1500
+"""An EtherType up to this is the length of an 802.3 frame."""
+
+SNAP: Final = 0xAAAA
 
 TCP: Final = 6
 UDP: Final = 17
-TUNNELS: Final = frozenset({4, 41, 47, 51, 0, 43, 44, 60, 135, 139, 140})
-"""Protocols that may carry TCP: tunnels, authentication and the extension headers of IPv6."""
 
-TUNNEL_PORTS: Final = frozenset({4789, 8472, 6081})
-"""UDP ports of VXLAN and Geneve."""
+WIREGUARD: Final = frozenset({51820, 51871})
+"""Ports that both sides of WireGuard have."""
+
+PROTOCOLS4_AT: Final = 8192
+PROTOCOLS6_AT: Final = 8224
+PORTS_AT: Final = 8256
+"""Where the bitmaps of `kinds.passed_over` begin, behind that of EtherTypes."""
 
 MAPPED: Final = 0xFFFF_0000_0000
 """The low half of the address ::ffff:0.0.0.0."""
@@ -59,16 +65,17 @@ def ordinary_segments(
     is_big: bool,
     link: int,
     first: int,
+    passed_over: bytes,
 ) -> tuple[bytes, bytes] | None:
     """Parse the packets of a block; return keys and numbers of `SegmentRows`.
 
     offsets: those of the packet headers in the data, as little-endian int64. nanoseconds: of a
     fraction of a second. is_big: whether packet headers are big-endian. first: the number of the
-    first packet. None if a packet is not ordinary.
+    first packet. passed_over: see `kinds`. None if a packet is not ordinary.
     """
     if link not in LINKS or not LITTLE:
         return None
-    packets = _Packets(data, link)
+    packets = _Packets(data, link, passed_over)
     for at in range(0, len(offsets), OFFSET):
         start = read_i64_le(offsets, at)
         seconds, fraction = _uint32(data, start, is_big), _uint32(data, start + 4, is_big)
@@ -98,7 +105,7 @@ class _Packets:
     time_ns: its number and time. at: the header to be read.
     """
 
-    def __init__(self, data: bytes, link: int) -> None:
+    def __init__(self, data: bytes, link: int, passed_over: bytes) -> None:
         self.start: i64 = 0
         self.end: i64 = 0
         self.stop: i64 = 0
@@ -106,53 +113,69 @@ class _Packets:
         self.time_ns: i64 = 0
         self._data: bytes = data
         self._link: i64 = link
+        self._passed_over: bytes = passed_over
         self.keys: BytesWriter = BytesWriter()
         self.numbers: BytesWriter = BytesWriter()
 
-    def add(self) -> bool:
+    def add(self) -> bool:  # noqa: PLR0911 - one for each way to be no TCP
         """Add the segment of the packet, if it has one; False if it is not ordinary."""
         data, at, link = self._data, self.start, self._link
+        kind: i64 = 0
+        if self.stop == at and self.end == at:
+            return True
         if link == ETHERNET or link == COOKED:  # noqa: SIM109 - a tuple would box the link
             at += 14 if link == ETHERNET else 16
-            kind = 0 if at > self.end else _uint16(data, at - 2)
+            if at > self.end:
+                return False
+            kind = _uint16(data, at - 2)
         elif link == COOKED_2:
             at += 20
-            kind = 0 if at > self.end else _uint16(data, at - 20)
+            if at > self.end:
+                return False
+            kind = _uint16(data, at - 20)
         elif at >= self.end:
-            return True
+            return False
         else:
             version: i64 = data[at] >> 4
-            kind = IPV4 if version == 4 else IPV6 if version == 6 else 0
+            kind = IPV4 if version == 4 else IPV6 if version == 6 else -1
         if kind == IPV4:
             return self._add_ip4(at)
         if kind == IPV6:
             return self._add_ip6(at)
-        return kind not in CARRIERS
+        if link == ETHERNET and 0 <= kind <= MAX_LENGTH:  # LLC; SNAP may be in front of IP
+            return at + 3 <= self.end and _uint16(data, at) not in (SNAP, 0x0606)
+        return kind >= 0 and self._is_set(0, kind)
+
+    def _is_set(self, start: i64, number: i64) -> bool:
+        """Whether a bit of a bitmap is set."""
+        bits: i64 = self._passed_over[start + (number >> 3)]
+        return (bits >> (number & 7)) & 1 != 0
 
     def _add_ip4(self, at: i64) -> bool:
         """Add the segment of an IPv4 packet (RFC 791)."""
         data = self._data
         if at + 20 > self.end:
-            return True
+            return False
         version: i64 = data[at]
         behind = at + (version & 15) * 4
         length = _uint16(data, at + 2)
         stop = at + length if length else self.stop  # 0: segmentation offload
         if version < 0x45 or version > 0x4F or stop < behind:
-            return True
+            return False
         if _uint16(data, at + 6) & 0x3FFF:
             return False  # a fragment
         protocol: i64 = data[at + 9]
         if protocol != TCP:
-            return self._is_other(protocol, behind)
-        if self._add_tcp(behind, stop):
-            keys = self.keys
-            write_i64_le(keys, 0)
-            write_i64_le(keys, MAPPED | _uint32(data, at + 12, True))
-            write_i16_le(keys, read_i16_be(data, behind))
-            write_i64_le(keys, 0)
-            write_i64_le(keys, MAPPED | _uint32(data, at + 16, True))
-            write_i16_le(keys, read_i16_be(data, behind + 2))
+            return self._is_other(PROTOCOLS4_AT, protocol, behind)
+        if not self._add_tcp(behind, stop):
+            return False
+        keys = self.keys
+        write_i64_le(keys, 0)
+        write_i64_le(keys, MAPPED | _uint32(data, at + 12, True))
+        write_i16_le(keys, read_i16_be(data, behind))
+        write_i64_le(keys, 0)
+        write_i64_le(keys, MAPPED | _uint32(data, at + 16, True))
+        write_i16_le(keys, read_i16_be(data, behind + 2))
         return True
 
     def _add_ip6(self, at: i64) -> bool:
@@ -160,26 +183,33 @@ class _Packets:
         data = self._data
         behind = at + 40
         if behind > self.end or data[at] >> 4 != 6:
-            return True
+            return False
         length = _uint16(data, at + 4)
         protocol: i64 = data[at + 6]
         if protocol != TCP:
-            return self._is_other(protocol, behind)
-        if self._add_tcp(behind, behind + length if length else self.stop):
-            keys = self.keys
-            write_i64_le(keys, read_i64_be(data, at + 8))
-            write_i64_le(keys, read_i64_be(data, at + 16))
-            write_i16_le(keys, read_i16_be(data, behind))
-            write_i64_le(keys, read_i64_be(data, at + 24))
-            write_i64_le(keys, read_i64_be(data, at + 32))
-            write_i16_le(keys, read_i16_be(data, behind + 2))
+            return self._is_other(PROTOCOLS6_AT, protocol, behind)
+        if not self._add_tcp(behind, behind + length if length else self.stop):
+            return False
+        keys = self.keys
+        write_i64_le(keys, read_i64_be(data, at + 8))
+        write_i64_le(keys, read_i64_be(data, at + 16))
+        write_i16_le(keys, read_i16_be(data, behind))
+        write_i64_le(keys, read_i64_be(data, at + 24))
+        write_i64_le(keys, read_i64_be(data, at + 32))
+        write_i16_le(keys, read_i16_be(data, behind + 2))
         return True
 
-    def _is_other(self, protocol: i64, at: i64) -> bool:
-        """Whether a packet carries no TCP."""
-        if protocol == UDP:
-            return at + 8 > self.end or _uint16(self._data, at + 2) not in TUNNEL_PORTS
-        return protocol not in TUNNELS
+    def _is_other(self, start: i64, protocol: i64, at: i64) -> bool:
+        """Whether a packet carries no TCP. start: of the bitmap of protocols."""
+        if protocol != UDP:
+            return self._is_set(start, protocol)
+        data = self._data
+        if at + 8 > self.end:
+            return False
+        destination = _uint16(data, at + 2)
+        if destination in WIREGUARD and _uint16(data, at) == destination:
+            return False
+        return not self._is_set(PORTS_AT, destination)
 
     def _add_tcp(self, at: i64, stop: i64) -> bool:
         """Add a segment (RFC 9293), without its key; False if its header is cut or malformed."""

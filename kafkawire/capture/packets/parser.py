@@ -1,135 +1,113 @@
 """Parses packet blocks into TCP segments, as columns; reassembles IP fragments.
 
-Law: every packet of a block becomes a segment, or is counted by the reason why it does not. Of
-fragments, the first with a byte wins; incomplete datagrams are bounded in bytes and number, and
-dropped fragments are counted.
+Every packet of a block becomes a segment, or is counted by the reason why it does not; of those
+that may carry TCP nonetheless, `undecoded` has the protocol.
 
-    PacketBlock --link types--> [Layer] --decode_header, repeatedly--> TCP --> Segments
-                                             `--> fragments --reassembled--> TCP
-
-Source of fragments: RFC 791, RFC 8200 section 4.5.
+    PacketBlock --link types--> [Layer] --descend--> TCP --> Segments
+                                   ^        `--> fragments
+                                   `--reassembled---'
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
 from ...errors import CaptureError, UnsupportedLinkType
 from ..files.blocks import Block, PacketBlock
 from ..files.columns import Ints, kinds, take_rows
-from .headers import ENDS, HEADERS, LINKS, PROTOCOLS4, PROTOCOLS6, Kind
-from .layers import Addresses, Layer, complete_headers, decode_header
+from .descent import descend
+from .fragments import Datagram, Defragmenter, Fragment, FragmentKey
+from .headers import HEADERS, PROTOCOLS4, PROTOCOLS6, table
+from .kinds import LINKS, Kind, udp_ports
+from .layers import Addresses, Decoding, Layer, complete_headers, ended
 from .segments import Segments
+from .undecoded import NO_NUMBER, Count, Reason, Undecoded
 
-MAX_WAITING: Final = 1024
-MAX_BYTES: Final = 1 << 23
-MAX_DATAGRAM: Final = 1 << 16
+FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
+UNDECODED: Final = frozenset({Kind.SKIPPED, Kind.CUT, Kind.MALFORMED, Kind.NESTED})
 
-
-class Fragment(NamedTuple):
-    """A fragment of the datagram `key`; offset: in bytes; last: whether it is the last one."""
-
-    key: tuple[int, ...]
-    offset: int
-    last: bool
-    payload: bytes
-
-
-@dataclass(slots=True)
-class _Datagram:
-    fragments: dict[int, bytes] = field(default_factory=dict)
-    size: int = -1
-
-    def payload(self) -> bytes | None:
-        if self.size < 0:
-            return None
-        out = bytearray()
-        for offset in sorted(self.fragments):
-            if offset > len(out):
-                return None
-            out += self.fragments[offset][len(out) - offset :]
-        return bytes(out[: self.size]) if len(out) >= self.size else None
-
-
-class Defragmenter:
-    """Reassembles datagrams. dropped: fragments dropped because of the limits."""
-
-    def __init__(self, max_waiting: int = MAX_WAITING, max_bytes: int = MAX_BYTES) -> None:
-        self.dropped = 0
-        self._max_waiting = max_waiting
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._waiting: dict[tuple[int, ...], _Datagram] = {}
-
-    def add(self, fragment: Fragment) -> bytes | None:
-        """Add a fragment; return the datagram's payload when it is complete."""
-        if fragment.offset + len(fragment.payload) > MAX_DATAGRAM:
-            self.dropped += 1
-            return None
-        datagram = self._waiting.setdefault(fragment.key, _Datagram())
-        if len(datagram.fragments.get(fragment.offset, b"")) < len(fragment.payload):
-            self._bytes += len(fragment.payload) - len(datagram.fragments.get(fragment.offset, b""))
-            datagram.fragments[fragment.offset] = fragment.payload
-        if fragment.last:
-            datagram.size = fragment.offset + len(fragment.payload)
-        payload = datagram.payload()
-        if payload is not None:
-            self._remove(fragment.key)
-        while len(self._waiting) > self._max_waiting or self._bytes > self._max_bytes:
-            oldest = next(iter(self._waiting))
-            self.dropped += len(self._waiting[oldest].fragments)
-            self._remove(oldest)
-        return payload
-
-    def _remove(self, key: tuple[int, ...]) -> None:
-        datagram = self._waiting.pop(key)
-        self._bytes -= sum(map(len, datagram.fragments.values()))
+MAX_REASSEMBLIES: Final = 8
+"""How often what a packet completes may be a fragment again, of a datagram around it."""
 
 
 class PacketParser:
     """Parses the TCP segments of packet blocks; stores only IP fragments between blocks.
 
-    skipped: packets without a segment, by kind. problems: unsupported link types, once each.
+    tunnels: tunnels on other UDP ports, `vxlan:14789`. skipped: packets without a segment, by kind.
+    undecoded: those of them that may carry TCP. problems: unsupported link types, once each.
+    Raises ValueError for an invalid tunnel.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tunnels: Iterable[str] = ()) -> None:
         self.skipped: Counter[Kind] = Counter()
+        self.undecoded = Undecoded()
         self.problems: list[CaptureError] = []
-        self.defragmenter = Defragmenter()
+        self.defragmenter = Defragmenter(give_up=self._give_up)
         self._unread: set[int] = set()
+        self._udp_ports = table(1 << 16, udp_ports(tunnels), Kind.OTHER)
 
     def parse(self, packets: Block) -> Segments:
         """Parse the segments of a block."""
         block = packets.columns()
         addresses = Addresses(len(block))
-        ends = self._descend(block.data, self._links(block), addresses)
-        data = block.data
-        pieces = ends.pop(Kind.FRAGMENT4, []) + ends.pop(Kind.FRAGMENT6, [])
-        tcp = ends.pop(Kind.TCP, [])
-        if pieces:
-            whole, data = self._reassemble(data, pieces, addresses)
-            inner = self._descend(data, whole, addresses)
-            tcp += inner.pop(Kind.TCP, [])
-            self._count(inner)
-        self._count(ends)
+        layers, data = self._links(block), block.data
+        tcp: list[Layer] = []
+        for _ in range(MAX_REASSEMBLIES):
+            ends = descend(layers, Decoding(data, addresses, self._udp_ports))
+            tcp += [layer for layer in ends if layer.kind is Kind.TCP]
+            pieces = [layer for layer in ends if layer.kind in FRAGMENTS]
+            self._count(block, ends)
+            if not pieces:
+                break
+            layers, data = self._reassemble(block, data, pieces, addresses)
+        else:
+            self._count(block, [ended(layer, Kind.NESTED) for layer in layers])
         return self._segments(block, data, tcp, addresses)
 
-    def _count(self, ends: dict[Kind, list[Layer]]) -> None:
-        for kind, layers in ends.items():
-            self.skipped[kind] += sum(len(layer.rows) for layer in layers)
+    def finish(self) -> None:
+        """Count the fragments of incomplete datagrams: the file has ended."""
+        self.defragmenter.finish()
+
+    def _count(self, block: PacketBlock, ends: list[Layer]) -> None:
+        for layer in ends:
+            if layer.kind is not Kind.TCP and layer.kind not in FRAGMENTS:
+                self.skipped[layer.kind] += len(layer.rows)
+            if layer.kind in UNDECODED:
+                self._count_undecoded(block, layer)
+
+    def _count_undecoded(self, block: PacketBlock, layer: Layer) -> None:
+        sizes, rows, numbers = block.captured, layer.rows, layer.numbers
+        for number in [NO_NUMBER] if numbers is None else kinds(numbers):
+            chosen = rows if numbers is None else rows[numbers == number]
+            count = Count(len(chosen), int(sizes[chosen].sum()))
+            self.undecoded.add(Reason(layer.kind, layer.header, number), count)
+
+    def _give_up(self, key: FragmentKey, datagram: Datagram) -> None:
+        """Count the fragments of an incomplete datagram that may have carried TCP."""
+        version, protocol = key[0], key[-1]
+        carries = Kind(int((PROTOCOLS4 if version == 4 else PROTOCOLS6)[protocol]))
+        if carries is Kind.UDP:  # the first fragment has the port
+            start = datagram.start
+            port = int.from_bytes(start[2:4], "big")
+            carries = Kind(int(self._udp_ports[port])) if len(start) >= 4 else Kind.OTHER
+        if carries is not Kind.OTHER:
+            kind = Kind.FRAGMENT4 if version == 4 else Kind.FRAGMENT6
+            count = Count(datagram.count, datagram.bytes)
+            self.undecoded.add(Reason(kind, kind, protocol), count)
 
     def _links(self, block: PacketBlock) -> list[Layer]:
         layers = []
         everything = np.arange(len(block))
+        is_empty = (block.original == 0) & (block.captured == 0)
         for link in kinds(block.link):
-            rows = everything[block.link == link]
+            rows = everything[(block.link == link) & ~is_empty]
             if link not in LINKS and link not in self._unread:
                 self._unread.add(link)
-                where = block.position + int(block.start[rows[0]])
+                where = block.position + int(block.start[block.link == link][0])
                 self.problems.append(UnsupportedLinkType(f"unsupported link type {link}", where))
             start = block.start[rows]
             layers.append(
@@ -143,43 +121,38 @@ class PacketParser:
             )
         return layers
 
-    def _descend(
-        self, data: bytes, layers: list[Layer], addresses: Addresses
-    ) -> dict[Kind, list[Layer]]:
-        ends: dict[Kind, list[Layer]] = {}
-        while layers:
-            layer = layers.pop()
-            if layer.kind <= ENDS:
-                ends.setdefault(layer.kind, []).append(layer)
-            else:
-                layers += decode_header(data, layer, addresses)
-        return ends
-
     def _reassemble(
-        self, data: bytes, pieces: list[Layer], addresses: Addresses
+        self, block: PacketBlock, data: bytes, pieces: list[Layer], addresses: Addresses
     ) -> tuple[list[Layer], bytes]:
         """Reassemble fragments; append complete datagrams to the data, return them as layers."""
         order = sorted(
             ((row, layer, i) for layer in pieces for i, row in enumerate(layer.rows.tolist())),
             key=lambda item: item[0],
         )
-        layers = []
         extra = [data]
         end = len(data)
+        complete: dict[tuple[Kind, Kind, int], list[tuple[int, int, int]]] = {}
         for row, layer, i in order:
             found = _fragment(data, layer, i, addresses)
             if found is None:
                 self.skipped[Kind.CUT] += 1
+                count = Count(1, int(block.captured[row]))
+                self.undecoded.add(Reason(Kind.CUT, layer.kind), count)
                 continue
-            fragment, protocol = found
+            fragment, carried = found
             payload = self.defragmenter.add(fragment)
             if payload is None:
                 self.skipped[layer.kind] += 1
                 continue
             at, end = end, end + len(payload)
             extra.append(payload)
-            rows, starts, stops = np.array([row]), np.array([at]), np.array([end])
-            layers.append(Layer(protocol, rows, starts, stops, stops, layer.inside, layer.depth))
+            what = carried, layer.header, fragment.key[-1]
+            complete.setdefault(what, []).append((row, at, end))
+        layers = []
+        for (kind, header, protocol), datagrams in complete.items():
+            rows, starts, stops = np.array(datagrams, np.int64).T
+            numbers = np.full(len(rows), protocol, np.int64)
+            layers.append(Layer(kind, rows, starts, stops, stops, header, numbers))
         return layers, b"".join(extra)
 
     def _segments(
@@ -189,13 +162,13 @@ class PacketParser:
         for layer in layers:
             whole, cut = complete_headers(layer)
             found.append(whole)
-            self._count({Kind.CUT: cut})
+            self._count(block, cut)
         tcp = _in_packet_order(found)
         headers = take_rows(data, tcp.at, HEADERS[Kind.TCP])
         at = tcp.at + (headers["offset"] >> 4).astype(np.int64) * 4
         valid = (headers["offset"] >= 0x50) & (at <= tcp.stop)
         if not valid.all():
-            self.skipped[Kind.MALFORMED] += int((~valid).sum())
+            self._count(block, [ended(tcp[~valid], Kind.MALFORMED)])
             tcp, headers, at = tcp[valid], headers[valid], at[valid]
         rows = tcp.rows
         everything = len(rows) == len(block)
@@ -220,7 +193,7 @@ class PacketParser:
 
 
 def _in_packet_order(layers: list[Layer]) -> Layer:
-    if len(layers) == 1:
+    if len(layers) == 1 and (np.diff(layers[0].rows) > 0).all():
         return layers[0]
     none: Ints = np.empty(0, np.int64)
     parts = [Layer(Kind.TCP, none, none, none, none), *layers]
@@ -257,6 +230,7 @@ def _fragment(
         offset, more, protocol = word & 0xFFF8, bool(word & 1), data[at]
         kind = Kind(int(PROTOCOLS6[protocol]))
     key = (
+        4 if layer.kind is Kind.FRAGMENT4 else 6,
         int(addresses.source_high[row]),
         int(addresses.source_low[row]),
         int(addresses.destination_high[row]),

@@ -12,6 +12,7 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 from ..files.packet_headers import PcapBlock
+from .kinds import UDP_PORTS, passed_over
 from .ordinary import ordinary_segments
 
 FIN: Final = 0x01
@@ -59,8 +60,14 @@ class SegmentRows:
         return total
 
 
-def ordinary_rows(block: PcapBlock) -> SegmentRows | None:
-    """Parse the segments of a block; None if a packet in it is not ordinary."""
+PASSED_OVER: Final = passed_over(UDP_PORTS)
+
+
+def ordinary_rows(block: PcapBlock, passed_over: bytes = PASSED_OVER) -> SegmentRows | None:
+    """Parse the segments of a block; None if a packet in it is not ordinary.
+
+    passed_over: what carries no TCP (`kinds`).
+    """
     data, shape = block.data, block.shape
     found = ordinary_segments(
         data,
@@ -70,5 +77,6 @@ def ordinary_rows(block: PcapBlock) -> SegmentRows | None:
         shape.order == ">",
         block.link,
         block.first,
+        passed_over,
     )
     return None if found is None else SegmentRows(data, *found)

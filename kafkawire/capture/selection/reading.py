@@ -6,7 +6,7 @@ for a filter that compares them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...primitives import DEFAULT_LIMITS, Limits
@@ -36,6 +36,7 @@ def decode_capture(  # noqa: PLR0913 - options of a reader, by name
     keylog: KeySource = None,
     where: str | Filter | None = None,
     registry: Registry | None = None,
+    tunnels: Sequence[str] = (),
 ) -> Iterator[Located]:
     """Decode a capture file, or a stream that is still being written.
 
@@ -43,7 +44,8 @@ def decode_capture(  # noqa: PLR0913 - options of a reader, by name
     with the progress. keylog: a TLS key log in NSS format (`SSLKEYLOGFILE`), or the path of one;
     a pcapng file may have its own. where: a filter (`kafkawire.capture.filters`); only rows that
     match it are yielded, a request once its response decides. registry: the package of the
-    messages, if they are not Kafka's. Raises BadMagic or TruncatedCapture if the source is not a
+    messages, if they are not Kafka's. tunnels: tunnels on UDP ports other than their own,
+    `vxlan:14789`. Raises BadMagic or TruncatedCapture if the source is not a
     capture; KeyLogError and OSError for the key log; FilterError; ValueError as Engine does.
     """
     package = OURS if registry is None else registry.name
@@ -60,6 +62,7 @@ def decode_capture(  # noqa: PLR0913 - options of a reader, by name
         reassembly=reassembly,
         keylog=keylog,
         package=package,
+        tunnels=tunnels,
     )
     return _decoded(traffic, where, limits)
 

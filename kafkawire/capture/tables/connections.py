@@ -32,7 +32,10 @@ COLUMNS: Final[Columns] = (
     Column("client", TEXT, "Address and port of the client."),
     Column("broker", TEXT, "Address and port of the broker."),
     Column(
-        "protocol", TEXT, "`kafka`, or the other protocol detected; null if no data was captured."
+        "protocol",
+        TEXT,
+        "`kafka`, or the other protocol detected; `copy` if it only repeats another connection, "
+        "which `problems` names; null if no data was captured.",
     ),
     Column("first_file", TEXT, "File of the first packet."),
     Column("first_packet", INT64, "Number of the first packet in its file, from 1."),
@@ -63,6 +66,7 @@ COLUMNS: Final[Columns] = (
 )
 
 KAFKA: Final = "kafka"
+COPY: Final = "copy"
 NO_SOFTWARE: Final = (None, None)
 
 SIZE: Final = 4
@@ -101,6 +105,8 @@ class ConnectionStats:
         elif row.status is Status.GAP:
             self.gaps += 1
             self.gap_bytes += row.length
+        elif row.status is Status.COPY:
+            self.protocol = self.protocol or COPY
         elif row.status in OTHER:
             self.other_bytes += _captured(row)
             if row.status is Status.OTHER_PROTOCOL and self.protocol is None:

@@ -30,10 +30,10 @@ COLUMNS: Final[Columns] = (
         "kind",
         TEXT,
         "A message status other than `ok`; `gap`, `out_of_order`, `conflict`, `discarded`, "
-        "`unparsed`, `truncated`, `unreadable`, `other_protocol`; or `records` for a corrupt "
-        "record batch.",
+        "`unparsed`, `truncated`, `unreadable`, `skipped`, `copy`, `other_protocol`; or `records` "
+        "for a corrupt record batch.",
     ),
-    Column("length", INT64, "Bytes of the message, the gap or the run."),
+    Column("length", INT64, "Bytes of the message, the gap, the run or the skipped packets."),
     Column("api_key", INT16, "API key, if the problem is in a message."),
     Column("api_name", TEXT, "Name of the API."),
     Column("api_version", INT16, "Version of the request."),

@@ -43,6 +43,7 @@ def read(  # noqa: PLR0913 - options by name
     keylog: KeySource = None,
     where: str | Filter | None = None,
     registry: Registry | None = None,
+    tunnels: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Read a table of a capture; batches come as the capture is read.
 
@@ -51,7 +52,8 @@ def read(  # noqa: PLR0913 - options by name
     are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
     of TCP reassembly. keylog: a TLS key log, or the path of one. where: a filter of the rows, by
     the columns of the table (`kafkawire.capture.filters`). registry: the package of the messages,
-    if they are not Kafka's: there is the table `messages` of them.
+    if they are not Kafka's: there is the table `messages` of them. tunnels: tunnels on UDP ports
+    other than their own, `vxlan:14789`.
 
     Topic ids are resolved to names from anywhere in the capture: files are read a second time if
     needed; in a stream, only names seen so far are known.
@@ -62,7 +64,7 @@ def read(  # noqa: PLR0913 - options by name
     """
     package = None if registry is None else registry.name
     chosen = checked(where, [table], package)
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
     found = _one(table, Context(traffic, secrets, limits), batch_rows)
     if chosen is None:
         return found
@@ -84,6 +86,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     where: str | Filter | None = None,
     bodies: bool = True,
     registry: Registry | None = None,
+    tunnels: Sequence[str] = (),
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
 
@@ -93,7 +96,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     wanted = list(dict.fromkeys(names))
     package = None if registry is None else registry.name
     chosen = checked(where, wanted, package)
-    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package)
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
     is_bare = not bodies and wanted == ["messages"]
     context = (_BareContext if is_bare else Context)(traffic, secrets, limits)
     found = read_together(context, wanted, batch_rows)
@@ -147,7 +150,7 @@ class _BareContext(Context):
         return found._replace(row=found.row._replace(message=None, raw=b""))
 
 
-def _traffic(
+def _traffic(  # noqa: PLR0913 - options of a reader
     source: Source | Sequence[Source],
     ports: Collection[int],
     limits: Limits,
@@ -156,6 +159,7 @@ def _traffic(
     reassembly: ReassemblyLimits,
     keylog: KeySource,
     package: str | None,
+    tunnels: Sequence[str],
 ) -> Traffic:
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     return Traffic(
@@ -167,6 +171,7 @@ def _traffic(
         reassembly=reassembly,
         keylog=keylog,
         package=package,
+        tunnels=tunnels,
     )
 
 

@@ -22,6 +22,9 @@ ADDRESS: Final = 16
 MAPPED: Final = 0xFFFF
 """An IPv4 address in its IPv6-mapped form, without its last 32 bits."""
 
+UNKNOWN: Final = -1
+"""A sequence number that is not known."""
+
 LITTLE: Final = sys.byteorder == "little"
 MAX_CACHED_ADDRESSES: Final = 1 << 12
 
@@ -90,7 +93,8 @@ class Connection:
 
     key: the key of the flow from side 0 to side 1. client: the side that sent the SYN, None if no
     SYN was captured. syn_seen: for each side, whether its SYN was captured. reset: whether a RST
-    was seen; reset_ns: when the first one was. out_of_window: consecutive segments too far out of
+    was seen; reset_ns: when the first one was. starts: the first sequence number of each side, or
+    what the other side acknowledged before it. out_of_window: consecutive segments too far out of
     the window. source: the side behind a proxy, and the `address:port` that the proxy says it has.
     totals: the byte counts of each side. captured_bytes, repeated_bytes: their
     sums, set when the connection is closed.
@@ -118,6 +122,7 @@ class Connection:
         self.repeated_bytes: i64 = 0
         self.syn_seen: list[bool] = [False, False]
         self.source: tuple[int, str] | None = None
+        self.starts: list[int] = [UNKNOWN, UNKNOWN]
         self.totals: tuple[Totals, Totals] = Totals(), Totals()
 
     def seen(self, packet: i64, time_ns: i64) -> None:

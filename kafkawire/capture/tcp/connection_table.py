@@ -16,9 +16,9 @@ from mypy_extensions import i64
 
 from ..files.blocks import NO_TIME
 from ..packets.segment_rows import ACK, RST, SYN
-from .connection import END, Connection
+from .connection import END, UNKNOWN, Connection
 from .events import Closed, CloseReason, Event
-from .flow import MASK, UNKNOWN, Budget, Flow, Segment
+from .flow import MASK, Budget, Flow, Segment
 from .limits import ReassemblyLimits
 
 MAX_OUT_OF_WINDOW: Final = 8

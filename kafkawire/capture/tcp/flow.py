@@ -17,7 +17,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, mypyc_attr
 
-from .connection import Connection, Run, Totals
+from .connection import UNKNOWN, Connection, Run, Totals
 from .events import Conflict, Discarded, DiscardReason, Event, Gap, GapReason
 from .gap_policy import GapPolicy
 from .limits import ReassemblyLimits
@@ -26,7 +26,6 @@ from .retransmission import DeliveredBytes, differences
 
 MASK: Final = (1 << 32) - 1
 PSH: Final = 0x08
-UNKNOWN: Final = -1
 
 
 @final

@@ -31,10 +31,10 @@ from ..packets.segment_rows import (
     TIME_AT,
     SegmentRows,
 )
-from .connection import Connection
+from .connection import UNKNOWN, Connection
 from .connection_table import ConnectionTable
 from .events import CloseReason, DiscardReason, Event
-from .flow import MASK, UNKNOWN, Flow, Segment
+from .flow import MASK, Flow, Segment
 from .limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ class Reassembler:
         flow = self._table.flow(key, segment, out)
         connection, flags = flow.connection, segment.flags
         connection.seen(packet, time_ns)
+        _note_starts(connection, flow.side, segment)
         if flags & SYN:
             self._open(flow, segment)
         elif flow.origin == UNKNOWN and not flags & RST:
@@ -189,3 +190,12 @@ class Reassembler:
         else:
             connection.out_of_window += 1
             flow.reject(segment, DiscardReason.OUTSIDE, out)
+
+
+def _note_starts(connection: Connection, side: i64, segment: Segment) -> None:
+    """Note the first sequence number of each side."""
+    starts = connection.starts
+    if starts[side] == UNKNOWN:
+        starts[side] = (segment.seq + (1 if segment.flags & SYN else 0)) & MASK
+    if segment.flags & ACK and starts[1 - side] == UNKNOWN:
+        starts[1 - side] = segment.ack

@@ -21,9 +21,10 @@ from ...capture.engine import Engine
 from ...capture.exchanges.exchanges import Ended
 from ...capture.files.columns import Ints
 from ...capture.frames.decoding import LocatedItem, located
-from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
+from ...capture.multifile import FILE_BITS, file_and_packet, problem_row, skipped_row
 from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
+from ...capture.packets.undecoded import Undecoded
 from ...capture.rows import Located
 from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
@@ -274,7 +275,11 @@ class ProblemCollector:
         last, before = self._by_file.get(file, (0, FileProblems()))
         known = {what for what, _ in before.once}
         once = tuple(one for one in reported.once if one[0] not in known)
-        problems_of_file = FileProblems(before.problems + reported.problems, before.once + once)
+        undecoded = Undecoded(dict(before.undecoded))
+        undecoded.merge(reported.undecoded)
+        problems_of_file = FileProblems(
+            before.problems + reported.problems, before.once + once, (*undecoded.counts.items(),)
+        )
         self._by_file[file] = max(last, packet), problems_of_file
 
     def items(
@@ -289,3 +294,5 @@ class ProblemCollector:
                 if options.fail_on_error:
                     raise Unreadable(place(packet)[0], text)
                 yield LocatedItem(None, None, None, problem_row(text, packet))
+            for skipped in Undecoded(dict(reported.undecoded)).problems():
+                yield LocatedItem(None, None, None, skipped_row(skipped, packet))

@@ -21,10 +21,11 @@ import pyarrow as pa
 from ...capture.files.blocks import PacketBlock
 from ...capture.files.columns import Ints
 from ...capture.multifile import file_and_packet, packet_id
-from ...capture.packets.headers import Kind
+from ...capture.packets.kinds import Kind
 from ...capture.packets.parser import PacketParser
 from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
+from ...capture.packets.undecoded import Count, Reason, Undecoded
 from ...errors import CaptureError, UnsupportedLinkType
 from ..errors import OutOfOrder
 from ..shuffle.packets import (
@@ -60,11 +61,13 @@ class FileProblems(NamedTuple):
     """Problems of a file that a part found.
 
     problems: what could not be read. once: problems that are reported once for a file although each
-    part may find them (unsupported link types): key and text.
+    part may find them (unsupported link types): key and text. undecoded: packets that were skipped,
+    which are added up over the parts.
     """
 
     problems: tuple[str, ...] = ()
     once: tuple[tuple[str, str], ...] = ()
+    undecoded: tuple[tuple[Reason, Count], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +88,21 @@ class Part:
         """
         reading = read(self.split)
         links: Links = {}
+        undecoded = Undecoded()
         for block in reading:
             first = packet_id(self.file, block.first)
             note_links(block, links)
-            found, fragments = split_fragments(replace(block, first=first))
+            numbered, tunnels = replace(block, first=first), self.split.file.tunnels
+            found, fragments, not_decoded = split_fragments(numbered, tunnels)
+            undecoded.merge(not_decoded.counts.items())
             if len(fragments):
                 rows = select(block, fragments)
                 emit(fragment_row(rows, first + fragments, partitioner.of_file(self.file)))
             if len(found):
                 yield found
-        found_problems = file_problems(reading.proof.problems, links)
+        found_problems = file_problems(reading.proof.problems, links)._replace(
+            undecoded=(*undecoded.counts.items(),)
+        )
         if any(found_problems):
             last = packet_id(self.file, self.packets)
             emit(
@@ -114,7 +122,7 @@ class Part:
         """
         for block in read(self.split).blocks():
             numbered = block.numbered(packet_id(self.file, block.first))
-            found = visited_rows(numbered, ids, self.set)
+            found = visited_rows(numbered, ids, self.set, self.split.file.tunnels)
             if len(found):
                 yield found
 
@@ -208,16 +216,23 @@ def file_problems(problems: Iterable[CaptureError], links: Links) -> FileProblem
     return FileProblems(tuple(plain), tuple(once))
 
 
-def split_fragments(block: PacketBlock) -> tuple[Segments, Ints]:
-    """Parse the packets of a block except IP fragments; also returns the rows of the fragments."""
-    parser = PacketParser()
+def split_fragments(
+    block: PacketBlock, tunnels: tuple[str, ...] = ()
+) -> tuple[Segments, Ints, Undecoded]:
+    """Parse the packets of a block except IP fragments.
+
+    Also returns the rows of the fragments, and the other packets that were not decoded.
+    """
+    parser = PacketParser(tunnels)
     found = parser.parse(block)
     if not fragment_count(parser):
-        return found, np.empty(0, np.int64)
-    rows = np.array(_find_fragments(block, 0), np.int64)
+        return found, np.empty(0, np.int64), parser.undecoded
+    rows = np.array(_find_fragments(block, 0, tunnels), np.int64)
     others = np.setdiff1d(np.arange(len(block)), rows)
-    rest = PacketParser().parse(select(block, others))
-    return replace(rest, packet=block.first + others[rest.packet - block.first]), rows
+    parser = PacketParser(tunnels)
+    rest = parser.parse(select(block, others))
+    packets = block.first + others[rest.packet - block.first]
+    return replace(rest, packet=packets), rows, parser.undecoded
 
 
 def fragment_count(parser: PacketParser) -> int:
@@ -225,16 +240,19 @@ def fragment_count(parser: PacketParser) -> int:
     return sum(parser.skipped[kind] for kind in FRAGMENTS)
 
 
-def _find_fragments(block: PacketBlock, at: int) -> list[int]:
+def _find_fragments(block: PacketBlock, at: int, tunnels: tuple[str, ...]) -> list[int]:
     """Find the packets of a block that are fragments, by bisection."""
-    parser = PacketParser()
+    parser = PacketParser(tunnels)
     parser.parse(block)
     if not fragment_count(parser):
         return []
     if len(block) == 1:
         return [at]
     half = len(block) // 2
-    return _find_fragments(block[:half], at) + _find_fragments(block[half:], at + half)
+    return [
+        *_find_fragments(block[:half], at, tunnels),
+        *_find_fragments(block[half:], at + half, tunnels),
+    ]
 
 
 def note_links(block: PacketBlock, links: Links) -> None:
@@ -248,21 +266,38 @@ def note_links(block: PacketBlock, links: Links) -> None:
 
 
 def reassemble_fragments(
-    rows: Iterable[tuple[int, bytes]], sets: Sequence[int], partitioner: Partitioner
+    rows: Iterable[tuple[int, bytes]],
+    sets: Sequence[int],
+    partitioner: Partitioner,
+    tunnels: tuple[str, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Reassemble the IP datagrams of files.
 
     rows: number of the first packet, and body, in packet order. sets: the set of each file.
     """
-    parser, file = PacketParser(), -1
+    parser, file, last = PacketParser(tunnels), -1, 0
     for packet, body in rows:
         packet_file, _ = file_and_packet(packet)
         if packet_file != file:
-            parser, file = PacketParser(), packet_file
+            yield from _undecoded_fragments(parser, file, last, partitioner)
+            parser, file = PacketParser(tunnels), packet_file
         block, numbers = fragments_in(body)
         found = parser.parse(block)
         found = replace(found, packet=numbers[found.packet - 1])
+        last = int(numbers[-1])
         for at in range(0, len(found), SEGMENTS_PER_ROW):
             yield from segment_rows(
                 take(found, slice(at, at + SEGMENTS_PER_ROW)), sets[file], partitioner
             )
+    yield from _undecoded_fragments(parser, file, last, partitioner)
+
+
+def _undecoded_fragments(
+    parser: PacketParser, file: int, last: int, partitioner: Partitioner
+) -> Iterator[pa.RecordBatch]:
+    """Report the fragments of a file that were not decoded. last: the last packet of them."""
+    parser.finish()
+    counts = (*parser.undecoded.counts.items(),)
+    if counts:
+        body = pickle.dumps(FileProblems(undecoded=counts))
+        yield row_of(partitioner.of_file(file), Rows.PROBLEMS, last, body)

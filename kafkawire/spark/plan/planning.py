@@ -104,6 +104,11 @@ class Plan:
         return files.names if isinstance(files, FileList) else [file.name for file in files]
 
     @property
+    def tunnels(self) -> tuple[str, ...]:
+        """The tunnels on other UDP ports, an option."""
+        return self.files[0].tunnels if self.files else ()
+
+    @property
     def bytes(self) -> int:
         """The size of the files as stored."""
         files = self.files
@@ -164,6 +169,7 @@ def make_plan(
         skipped.append(SkippedInput(given, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
 
     files = inputs(paths, options.others, missing=missing if lenient else None)
+    files = replace(files, tunnels=options.tunnels)
     cores = core_count(spark)
     local = files.is_local
     if local and not to_store:

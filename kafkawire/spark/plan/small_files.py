@@ -1,8 +1,8 @@
 """Opens and indexes small captures together, with one read of each.
 
 Law: what it finds in a file is what `open_input` and `index_split` find. Files that are not plain
-(compressed, pcapng, truncated, corrupt, without packets, with IP fragments or an unsupported link
-type) are left to them.
+(compressed, pcapng, truncated, corrupt, without packets, with IP fragments, an unsupported link
+type, or packets that are not decoded) are left to them.
 
     files --one read each--> packets of many files as one block --> hashes, by columns
         `--not plain--> open_input, index_split                       `--> SmallFiles, as columns
@@ -102,12 +102,13 @@ def batches(files: FileList, limit: int) -> Batches:
 def index_small(batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
     """Index the plain files of a batch."""
     by_header: dict[PcapHeader, list[Head]] = {}
+    tunnels = batch[0][1].tunnels if batch else ()
     for row, data in enumerate(contents([file for _, file in batch])):
         head = _walked(row, data, batch[row][1].size)
         if head is not None:
             by_header.setdefault(head.header, []).append(head)
     return joined(
-        _renumbered(_indexed(header, heads), batch) for header, heads in by_header.items()
+        _renumbered(_indexed(header, heads, tunnels), batch) for header, heads in by_header.items()
     )
 
 
@@ -163,7 +164,7 @@ def _walked(row: int, data: bytes | None, size: int) -> Head | None:
     return Head(row, header, data, offsets)
 
 
-def _indexed(header: PcapHeader, heads: Sequence[Head]) -> SmallFiles:
+def _indexed(header: PcapHeader, heads: Sequence[Head], tunnels: tuple[str, ...]) -> SmallFiles:
     """Index files with the same header, all packets as one block."""
     block, file = _block(header, heads)
     plain, rows = plain_headers(block)
@@ -172,9 +173,9 @@ def _indexed(header: PcapHeader, heads: Sequence[Head]) -> SmallFiles:
     left: Ints = np.empty(0, np.int64)
     if not plain.all():
         rest = np.flatnonzero(~plain)
-        parser = PacketParser()
+        parser = PacketParser(tunnels)
         found = parser.parse(select(block, rest))
-        if parser.problems or fragment_count(parser):
+        if parser.problems or parser.undecoded.counts or fragment_count(parser):
             left = np.union1d(left, file[rest])
         else:
             files = np.concatenate([files, file[rest[found.packet - block.first]]])

@@ -108,7 +108,7 @@ def index_split(one: tuple[Split, int]) -> SplitIndex:
     reading = read(split)
     found = [NO_SUMS]
     links: Links = {}
-    fragments = False
+    fragments = undecoded = False
     row = 0
     for block in reading.blocks():
         sums, others = plain_sums(block, set, row)
@@ -116,7 +116,8 @@ def index_split(one: tuple[Split, int]) -> SplitIndex:
         if len(others):
             rest = select(block.columns(), others)
             note_links(rest, links)
-            parsed, pieces = split_fragments(rest)
+            parsed, pieces, found_undecoded = split_fragments(rest, split.file.tunnels)
+            undecoded |= bool(found_undecoded.counts)
             rows = row + others[parsed.packet - block.first]
             found.append(packet_sums(hashes(parsed, set), parsed.captured, rows, parsed.flags))
             fragments |= len(pieces) > 0
@@ -126,10 +127,13 @@ def index_split(one: tuple[Split, int]) -> SplitIndex:
         Sums(*map(np.concatenate, zip(*found, strict=True))),
         links,
         fragments=fragments,
+        undecoded=undecoded,
     )
 
 
-def _index_of(proof: Proof, sums: Sums, links: Links, *, fragments: bool) -> SplitIndex:
+def _index_of(
+    proof: Proof, sums: Sums, links: Links, *, fragments: bool, undecoded: bool
+) -> SplitIndex:
     order = np.argsort(sums.ids)
     ids = sums.ids[order]
     starts = np.flatnonzero(np.diff(ids, prepend=~ids[:1]))
@@ -146,7 +150,7 @@ def _index_of(proof: Proof, sums: Sums, links: Links, *, fragments: bool) -> Spl
         int(sums.syns.sum()) > int(with_syn.sum()),
         fragments,
         tuple(problem for found in links.values() for problem in found),
-        any(problems),
+        undecoded or any(problems),
     )
 
 

@@ -28,27 +28,27 @@ FEW: Final = 8
 """If one of so many packets is not plain, these are parsed first: usually they have no segments."""
 
 
-def visited_rows(block: Block, ids: Hashes, set: int) -> SegmentRows:
+def visited_rows(block: Block, ids: Hashes, set: int, tunnels: tuple[str, ...] = ()) -> SegmentRows:
     """Return the segments of some connections (hashes, sorted) of a set."""
     if not (isinstance(block, PcapBlock) and block.link == ETHERNET and LITTLE):
         columns = block.columns()
         plain, heads = plain_headers(columns)
         wanted = ~plain
         wanted[plain] = is_among(ids, finish_hashes(header_sums(heads), set))
-        return _parsed(columns, np.flatnonzero(wanted), ids, set).rows()
+        return _parsed(columns, np.flatnonzero(wanted), ids, set, tunnels).rows()
     offsets, found, left = select_packets(*header_places(block), set, ids.tobytes())
     rows, others = np.frombuffer(found, np.int64), np.frombuffer(left, np.int64)
     few = len(others) * FEW <= len(block)
-    if few and not (len(others) and len(_parsed(block, others, ids, set))):
+    if few and not (len(others) and len(_parsed(block, others, ids, set, tunnels))):
         ordinary = ordinary_rows(replace(block, first=0, offsets=offsets))
         if ordinary is not None:
             return _numbered(ordinary, rows + block.first)
-    return _parsed(block, np.union1d(rows, others), ids, set).rows()
+    return _parsed(block, np.union1d(rows, others), ids, set, tunnels).rows()
 
 
-def _parsed(block: Block, rows: Ints, ids: Hashes, set: int) -> Segments:
+def _parsed(block: Block, rows: Ints, ids: Hashes, set: int, tunnels: tuple[str, ...]) -> Segments:
     """Parse some packets of a block; returns the segments of some connections."""
-    found = PacketParser().parse(select(block.columns(), rows))
+    found = PacketParser(tunnels).parse(select(block.columns(), rows))
     found = take(found, is_among(ids, hashes(found, set)))
     return replace(found, packet=block.first + rows[found.packet - block.first])
 

@@ -23,14 +23,15 @@ ETHERNET: Final = 1
 PLAIN: Final = np.dtype(
     {
         "names": [
-            *("type", "version", "fragment", "protocol", "source", "destination", "ports", "flags")
+            *("type", "version", "length", "fragment", "protocol", "source", "destination"),
+            *("ports", "offset", "flags"),
         ],
-        "formats": [">u2", "u1", ">u2", "u1", ">u4", ">u4", (">u2", 2), "u1"],
-        "offsets": [12, 14, 20, 23, 26, 30, 34, 47],
-        "itemsize": 48,
+        "formats": [">u2", "u1", ">u2", ">u2", "u1", ">u4", ">u4", (">u2", 2), "u1", "u1"],
+        "offsets": [12, 14, 16, 20, 23, 26, 30, 34, 46, 47],
+        "itemsize": 54,
     }
 )
-"""Ethernet, an IPv4 header without options, the TCP ports and flags."""
+"""Ethernet, an IPv4 header without options, a TCP header."""
 
 IPV4: Final = 0x0800
 NO_OPTIONS: Final = 0x45
@@ -56,6 +57,8 @@ def plain_rows(
     heads = take_rows(data, start[plain], PLAIN)
     good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
     good &= (heads["fragment"] & PIECE) == 0
+    words = heads["offset"] >> 4
+    good &= (words >= 5) & (heads["length"] >= 20 + 4 * words.astype(np.int64))
     plain[plain] = good
     return plain, heads[good]
 

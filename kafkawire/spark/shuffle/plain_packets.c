@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LEAST 48 /* bytes up to the flags of TCP */
+#define LEAST 54 /* bytes of the headers */
 #define K1 0x9E3779B97F4A7C15u
 #define K3 0x165667B19E3779F9u
 #define SYN_ACK 0x12
@@ -60,7 +60,8 @@ static uint32_t plain(const Packets *of, Py_ssize_t row, uint64_t *id, uint8_t *
     uint32_t captured = of->big ? big_endian(packet + 8) : (uint32_t)little_endian(packet + 8, 4);
     packet += of->header;
     /* IPv4 without options, no fragment, TCP */
-    if (captured < LEAST || packet[12] != 8 || packet[13] || packet[14] != 0x45 || packet[20] & 0x3F || packet[21] || packet[23] != 6)
+    if (captured < LEAST || packet[12] != 8 || packet[13] || packet[14] != 0x45 || packet[20] & 0x3F || packet[21] || packet[23] != 6 || packet[46] < 0x50 ||
+        (packet[16] << 8 | packet[17]) < 20 + (packet[46] >> 4) * 4)
         return 0;
     uint64_t sum = (endpoint(packet + 26, packet + 34) + endpoint(packet + 30, packet + 36) + of->set) * K3;
     *id = sum ^ sum >> 29;

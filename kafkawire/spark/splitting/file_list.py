@@ -145,6 +145,7 @@ class FileList(LazySequence[InputFile]):
     modified: Ints
     origins: tuple[Origin, ...]
     codes: Indexes
+    tunnels: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -172,6 +173,7 @@ class FileList(LazySequence[InputFile]):
             None if modified == UNKNOWN else modified,
             store,
             directory,
+            self.tunnels,
         )
 
     def take(self, rows: Ints | Indexes) -> FileList:
@@ -186,6 +188,7 @@ class FileList(LazySequence[InputFile]):
             self.modified[rows],
             self.origins,
             self.codes[rows],
+            self.tunnels,
         )
 
 

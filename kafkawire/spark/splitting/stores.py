@@ -74,6 +74,7 @@ class InputFile:
     name: for a local file the name that `kafkawire decode` uses, else its URI without credentials.
     path: as its store expects it. modified_ns: nanoseconds since the epoch, None if unknown.
     directory: the directory in which it was found; "" if it was named, or matched by a pattern.
+    tunnels: tunnels in it on other UDP ports, an option.
     """
 
     name: str
@@ -82,6 +83,7 @@ class InputFile:
     modified_ns: int | None = None
     store: Store = Store()
     directory: str = field(default="", compare=False)
+    tunnels: tuple[str, ...] = field(default=(), compare=False)
 
 
 class Reader(Protocol):

@@ -133,9 +133,7 @@ class PairDecoder:
         """Return the state; the decoder can still be closed."""
         self.flush()
         histories = [(first, each.row, each.sessions) for first, each in self._histories.items()]
-        state = dump(
-            (self._engine.snapshot(), self._known_at, histories, self._pairs.in_flight())
-        )
+        state = dump((self._engine.snapshot(), self._known_at, histories, self._pairs.in_flight()))
         tracked = self._engine.connections
         open = {each.first_packet for each in tracked if not each.closed}
         # rows of late packets refer to closed connections, causes of rebalances to all of the batch

@@ -225,7 +225,7 @@ def decode_packets(
     output = TaskOutput()
     for one in on_workers(spark, decode_in_place, range(visits + regions)):
         output.add(one)
-    join_fragments(spark, output, plan.sets, partitioner, scratch)
+    join_fragments(spark, output, plan, partitioner, scratch)
     shuffled = [(bucket, sorted(stored)) for bucket, stored in sorted(output.shuffled.items())]
 
     def decode_bucket(bucket: tuple[int, list[StoredPackets]]) -> TaskOutput:
@@ -240,7 +240,7 @@ def decode_packets(
 def join_fragments(
     spark: SparkSession,
     output: TaskOutput,
-    sets: Sequence[int],
+    plan: Plan,
     partitioner: Partitioner,
     scratch: Scratch,
 ) -> None:
@@ -248,9 +248,8 @@ def join_fragments(
 
     def join(bucket: tuple[int, list[StoredPackets]]) -> TaskOutput:
         rows = ((row.packet, scratch.read_range(*row[2:])) for row in bucket[1])
-        return collect_output(
-            map(packets_row, reassemble_fragments(rows, sets, partitioner)), scratch, 1
-        )
+        whole = reassemble_fragments(rows, plan.sets, partitioner, plan.tunnels)
+        return collect_output(map(packets_row, whole), scratch, 1)
 
     for one in on_workers(spark, join, output.take_fragments()):
         output.add(one)

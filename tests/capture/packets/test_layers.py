@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 
 from kafkawire.capture.files.blocks import MAX_PACKETS
-from kafkawire.capture.packets.headers import Kind
-from kafkawire.capture.packets.parser import Defragmenter, Fragment, PacketParser
+from kafkawire.capture.packets.fragments import Defragmenter, Fragment
+from kafkawire.capture.packets.kinds import Kind
+from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.errors import UnsupportedLinkType
 from tests.capture.wire import (
     ACK,
@@ -94,6 +95,8 @@ IN_ETHERNET = {
     "gre": ethernet(outer4(gre(FOUR, 0x0800), 47)),
     "gre checksum key sequence": ethernet(outer4(gre(FOUR, 0x0800, 0xB000), 47)),
     "gre ethernet vlan": ethernet(outer4(gre(ethernet(vlan(FOUR), 0x8100), 0x6558), 47)),
+    "two tunnels": ethernet(outer4(outer4(FOUR, 4), 4)),
+    "vxlan in vxlan": ethernet(outer4(vxlan(ethernet(outer4(vxlan(ethernet(FOUR)), 17))), 17)),
     "ip in ip": ethernet(outer4(FOUR, 4)),
     "ipv6 in ip": ethernet(outer4(SIX, 41)),
     "ipv4 in ipv6": ethernet(outer6(FOUR, 4), 0x86DD),
@@ -156,14 +159,6 @@ OTHERS = {
     "arp": (ethernet(bytes(28), 0x0806), Kind.OTHER),
     "udp": (ethernet(ipv4(udp(53, b"query"), protocol=17)), Kind.OTHER),
     "802.3": (ethernet(bytes(50), 46), Kind.OTHER),
-    "two tunnels": (
-        ethernet(outer4(outer4(FOUR, 4), 4)),
-        Kind.OTHER,
-    ),
-    "vxlan in vxlan": (
-        ethernet(outer4(vxlan(ethernet(outer4(vxlan(ethernet(FOUR)), 17))), 17)),
-        Kind.OTHER,
-    ),
     "ethernet cut": (ethernet(FOUR)[:13], Kind.CUT),
     "ip cut": (ethernet(FOUR)[:30], Kind.CUT),
     "tcp cut": (ethernet(FOUR)[:53], Kind.CUT),
@@ -174,7 +169,7 @@ OTHERS = {
     "tcp offset": (ethernet(ipv4(SEGMENT[:12] + b"\x40" + SEGMENT[13:])), Kind.MALFORMED),
     "endless extensions": (
         ethernet(ipv6(extension(60) * 60 + SEGMENT, following=60), 0x86DD),
-        Kind.MALFORMED,
+        Kind.NESTED,
     ),
 }
 

@@ -16,12 +16,14 @@ from kafkawire.capture.files.packet_headers import PcapBlock
 from kafkawire.capture.files.pcap import PcapDecoder
 from kafkawire.capture.multifile import PacketReader
 from kafkawire.capture.packets import ordinary
+from kafkawire.capture.packets.kinds import Kind, passed_over, udp_ports
 from kafkawire.capture.packets.parser import PacketParser
-from kafkawire.capture.packets.segment_rows import KEY_BYTES
+from kafkawire.capture.packets.segment_rows import KEY_BYTES, PASSED_OVER, ordinary_rows
 from tests.capture.wire import Packet, ethernet, ipv4, ipv6, pcap, tcp, udp
 from tests.conftest import FIXTURES
 from tests.twins import twin
 
+from .test_encapsulations import SKIPPED
 from .test_layers import FOUR, IN_ETHERNET, LINKED, SEGMENT, SIX, geneve, outer4, vxlan
 
 TWIN = twin(ordinary)
@@ -52,6 +54,9 @@ OTHERS = {
     "icmp": ethernet(ipv4(bytes(20), protocol=1)),
     "icmp 6": ethernet(ipv6(bytes(20), following=58), 0x86DD),
     "dns": ethernet(ipv4(udp(53, bytes(20)), protocol=17)),
+    "spanning tree": ethernet(b"\x42\x42\x03" + bytes(35), 38),
+    "lldp": ethernet(bytes(60), 0x88CC),
+    "ospf": ethernet(ipv4(bytes(40), protocol=89)),
     "dns over ipv6": ethernet(ipv6(udp(53, bytes(20)), following=17), 0x86DD),
     "empty": b"",
 }
@@ -69,18 +74,30 @@ def blocks(
 def segments(block: PcapBlock) -> tuple[bytes, bytes] | None:
     """Return what C and the twin find in a block."""
     shape = block.shape
-    arguments = shape.size, shape.nanoseconds, shape.order == ">", block.link, block.first
+    arguments = (
+        shape.size,
+        shape.nanoseconds,
+        shape.order == ">",
+        block.link,
+        block.first,
+        PASSED_OVER,
+    )
     found = ordinary.ordinary_segments(block.data, block.offsets, *arguments)
     assert found == TWIN.ordinary_segments(block.data, block.offsets, *arguments)
     return found
 
 
 def same(block: PcapBlock) -> bool:
-    """Whether a block is ordinary; its segments are those of the parser then."""
+    """Whether a block is ordinary; its segments are those of the parser then, which has nothing
+    to report.
+    """
     found = segments(block)
     if found is not None:
-        expected = PacketParser().parse(block).rows()
+        parser = PacketParser()
+        expected = parser.parse(block).rows()
         assert found == (expected.keys, expected.numbers)
+        assert parser.undecoded.counts == {}
+        assert parser.skipped.total() == parser.skipped[Kind.OTHER]
     return found is not None
 
 
@@ -112,12 +129,28 @@ def test_tunnels_over_udp_are_not_ordinary(port: int) -> None:
     assert not any(same(blocks([Packet(ethernet(outer4(one, 17)))])[0]) for one in tunnels)
 
 
+@pytest.mark.parametrize("name", sorted(SKIPPED))
+def test_packets_to_report_are_not_ordinary(name: str) -> None:
+    (block,) = blocks([Packet(SKIPPED[name][0])])
+    assert not same(block)
+
+
+def test_tunnels_on_other_ports_are_not_ordinary() -> None:
+    (block,) = blocks([Packet(ethernet(outer4(udp(14789, bytes(40)), 17)))])
+    assert same(block)
+    assert ordinary_rows(block) is not None
+    assert ordinary_rows(block, passed_over(udp_ports(["vxlan:14789"]))) is None
+
+
 @pytest.mark.parametrize("name", sorted(ORDINARY))
 def test_truncated_at_each_byte(name: str) -> None:
     link, data = linked(name)
-    cut = [Packet(data[:size], original=len(data)) for size in range(len(data))]
-    (block,) = blocks(cut, link)
-    assert same(block)
+    ordinary = []
+    for size in range(len(data)):
+        (block,) = blocks([Packet(data[:size], original=len(data))], link)
+        ordinary.append(same(block))
+    whole = ordinary.index(True)  # the headers, from there on
+    assert ordinary == [size >= whole for size in range(len(data))]
 
 
 @pytest.mark.parametrize(("magic", "order"), MAGICS)
@@ -156,8 +189,8 @@ def test_lengths_that_contradict_each_other() -> None:
         for length in (0, 1, 19, 20, 39, 40, 41, 53, 54, 65535)
     ]
     packets += [ethernet(ipv4(tcp(1, 2, 3, bytes(size)))) + bytes(6) for size in range(8)]
-    (block,) = blocks(map(Packet, packets))
-    assert same(block)
+    ordinary = [same(one) for packet in packets for one in blocks([Packet(packet)])]
+    assert ordinary == [True] + [False] * 4 + [True] * (len(packets) - 5)
 
 
 def test_a_block_with_another_packet_is_left_to_the_parser() -> None:
@@ -183,7 +216,7 @@ def test_packets_outside_of_the_data_are_refused() -> None:
     for data, offset in [(block.data[:-1], 0), (block.data, 1), (block.data, -8), (b"", 0)]:
         offsets = (24 + offset if data else 0).to_bytes(8, "little", signed=True)
         with pytest.raises(IndexError):
-            ordinary.ordinary_segments(data, offsets, 16, 1000, False, 1, 1)
+            ordinary.ordinary_segments(data, offsets, 16, 1000, False, 1, 1, PASSED_OVER)
 
 
 def test_ordinary_captures_need_no_numpy() -> None:
