@@ -198,7 +198,7 @@ def _brokers(options: Options, name: str, value: Any) -> Options:
 
 
 def _tunnels(options: Options, name: str, value: Any) -> Options:
-    found = _listed(value)
+    found = listed(value)
     for one in found:
         try:
             tunnel(one)

@@ -17,7 +17,7 @@ from kafkawire.capture.tcp.flow import Budget
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.fetch_request import FetchRequest, FetchTopic
 from kafkawire.primitives.shared import SharedInts
-from tests.conftest import shared
+from tests.recordings import recording
 
 from . import engine_halves
 
@@ -108,7 +108,7 @@ def test_names_of_classes_lead_to_classes() -> None:
 
 def test_mutated_states_raise_one_error() -> None:
     """Of an engine in the middle of a capture."""
-    state, _ = engine_halves.begin(str(shared("captures/live/mixed-a.pcap")))
+    state, _ = engine_halves.begin(str(recording("mixed-a.pcap")))
     head = len(state.partition(b"\n")[0]) + 1
     for _ in range(200):
         data = bytearray(state)

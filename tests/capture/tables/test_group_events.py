@@ -374,7 +374,10 @@ def test_a_member_that_is_removed_by_its_instance_id_is_named(version: int, tmp_
 
 def test_a_member_whose_removal_failed_did_not_leave(tmp_path: Path) -> None:
     group = static(Group())
-    members = [{"memberId": "", "groupInstanceId": "i"}, {"memberId": "", "groupInstanceId": "j"}]
+    members: list[dict[str, Any]] = [
+        {"memberId": "", "groupInstanceId": "i"},
+        {"memberId": "", "groupInstanceId": "j"},
+    ]
     group.sent(C, "LeaveGroup", 5, members=members)
     members[1]["errorCode"] = UNKNOWN_MEMBER
     group.responded(C, "LeaveGroup", 5, members=members)
