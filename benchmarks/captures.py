@@ -21,6 +21,14 @@ IPV4: Final = b"\x08\x00"
 FRAME: Final = bytes(12) + IPV4
 """An Ethernet header for packets without one."""
 
+IP: Final = 14
+TCP: Final = 6
+NUMBERS: Final = struct.Struct(">II")
+"""The sequence and the acknowledgment number of a segment."""
+
+STRIDE: Final = 0x01000193
+"""Between the sequence numbers of two copies."""
+
 TURNS: Final = 8
 """Copies whose packets alternate."""
 
@@ -53,10 +61,19 @@ def recorded(path: Path) -> list[Recorded]:
 
 
 def shifted(packet: Recorded, copy: int) -> bytes:
-    """Return the bytes of a packet with the addresses of a copy: x and y in 10.x.y.z."""
+    """Return the bytes of a packet with the addresses of a copy: x and y in 10.x.y.z.
+
+    Its sequence numbers are others, too: connections with the same ones are one that was captured
+    twice.
+    """
     data = packet.data
     network = bytes([10, copy >> 8 & 0xFF, copy & 0xFF])
-    return data[:26] + network + data[29:30] + network + data[33:]
+    data = data[:26] + network + data[29:30] + network + data[33:]
+    tcp = IP + (data[IP] & 15) * 4
+    if data[IP + 9] != TCP or len(data) < tcp + 12:
+        return data
+    numbers = (number + copy * STRIDE & 0xFFFFFFFF for number in NUMBERS.unpack_from(data, tcp + 4))
+    return data[: tcp + 4] + NUMBERS.pack(*numbers) + data[tcp + 12 :]
 
 
 def grown(recordings: Sequence[list[Recorded]], size: int) -> Iterator[bytes]:

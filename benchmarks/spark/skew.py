@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ..captures import HEADER, Recorded, grown
+from ..captures import HEADER, STRIDE, Recorded, grown
 
 IP_AT: Final = 14
 TCP: Final = 6
@@ -76,9 +76,10 @@ def numbered_on(packet: Sent, seq_on: int, ack_on: int, number: int = 0) -> byte
     data, at = bytearray(packet.data), packet.at
     data[26:29] = data[30:33] = NETWORK + bytes([number])
     seq, ack = struct.unpack_from(">II", data, at + 4)
+    other = number * STRIDE
     if packet.flags & 16:
-        ack += ack_on
-    struct.pack_into(">II", data, at + 4, (seq + seq_on) % 2**32, ack % 2**32)
+        ack += ack_on + other
+    struct.pack_into(">II", data, at + 4, (seq + seq_on + other) % 2**32, ack % 2**32)
     return bytes(data)
 
 

@@ -128,15 +128,29 @@ def _created(path: Path, removed: ExitStack, *, private: bool) -> _File:
     if before is not None:  # an error as where it is overwritten
         os.close(_opened(target, os.O_WRONLY, path))
     try:
-        beside = _beside(target, path, PRIVATE if private else 0o666)  # less the umask
+        with _signals_blocked():  # a signal after the file was created would leave it
+            beside = _beside(target, path, PRIVATE if private else 0o666)  # less the umask
+            removed.callback(beside.unlink, missing_ok=True)
     except OSError as error:
         if before is None or error.errno not in (EACCES, EPERM, EROFS):
             raise
         return _in_place(path, private=private)
-    removed.callback(beside.unlink, missing_ok=True)
     if before is not None:
         _take_over(beside, before, private=private)
     return _File(path, beside, target)
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Handle signals that may end the process before or after, not meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *ENDING))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _beside(target: Path, named: Path, mode: int) -> Path:

@@ -14,7 +14,6 @@ Memory is bounded: by the connections that began last, by digests and by waiting
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final, final
 
 from .frames.decoding import Item, RawFrame
@@ -193,6 +192,8 @@ class Copies:
 
 def digest_of(item: Item) -> bytes:
     """Return a digest of what an item contains, without its packet and time."""
+    from hashlib import blake2b  # most captures have no copies
+
     if isinstance(item, RawFrame):
         return blake2b(item.frame, digest_size=16, key=b"q" if item.is_request else b"p").digest()
     head = f"{item.direction} {item.status} {item.length} {item.error}".encode()

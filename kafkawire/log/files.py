@@ -59,8 +59,10 @@ _TRANSIENT_SUFFIX: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
 
 _PARTITION: Final = re.compile(r"(.+)-(\d+)(?:\.[0-9a-zA-Z_-]+-(?:delete|future|stray))?")
 
-EMPTY_MARKERS: Final = frozenset({".lock", ".kafka_cleanshutdown"})
-"""Marker files of Kafka without content."""
+EMPTY_MARKERS: Final = frozenset(
+    {".lock", ".kafka_cleanshutdown", "closed-segments", "move-generation"}
+)
+"""Marker files of Kafka without content, and files of kafkawire's nodes about its log files."""
 
 
 class LogFile(NamedTuple):

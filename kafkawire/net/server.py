@@ -8,6 +8,8 @@ slices.
     one timer: Cluster.next_deadline() ─▶ Cluster.advance()
 """
 
+# over 300 lines: one shell: listeners, sockets and timer of a cluster in memory
+
 from __future__ import annotations
 
 import asyncio

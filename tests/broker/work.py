@@ -21,7 +21,7 @@ def steps(work: Callable[[], object]) -> int:
         count += event in ("call", "line")
         return counted
 
-    gc.collect()
+    collecting = gc.isenabled()
     gc.disable()
     before = sys.gettrace()
     sys.settrace(counted)
@@ -29,5 +29,6 @@ def steps(work: Callable[[], object]) -> int:
         work()
     finally:
         sys.settrace(before)
-        gc.enable()
+        if collecting:
+            gc.enable()
     return count

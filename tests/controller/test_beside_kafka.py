@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from kafkawire.configs.features import UNSERVED
 from kafkawire.controller import ControllerConfig, MetadataLoader, snapshot
 from kafkawire.messages import alter_client_quotas_request as quotas
 from kafkawire.messages import alter_configs_request as full
@@ -342,8 +343,11 @@ def test_the_responses_have_the_same_errors(compared: Compared) -> None:
 
 
 def test_the_records_are_the_same(compared: Compared) -> None:
-    """Apart from what Kafka says of its directories, itself, and the users of a new cluster."""
+    """Apart from what Kafka says of its directories, itself, and the users of a new cluster, and
+    from the features whose APIs are not served here.
+    """
     more = (
+        *(f"FeatureLevelRecord {{'name': '{name}'" for name in UNSERVED),
         "'cordoned_log_dirs': []",
         f"UserScramCredentialRecord {{'name': '{USER}'",
         f"RegisterControllerRecord {{'controller_id': {NODE_ID},",

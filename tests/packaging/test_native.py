@@ -125,12 +125,12 @@ def test_a_module_in_c_has_what_its_twin_has(hook: ModuleType) -> None:
 ALL_MORE: Final = 5_750_000
 """Bytes that compiling every message adds to `hot`: `python -m benchmarks.builds hot all`."""
 
-MOST: Final = {"off": 7_600_000, "hot": 17_550_000 - ALL_MORE, "all": 17_550_000}
+MOST: Final = {"off": 7_900_000, "hot": 18_300_000 - ALL_MORE, "all": 18_300_000}
 """Bytes on disk by mode, byte code aside; `hot` leaves room for what `all` adds."""
 
 
 def test_an_installation_is_small(hook: ModuleType) -> None:
-    """17.55 MB at most with every message compiled, of which CI sees what `hot` has of it."""
+    """18.3 MB at most with every message compiled, of which CI sees what `hot` has of it."""
     import kafkawire
     import kafkawire_cli
     import kafkawire_codegen

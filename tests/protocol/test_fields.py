@@ -33,7 +33,9 @@ def field_named(cls: type[Structure], attribute: str) -> Field:
 
 @pytest.mark.parametrize("name", ["__fields__", "modules"])
 def test_only_one_module_walks_over_fields(name: str) -> None:
-    """`x.__fields__`, and `sys.modules` for the classes of nested structs."""
+    """`x.__fields__`, and `sys.modules` for the classes of nested structs; what reads states asks
+    whether a package is imported.
+    """
     users = [
         path
         for path, file in SOURCES.items()
@@ -41,7 +43,8 @@ def test_only_one_module_walks_over_fields(name: str) -> None:
         if isinstance(node, ast.Attribute) and node.attr == name
         if name == "__fields__" or (isinstance(node.value, ast.Name) and node.value.id == "sys")
     ]
-    assert users == ["kafkawire/protocol/fields.py"]
+    others = {"kafkawire/capture/state_format.py"} if name == "modules" else set()
+    assert set(users) - others == {"kafkawire/protocol/fields.py"}
 
 
 def test_every_field_of_every_message_is_resolved() -> None:

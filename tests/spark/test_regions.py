@@ -205,10 +205,11 @@ def test_the_name_stated_first_wins(spark: SparkSession, tmp_path: Path) -> None
     moved, visited = parse({"splitBytes": "10k", "partitions": "3"}), parse({"splitBytes": "10k"})
     assert make_plan(spark, files, visited).first_packets is not None  # files are written at once
     both = (["exchanges", "partitions"], ["exchanges", "messages"])
-    for options, tables in product((moved, visited), both):
-        job.run(spark, files, str(tmp_path / "tables"), tables, options)
+    for number, (options, tables) in enumerate(product((moved, visited), both)):
+        output = tmp_path / f"tables-{number}"
+        job.run(spark, files, str(output), tables, options)
         for table in tables:
-            frame = spark.read.parquet(str(tmp_path / "tables" / table)).drop("date", "api")
+            frame = spark.read.parquet(str(output / table)).drop("date", "api")
             assert counted(of_frame(frame)) == counted(rows_of(files, table))
 
 

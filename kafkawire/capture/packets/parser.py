@@ -151,7 +151,7 @@ class PacketParser:
         layers = []
         for (kind, header, protocol), datagrams in complete.items():
             rows, starts, stops = np.array(datagrams, np.int64).T
-            numbers = np.full(len(rows), protocol, np.int64)
+            numbers: Ints = np.full(len(rows), protocol, np.int64)
             layers.append(Layer(kind, rows, starts, stops, stops, header, numbers))
         return layers, b"".join(extra)
 
