@@ -54,15 +54,15 @@ class Copy:
         self.original: Connection = original
         self.messages = 0
         self.bytes = 0
-        self._unmatched: dict[bytes, int] = {}
-        self._waiting: dict[int, tuple[bytes, Item]] = {}
-        self._waiting_for: dict[bytes, list[int]] = {}
+        self._unmatched: dict[int, int] = {}
+        self._waiting: dict[int, tuple[int, Item]] = {}
+        self._waiting_for: dict[int, list[int]] = {}
         self._waiting_bytes = 0
         self._next = 0
         self._original_ended = False
         self._closed: Closed | None = None
 
-    def handle_original(self, digest: bytes) -> None:
+    def handle_original(self, digest: int) -> None:
         """Handle an item of the original."""
         waiting = self._waiting_for.get(digest)
         if waiting:
@@ -140,7 +140,7 @@ class Beginning:
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
         self.copies: list[Copy] = []
-        self.digests: list[bytes] = []
+        self.digests: list[int] = []
         self._has_ended = False
 
     @property
@@ -190,14 +190,14 @@ class Copies:
         return new
 
 
-def digest_of(item: Item) -> bytes:
-    """Return a digest of what an item contains, without its packet and time."""
-    from hashlib import blake2b  # most captures have no copies
+def digest_of(item: Item) -> int:
+    """Return a digest of what an item contains, without its packet and time.
 
+    It is Python's keyed hash: nobody who writes a capture can know two contents with the same one.
+    """
     if isinstance(item, RawFrame):
-        return blake2b(item.frame, digest_size=16, key=b"q" if item.is_request else b"p").digest()
-    head = f"{item.direction} {item.status} {item.length} {item.error}".encode()
-    return blake2b(item.raw, digest_size=16, key=blake2b(head, digest_size=16).digest()).digest()
+        return hash((item.is_request, item.frame))
+    return hash((item.direction, item.status, item.length, item.error, item.raw))
 
 
 def captured_bytes(item: Item) -> int:
