@@ -5,6 +5,8 @@ kept on disk, in a private temporary folder that is removed at the end. Statemen
 nor write other files, and cannot change that.
 """
 
+# over 300 lines: one class for a database and what ends it
+
 from __future__ import annotations
 
 import signal

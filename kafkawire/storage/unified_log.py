@@ -6,6 +6,8 @@ build on is durable before the method returns; batches are when `flush` returns.
     log start ── segments ── recovery point (flushed to here) ── high watermark ── log end
 """
 
+# over 300 lines: one class for a log
+
 from __future__ import annotations
 
 from collections.abc import Callable
