@@ -100,7 +100,7 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
         LogPublisher, "_delete_strays", _nothing
     ),
     "keeps what was deleted while it was down": lambda: patch.object(
-        LogPublisher, "delete_strays", _nothing
+        LogPublisher, "set_strays_aside", lambda *_: []
     ),
     "does not flush the metadata log": lambda: patch.object(KafkaMetadataLog, "flush", _nothing),
     "hands on what is not committed": _hands_on_what_is_not_committed,
