@@ -200,7 +200,7 @@ def test_memory_is_bounded() -> None:
     connection = Connection(0, bytes(36), 1, 0)
     copy = Copy(connection)
     for number in range(3 * module.MAX_DIGESTS):
-        copy.handle_original(number.to_bytes(16, "big"))
+        copy.handle_original(number)
     assert len(copy._unmatched) <= module.MAX_DIGESTS
     rows = [row for *_, row in decoded(recorded("kjs-all"))]
     passed = [out for _ in range(40) for row in rows for out in copy.handle_copy(row)]

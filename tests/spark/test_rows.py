@@ -47,7 +47,7 @@ def test_every_row_of_every_capture(
 
     Each capture is read for TABLES_OF_A_SET tables, others in each run.
     """
-    assert len(sets) > 50
+    assert len(sets) > 1
     mine = sorted(name for name in sets if table in tables_of[name])
     shuffled = random.sample(mine, len(mine))
     through_java = random.randrange(len(SPLITS))

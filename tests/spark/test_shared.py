@@ -56,7 +56,7 @@ def plan_of(files: list[str]) -> Plan:
 def whole(sets: dict[str, list[str]]) -> dict[str, list[str]]:
     """The sets without IP fragments, with which nothing is visited."""
     found = {name: files for name, files in sets.items() if not plan_of(files).fragments}
-    assert len(found) > 50
+    assert len(found) > 1
     return found
 
 
