@@ -94,7 +94,7 @@ class PcapBlock:
 
         from .columns import take_rows
 
-        offsets = np.frombuffer(self.offsets, "<i8")
+        offsets: Any = np.frombuffer(self.offsets, "<i8")
         headers = take_rows(self.data, offsets, self.shape.dtype())
         fraction = headers["fraction"].astype(np.int64) * self.shape.nanoseconds
         return PacketBlock(

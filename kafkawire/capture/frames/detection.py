@@ -312,7 +312,7 @@ def _response_positions(data: bytes, max_frame_bytes: int) -> list[int]:
         count = (len(data) - phase) // SIZE
         if count < 2:
             break
-        words = np.frombuffer(data, ">i4", count, phase)
+        words: Any = np.frombuffer(data, ">i4", count, phase)
         sizes = words[:-1]
         plausible = (sizes >= SIZE) & (sizes <= max_frame_bytes)
         rows = np.flatnonzero(plausible)
