@@ -71,19 +71,24 @@ def ordinary_segments(
 
     offsets: those of the packet headers in the data, as little-endian int64. nanoseconds: of a
     fraction of a second. is_big: whether packet headers are big-endian. first: the number of the
-    first packet. passed_over: see `kinds`. None if a packet is not ordinary.
+    first packet. passed_over: see `kinds`. None if a packet is not ordinary; IndexError for one
+    that is outside of the data.
     """
     if link not in LINKS or not LITTLE:
         return None
     packets = _Packets(data, link, passed_over)
     for at in range(0, len(offsets), OFFSET):
         start = read_i64_le(offsets, at)
+        if start < 0 or header_bytes < OFFSET * 2 or start > len(data) - header_bytes:
+            raise IndexError("packet outside of the data")
         seconds, fraction = _uint32(data, start, is_big), _uint32(data, start + 4, is_big)
         packets.start = start + header_bytes
         packets.end = packets.start + _uint32(data, start + 8, is_big)
         packets.stop = packets.start + _uint32(data, start + 12, is_big)
         packets.packet = first + at // OFFSET
         packets.time_ns = seconds * SECOND + fraction * nanoseconds
+        if packets.end > len(data):
+            raise IndexError("packet outside of the data")
         if not packets.add():
             return None
     return packets.keys.getvalue(), packets.numbers.getvalue()
