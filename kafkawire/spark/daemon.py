@@ -11,10 +11,14 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
+from socket import socket
 from typing import Final
+
+Worker = Callable[[socket, bool], int]
+"""`pyspark.daemon.worker`: serves one task of a connection, and returns 0 if there may be more."""
 
 ARROW: Final = "kafkawire.capture.tables.arrow.importing"
 """Imports pyarrow."""
@@ -58,6 +62,22 @@ def prefer_installed() -> None:
             del sys.path_importer_cache[known]
 
 
+def end_with_connection(worker: Worker) -> Worker:
+    """Return a worker that ends silently when Java closes its connection.
+
+    Spark closes those of idle workers when it stops; its worker then writes an error to the closed
+    connection, and a traceback to the standard error stream.
+    """
+
+    def worker_of_connection(connection: socket, authenticated: bool) -> int:
+        try:
+            return worker(connection, authenticated)
+        except (BrokenPipeError, ConnectionResetError):
+            return 1
+
+    return worker_of_connection
+
+
 def main() -> None:
     """Load everything, and run Spark's daemon.
 
@@ -68,11 +88,12 @@ def main() -> None:
     import_module(ARROW).import_arrow()
     for name in LOADED:
         import_module(name)
-    from pyspark.daemon import manager
+    from pyspark import daemon
 
+    daemon.worker = end_with_connection(daemon.worker)  # type: ignore[assignment]
     gc.freeze()
     gc.enable()
-    manager()
+    daemon.manager()
 
 
 if __name__ == "__main__":

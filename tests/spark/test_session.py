@@ -143,6 +143,25 @@ def test_workers_start_in_the_background_and_stop_waits_for_them(
     assert seconds == module.STOP_SECONDS
 
 
+def test_a_worker_whose_connection_is_closed_ends_silently() -> None:
+    """Spark's own raises, and its daemon prints the traceback."""
+    script = (
+        "import socket\n"
+        "from kafkawire.spark.daemon import end_with_connection\n"
+        "from pyspark.daemon import worker\n"
+        "for serve in (end_with_connection(worker), worker):\n"
+        "    ours, java = socket.socketpair()\n"
+        "    java.close()\n"
+        "    print(serve(ours, True), flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "true"}
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+    assert run.stdout == "1\n"
+    assert run.stderr.endswith("BrokenPipeError: [Errno 32] Broken pipe\n")
+
+
 def test_a_session_starts_its_workers(tmp_path: Path) -> None:
     """Only a new one does: the running one is returned as it is."""
     script = tmp_path / "script.py"
@@ -235,6 +254,7 @@ def test_modules_are_loaded_without_the_cyclic_gc(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(daemon, "prefer_installed", lambda: None)
     monkeypatch.setattr("gc.freeze", lambda: said.append(("freeze", gc.isenabled())))
     monkeypatch.setattr("gc.collect", None)
+    monkeypatch.setattr("pyspark.daemon.worker", None)
     monkeypatch.setattr("pyspark.daemon.manager", lambda: said.append(("", gc.isenabled())))
     daemon.main()
     loaded = [(name, False) for name in (daemon.ARROW, *daemon.LOADED)]
