@@ -6,6 +6,10 @@ KAFKAWIRE_COMPILE ?= hot
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
+# what the demo runs with: what is installed already, else the package alone, interpreted
+DEMO_READY := $(firstword $(wildcard $(VENV)/ready-*) $(VENV)/ready-demo)
+INCIDENT := fixtures/captures/ck-group-range.pcap
+PAGE ?= build/demo.html
 
 # the tests start hundreds of processes: none but the first should compile the modules to bytecode
 export PYTHONDONTWRITEBYTECODE :=
@@ -17,20 +21,17 @@ BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafk
 
 .PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick simulation soak test types wheel wheels
 
-demo: $(READY)
-	@printf '\n-- Requests and responses of a console client (fixtures/captures/kcat-kf.pcap)\n\n'
-	@$(BIN)/kafkawire decode --format table fixtures/captures/kcat-kf.pcap
-	@printf '\n-- A consumer joins its group: SyncGroup and the assigned partitions\n\n'
-	@$(BIN)/kafkawire decode --format tree fixtures/captures/ck-group-range.pcap \
-		--filter 'api == SyncGroup'
-	@printf '\n-- Records of a transactional producer\n\n'
-	@$(BIN)/kafkawire decode --format tree --records fixtures/captures/ck-txn.pcap \
-		--filter 'api == Produce and direction == request'
-	@printf '\n-- Problems: lost packets, malformed responses\n\n'
-	@$(BIN)/kafkawire decode --format table --filter 'status != ok' \
-		fixtures/captures/kcat-kf--loss.pcap fixtures/captures/kjs-all.pcap
-	@printf '\n-- A Heartbeat request, byte by byte\n\n'
-	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000
+# an incident in recorded traffic: why a consumer group stood still
+demo: $(DEMO_READY)
+	@mkdir -p $(dir $(PAGE))
+	@printf '\n$$ kafkawire summary %s\n\n' $(INCIDENT)
+	@$(BIN)/kafkawire summary $(INCIDENT)
+	@printf '\n$$ kafkawire groups %s\n\n' $(INCIDENT)
+	@$(BIN)/kafkawire groups $(INCIDENT)
+	@printf '\n$$ kafkawire report %s -o %s\n\n' $(INCIDENT) $(PAGE)
+	@$(BIN)/kafkawire report $(INCIDENT) -o $(PAGE)
+	@printf '\nA consumer joined: the group consumed nothing for five seconds, and a commit of the other member failed.\n'
+	@printf 'The page with charts: %s\n' $(abspath $(PAGE))
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not builds and not simulation" $(TESTS)
@@ -105,4 +106,10 @@ $(READY): $(BUILT_FROM)
 	rm -f $(VENV)/ready-*
 	KAFKAWIRE_COMPILE=$(KAFKAWIRE_COMPILE) \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,dev]'
+	touch $@
+
+# development dependencies and the compiler come with $(READY), in the same environment
+$(VENV)/ready-demo: $(BUILT_FROM)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	KAFKAWIRE_COMPILE=off $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report]'
 	touch $@

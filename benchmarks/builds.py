@@ -1,8 +1,10 @@
-"""Measures time and size of builds: `python -m benchmarks.builds [off] [hot] [all]`.
+"""Measures time and size of builds, and `make demo` in a fresh clone.
 
-Law: a wheel is built of this tree, without dependencies and without files of earlier builds;
-installed size is the sum of its files, without byte code (`tests/packaging/test_native.py` limits
-it to 15 MB).
+    python -m benchmarks.builds [off] [hot] [all] [demo]
+
+A wheel is built of this tree, without dependencies and without files of earlier builds; installed
+size is the sum of its files, without byte code. The demo runs in a clone of what is committed, and
+its time includes the download of what it installs.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zipfile import ZipFile
 
 from . import report
@@ -23,20 +25,42 @@ from .measure import Figure, figure
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MODES: Final = ("off", "hot", "all")
+DEMO: Final = "demo"
+CASES: Final = (*MODES, DEMO)
 LEFT_OUT: Final = shutil.ignore_patterns(".venv", ".git", "build", "*.so", "__pycache__", "results")
 
 
-class Built(NamedTuple):
-    """Wall-clock and CPU seconds; bytes of the wheel, and of its files, all and native."""
+class Spent(NamedTuple):
+    """Wall-clock seconds, and CPU seconds of child processes."""
 
     clock: float
     processor: float
+
+    def figures(self, name: str, case: str) -> list[Figure]:
+        """Make figures of both."""
+        return [
+            figure(name, case, contender, "s", [value])
+            for contender, value in self._asdict().items()
+        ]
+
+
+class Wheel(NamedTuple):
+    """Bytes of a wheel, and of its files, all and native."""
+
     wheel: int
     installed: int
     native: int
 
 
-def build(mode: str) -> Built:
+def spent(command: list[str], **settings: Any) -> Spent:
+    """Run a command that succeeds."""
+    before, start = os.times(), perf_counter()
+    subprocess.run(command, check=True, **settings)
+    clock, after = perf_counter() - start, os.times()
+    return Spent(clock, sum(after[2:4]) - sum(before[2:4]))
+
+
+def build(mode: str) -> tuple[Spent, Wheel]:
     """Build a wheel of a copy of this tree."""
     with tempfile.TemporaryDirectory(prefix="kafkawire-build-") as folder:
         tree, out = Path(folder, "tree"), Path(folder, "out")
@@ -48,38 +72,45 @@ def build(mode: str) -> Built:
             "KAFKAWIRE_COMPILE": mode,
             "KAFKAWIRE_COMPILE_STRICT": "1",
         }
-        before, start = os.times(), perf_counter()
-        subprocess.run(command, env=environment, check=True)
-        clock, after = perf_counter() - start, os.times()
-        processor = sum(after[2:4]) - sum(before[2:4])  # CPU time of child processes
+        taken = spent(command, env=environment)
         [wheel] = out.glob("*.whl")
         with ZipFile(wheel) as packed:
             files = packed.infolist()
         native = sum(one.file_size for one in files if one.filename.endswith((".so", ".pyd")))
         installed = sum(one.file_size for one in files)
-        return Built(clock, processor, wheel.stat().st_size, installed, native)
+        return taken, Wheel(wheel.stat().st_size, installed, native)
 
 
-def run(modes: list[str]) -> list[Figure]:
-    """Build each once."""
-    figures = []
-    for mode in modes:
-        built = build(mode)
-        for contender, value in zip(("clock", "processor"), built[:2], strict=True):
-            figures.append(figure("build", mode, contender, "s", [value]))
-        for contender, size in zip(("wheel", "installed", "native"), built[2:], strict=True):
-            figures.append(figure("size", mode, contender, "MB", [size / 1e6]))
+def demo() -> Spent:
+    """Run `make demo` in a clone of what is committed, which installs what the demo needs."""
+    with tempfile.TemporaryDirectory(prefix="kafkawire-demo-") as folder:
+        clone = Path(folder, "kafkawire")
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        return spent(["make", "demo"], cwd=clone, stdout=subprocess.DEVNULL)
+
+
+def run(cases: list[str]) -> list[Figure]:
+    """Run each once."""
+    figures: list[Figure] = []
+    for case in cases:
+        if case == DEMO:
+            figures += demo().figures("set-up", "make demo")
+            continue
+        taken, wheel = build(case)
+        figures += taken.figures("build", case)
+        for contender, size in wheel._asdict().items():
+            figures.append(figure("size", case, contender, "MB", [size / 1e6]))
     return figures
 
 
 def main() -> None:
     """Print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.builds", description=__doc__)
-    parser.add_argument("modes", nargs="*", metavar="MODE", help=f"of {', '.join(MODES)}")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
     chosen = parser.parse_args()
-    if unknown := set(chosen.modes) - set(MODES):
-        parser.error(f"unknown mode {', '.join(sorted(unknown))}")
-    figures = run(chosen.modes or list(MODES))
+    if unknown := set(chosen.cases) - set(CASES):
+        parser.error(f"unknown case {', '.join(sorted(unknown))}")
+    figures = run(chosen.cases or list(CASES))
     print(report.tables(figures))
     print(f"\n{report.save(figures)}")
 

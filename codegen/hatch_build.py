@@ -32,6 +32,14 @@ from kafkawire_codegen.compile import CFunction, NotCompiled, compile_modules, n
 
 MODES: Final = ("off", "hot", "all")
 
+COMPILERS: Final = (
+    "librt>=0.16",
+    "mypy[mypyc]>=2.4,<3",
+    "mypy_extensions>=1.1",
+    "setuptools>=77",
+)
+"""Requirements of a build that compiles, beside those of pyproject.toml."""
+
 CAPTURE: Final = (
     "tcp/out_of_order",
     "frames/apis",
@@ -355,6 +363,10 @@ def schema_files(root: Path) -> dict[str, str]:
 
 class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
     """Runs once per wheel, editable or not."""
+
+    def dependencies(self) -> list[str]:
+        """Require the compiler only for a build that uses it: it is half of the environment."""
+        return [] if asked_mode() == "off" else list(COMPILERS)
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
