@@ -68,7 +68,7 @@ def prepare_output() -> None:
     """Make writes to standard output complete or fail, and escape text that it cannot encode.
 
     With PYTHONUNBUFFERED, a write may be partial without an error; therefore output is buffered by
-    line then.
+    line then. `sys.__stdout__` stays open, because `shutil.get_terminal_size` reads it.
     """
     out = sys.stdout
     if not isinstance(out, TextIOWrapper):
@@ -76,10 +76,8 @@ def prepare_output() -> None:
     errors = "backslashreplace"
     out.reconfigure(errors=errors)
     if isinstance(out.buffer, FileIO):
-        encoding, raw = out.encoding, out.detach()
-        assert isinstance(raw, FileIO)
-        buffer = BufferedWriter(raw)
-        sys.stdout = TextIOWrapper(buffer, encoding, errors, line_buffering=True)
+        buffer = BufferedWriter(FileIO(out.fileno(), "wb", closefd=False))
+        sys.stdout = TextIOWrapper(buffer, out.encoding, errors, line_buffering=True)
 
 
 def tune() -> None:

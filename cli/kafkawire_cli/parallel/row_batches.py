@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..input.inputs import Entry, InputError
 from ..input.progress import progress
 from ..input.sources import Known
-from ..render import message_table, messages
+from ..render import messages
+from ..render.message_table.lines import lines
+from ..render.message_table.style import Style
 from ..render.messages import Printed, Shape, View
-from ..render.table_style import Style
 
 if TYPE_CHECKING:
     from kafkawire.capture.files.source import Watch
@@ -53,7 +54,7 @@ class DecodeOptions(NamedTuple):
         if self.form is Shape.TREE:
             return lambda entry: messages.tree_text(entry, self.view)
         if self.form is Shape.TABLE:
-            return message_table.lines(self.look, previous_ns)
+            return lines(self.look, previous_ns)
         return messages.jsonl(self.view)
 
 

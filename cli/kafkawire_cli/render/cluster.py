@@ -91,7 +91,7 @@ def _brokers(state: ClusterState) -> Section:
         )
         for each in state.brokers
     ]
-    return Section("Brokers", head, rows)
+    return Section("Brokers", head, rows, optional=("rack", "replicas"))
 
 
 def _states(broker: BrokerState, controller_id: int) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _log_dirs(state: ClusterState) -> Section:
             rows += [(number, *_log_dir(each)) for each in broker.log_dirs]
         elif broker.log_dirs != broker.versions:
             rows.append((number, "", "", "", "", "", broker.log_dirs.reason))
-    return Section("Log directories", head, rows)
+    return Section("Log directories", head, rows, optional=("of", "replicas"))
 
 
 def _log_dir(one: LogDirInfo) -> tuple[str, ...]:
@@ -175,7 +175,8 @@ def _partitions(problems: tuple[Problem, ...], most: int | None) -> Section:
         )
         for each in shown.first
     ]
-    return Section("Partitions with problems", head, rows, shown.more("partitions"))
+    lines = shown.more("partitions")
+    return Section("Partitions with problems", head, rows, lines, ("replicas", "in sync"))
 
 
 def _problem(one: Problem) -> str:

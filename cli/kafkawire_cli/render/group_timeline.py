@@ -66,7 +66,8 @@ def overview(shown: Shown[GroupHistory]) -> Section:
         )
         for group in shown.first
     ]
-    return Section("Groups", head, rows, shown.more("groups"))
+    optional = ("protocol", "commits", "members")
+    return Section("Groups", head, rows, shown.more("groups"), optional)
 
 
 def protocol(group: GroupHistory) -> str:
@@ -152,7 +153,7 @@ def members(group: GroupHistory, names: dict[str, str], most: int | None) -> Sec
         )
         for member in shown.first
     ]
-    return Section("", head, rows, shown.more("members"))
+    return Section("", head, rows, shown.more("members"), ("software", "address", "commits"))
 
 
 def left(member: Member) -> str:

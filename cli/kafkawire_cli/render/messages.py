@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkawire.display import printable, time_text
 
-from .message_table import is_kafkas, latency
+from .message_table.lines import is_kafkas, latency
 
 if TYPE_CHECKING:
     from ..input.inputs import Entry, InputError

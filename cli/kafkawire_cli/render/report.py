@@ -1,13 +1,15 @@
-"""Prints reports: titled tables and lines, folded to the width of a terminal, or JSON.
+"""Prints reports: titled tables and lines, fitted to the width of a terminal, or JSON.
 
-Law: untrusted text is escaped; nothing is truncated in a pipe or as JSON.
+Untrusted text is escaped. Nothing is truncated or left out in a pipe or as JSON.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import typer
@@ -17,10 +19,9 @@ from kafkawire.display import padded, plural, printable, text_width
 from ..input.options import Form
 from ..input.sources import INTERRUPTED
 from ..pipes import drop_output
+from .fitting import Column, chosen, fitted_line, fitted_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from kafkawire.reports.reading import Reading
 
 INDENT: Final = "  "
@@ -51,15 +52,20 @@ def top(found: Sequence[T], most: int | None) -> Shown[T]:
 
 
 class Section(NamedTuple):
-    """A titled table and lines below it. head: column names; `>` marks a right-aligned column."""
+    """A titled table and lines below it.
+
+    head: column names; `>` marks a right-aligned column. optional: names of the columns that a
+    narrow terminal does not show, in the order in which they are left out.
+    """
 
     title: str
     head: tuple[str, ...] = ()
     rows: Sequence[tuple[str, ...]] = ()
     lines: Sequence[str] = ()
+    optional: tuple[str, ...] = ()
 
     def text_lines(self) -> Iterator[str]:
-        """Format the section as in a pipe: not folded."""
+        """Format the section as in a pipe: not wrapped."""
         return _lines(self)
 
 
@@ -105,7 +111,7 @@ def exit_if_incomplete(captures: Reading) -> None:
 def print_sections(sections: Iterable[Section]) -> None:
     """Print the sections that are not empty, or that nothing was found."""
     shown = (one for one in sections if one.rows or one.lines)
-    lines = _folded_lines if sys.stdout.isatty() else _lines
+    lines = _fitted_lines if sys.stdout.isatty() else _lines
     empty = True
     for section in shown:
         if not empty:
@@ -118,7 +124,7 @@ def print_sections(sections: Iterable[Section]) -> None:
 
 
 def _lines(section: Section) -> Iterator[str]:
-    """Format a section without folding, for a pipe."""
+    """Format a section without wrapping, for a pipe."""
     if section.title:
         yield printable(section.title)
     if section.rows:
@@ -133,47 +139,47 @@ def _lines(section: Section) -> Iterator[str]:
         yield INDENT + printable(line)
 
 
-def _folded_lines(section: Section) -> list[str]:
-    """Format a section, folded to the width of the terminal."""
-    console = _console()
-    with console.capture() as captured:
-        _print(section, console)
-    return captured.get().splitlines()
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(
-        file=sys.stdout,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-
-
-def _print(section: Section, console: Console) -> None:
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
+def _fitted_lines(section: Section) -> Iterator[str]:
+    """Format a section for the width of the terminal."""
+    room = get_terminal_size().columns - len(INDENT)
     if section.title:
-        console.print(Text(printable(section.title), style="bold"))
+        for line in fitted_line(printable(section.title), room):
+            yield _styled(BOLD, line)
+    notes: tuple[str, ...] = ()
     if section.rows:
-        table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
-        for name in section.head:
-            right = name.startswith(">")
-            table.add_column(
-                Text(name.lstrip(">")),
-                justify="right" if right else "left",
-                overflow="fold",
-                no_wrap=right,  # only text columns are folded
-            )
-        for row in section.rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
-        console.print(Padding(table, (0, 0, 0, 2), expand=False))
-    for line in section.lines:
-        console.print(Padding(Text(printable(line)), (0, 0, 0, 2), expand=False))
+        columns = _columns(section)
+        names = [column.cells[0] for column in columns]
+        dropped = [at for one in section.optional for at, name in enumerate(names) if name == one]
+        shown = chosen(columns, dropped, room)
+        left_out = list(dict.fromkeys(names[at] for at in dropped if at not in shown))
+        if left_out:
+            notes = (f"Not shown, for want of width: {', '.join(left_out)}.",)
+        table = fitted_table([columns[at] for at in shown], room, lambda line: _styled(DIM, line))
+        yield from (INDENT + line for line in table)
+    for text in (*section.lines, *notes):
+        for line in fitted_line(printable(text), room):
+            yield INDENT + line
+
+
+def _columns(section: Section) -> list[Column]:
+    cells = zip(*(tuple(map(printable, row)) for row in section.rows), strict=True)
+    return [
+        Column((name.lstrip(">"), *column), is_number=name.startswith(">"))
+        for name, column in zip(section.head, cells, strict=True)
+    ]
+
+
+BOLD: Final = "\x1b[1m"
+DIM: Final = "\x1b[2m"
+RESET: Final = "\x1b[0m"
+"""As in "Select Graphic Rendition" (ECMA-48)."""
+
+PLAIN_TERMINALS: Final = ("dumb", "unknown")
+"""Values of TERM of terminals that have no styles."""
+
+
+def _styled(style: str, text: str) -> str:
+    return text if os.environ.get("TERM") in PLAIN_TERMINALS else f"{style}{text}{RESET}"
 
 
 # -- formatting of values

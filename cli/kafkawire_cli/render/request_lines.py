@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkawire.display import printable
 
-from .message_table import facts
+from .message_table.lines import facts
 
 if TYPE_CHECKING:
     from kafkawire.broker import Close, Report

@@ -71,7 +71,8 @@ def requests(
         *(">errors", ">p50 ms", ">p95 ms", ">p99 ms"),
         *((">max ms",) if longest else ()),
     )
-    return Section("Requests", head, rows, [*shown.more("entries"), *_request_notes(noted)])
+    lines = [*shown.more("entries"), *_request_notes(noted)]
+    return Section("Requests", head, rows, lines, ("p95 ms", "max ms", "p50 ms", "requests"))
 
 
 def _request_notes(noted: ApiTotals) -> list[str]:
@@ -121,7 +122,7 @@ def topics(shown: Shown[Topic]) -> Section:
         )
         for topic in shown.first
     ]
-    return Section("Topics", head, rows, shown.more("topics"))
+    return Section("Topics", head, rows, shown.more("topics"), ("codecs", "partitions", "bytes"))
 
 
 def _amount(direction: Amount) -> tuple[str, str]:
@@ -185,7 +186,8 @@ def clients(shown: Shown[Client], *, sizes: bool = True) -> Section:
         )[: None if sizes else -2]
         for client in shown.first
     ]
-    return Section("Clients", head[: None if sizes else -2], rows, shown.more("clients"))
+    optional = ("received", "sent", "conns", "software", "address")
+    return Section("Clients", head[: None if sizes else -2], rows, shown.more("clients"), optional)
 
 
 def client_details(client: Client) -> Section:

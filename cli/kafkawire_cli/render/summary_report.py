@@ -180,4 +180,5 @@ def _problems(found: list[Problem]) -> Section:
         )
         for one in found
     ]
-    return Section("Problems", ("kind", ">count", ">bytes", "first at", "error"), rows)
+    head = ("kind", ">count", ">bytes", "first at", "error")
+    return Section("Problems", head, rows, optional=("bytes", "first at"))

@@ -57,7 +57,7 @@ def _ids(found: list[IdHistory], most: int | None) -> Section:
         )
         for history in shown.first
     ]
-    return Section("Transactional ids", head, rows, shown.more("transactional ids"))
+    return Section("Transactional ids", head, rows, shown.more("transactional ids"), ("producer",))
 
 
 def _transactions(title: str, found: Iterable[Transaction], most: int | None) -> Section:
@@ -77,7 +77,7 @@ def _transactions(title: str, found: Iterable[Transaction], most: int | None) ->
         )
         for one in shown.first
     ]
-    return Section(title, head, rows, shown.more("transactions"))
+    return Section(title, head, rows, shown.more("transactions"), ("producer", "begin (UTC)"))
 
 
 def _producer(producer: Producer) -> str:

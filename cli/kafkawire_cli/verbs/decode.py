@@ -32,8 +32,8 @@ from ..input.sources import INTERRUPTED, known, refuse
 from ..parallel.jobs import decoded, records_process, table_batches
 from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ..render.bodies import message_of_bodies
+from ..render.message_table.style import Colour, Style, Times, heading, style
 from ..render.messages import Shape, View
-from ..render.table_style import Colour, Style, Times, heading, style
 
 if TYPE_CHECKING:
     from ..input.options import Compression

@@ -85,9 +85,10 @@ def _sections(found: Judgement, release: str, most: int | None) -> list[Section]
         f"{release} supports",
         *(("broker supports",) if offers else ()),
     )
+    lines = (*not_ready.more("clients"), *_notes(found))
     return [
         Section("", lines=(verdict,)),
-        Section("Not ready", head, calls, (*not_ready.more("clients"), *_notes(found))),
+        Section("Not ready", head, calls, lines, ("requests", "address", "software")),
         Section("Ready", who, [_who(one) for one in shown.first], shown.more("clients")),
         Section(
             "Not checked",

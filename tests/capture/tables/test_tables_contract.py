@@ -33,7 +33,7 @@ from kafkawire.capture.tables.extraction.record_batches import RecordsField
 from kafkawire.messages import REGISTRY
 from kafkawire.protocol import ApiKey
 from kafkawire.protocol.fields import Field, all_fields
-from kafkawire_cli.render.message_table import facts
+from kafkawire_cli.render.message_table.lines import facts
 from kafkawire_codegen.model import Message, build
 from tests.conftest import ROOT
 from tests.schemas import schemas

@@ -16,8 +16,8 @@ from kafkawire.capture.rows import Row, Status
 from kafkawire.display import text_width
 from kafkawire_cli.input.inputs import Entry
 from kafkawire_cli.main import app
-from kafkawire_cli.render.message_table import lines
-from kafkawire_cli.render.table_style import Colour, Times, fitted, heading, style
+from kafkawire_cli.render.message_table.lines import lines
+from kafkawire_cli.render.message_table.style import Colour, Times, fitted, heading, style
 from tests.conftest import FIXTURES
 
 CAPTURES = FIXTURES / "captures"

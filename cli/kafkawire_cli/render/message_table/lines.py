@@ -1,8 +1,7 @@
 """Formats decoded messages as a table, one line each (`decode --format table`).
 
-Law: a line is no wider than the terminal; in a pipe it is not cut. A line depends on its message
-and on the time of the message before it. The text is the same with and without colour. The facts in
-a line are those of the tables (`tables.extraction.entities`).
+A line depends on its message and on the time of the message before it. The text is the same with
+and without colour. The facts in a line are those of the tables (`tables.extraction.entities`).
 
     file    packet time (UTC)       conn   api      ver   corr   length   latency status     client
                    2026-11-21
@@ -15,15 +14,16 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkawire.display import ELISION, clipped, cut, cut_left, padded, plural, printable, text_width
+from kafkawire.display import cut, cut_left, padded, plural, printable
 
-from .table_style import DIM, RESET, WIDE, Column, Style, Times
+from .cells import Cell, joined
+from .style import DIM, RESET, WIDE, Column, Style, Times
 
 if TYPE_CHECKING:
     from kafkawire.capture.rows import Row
     from kafkawire.primitives import Message
 
-    from ..input.inputs import Entry
+    from ...input.inputs import Entry
 
 MAX_TOPICS: Final = 4
 """Topics of a message that a line names."""
@@ -76,19 +76,12 @@ def lines(look: Style, previous_ns: int = 0) -> Callable[[Entry], str]:
             text = (f"{DIM}{text}{RESET}" if look.colour else text) + "\n"
         cells = _cells(entry, columns, names, _time(entry, look.times, previous_ns, columns))
         previous_ns = now or previous_ns
-        return text + _joined(cells, look) + "\n"
+        return text + joined(cells, look) + "\n"
 
     return line
 
 
 # -- cells
-
-
-class Cell(NamedTuple):
-    """Part of a line, escaped; colour: "" for none."""
-
-    text: str
-    colour: str = ""
 
 
 def _cells(
@@ -121,29 +114,8 @@ def _cells(
         cells.append(Cell(padded(text, column.width, column.right), value.colour))
     rest = content(row)
     if "status" not in columns and row.status.value != "ok":
-        rest.insert(0, status)
+        rest.insert(0, status._replace(is_error=status.colour == RED))
     return cells + rest
-
-
-def _joined(cells: list[Cell], look: Style) -> str:
-    """Join cells, cut at the width."""
-    texts = [cell.text if at == 0 else f" {cell.text}" for at, cell in enumerate(cells)]
-    whole = sum(map(text_width, texts)) if look.width is not None else 0
-    room = 1 << 30
-    if look.width is not None and whole > look.width and "".join(texts).rstrip():
-        room = max(0, look.width - len(ELISION))
-    shown: list[str] = []
-    for cell, text in zip(cells, texts, strict=True):
-        part = text if text_width(text) <= room else clipped(text, room)
-        shown.append(_in(part, cell.colour, look))
-        room -= text_width(part)
-        if part != text or not room:
-            return "".join(shown) + ELISION[: look.width]
-    return "".join(shown).rstrip()
-
-
-def _in(text: str, colour: str, look: Style) -> str:
-    return f"{colour}{text}{RESET}" if look.colour and colour and text.strip() else text
 
 
 def content(row: Row) -> list[Cell]:
@@ -159,14 +131,15 @@ def content(row: Row) -> list[Cell]:
         summary = str(Facts(found.topics, found.names))
         parts += [Cell(" " * bool(parts) + printable(summary))] if summary else []
         space = " " * bool(parts and not summary)
-        parts += [Cell(space * (i == 0) + one, RED) for i, one in enumerate(found.errors)]
+        parts += [Cell(space * (i == 0) + one, RED, True) for i, one in enumerate(found.errors)]
         counts = [
             Count(place.data).records for place in records_fields(row.message, row.body_version)
         ]
         if counts:
             parts.append(Cell(" " * bool(parts) + plural(sum(counts), "record")))
     if row.error:
-        parts.append(Cell(" " * bool(parts) + printable(f"[{row.error}]"), RED))
+        is_error = row.status.value not in STATUS_COLOURS
+        parts.append(Cell(" " * bool(parts) + printable(f"[{row.error}]"), RED, is_error))
     return parts
 
 

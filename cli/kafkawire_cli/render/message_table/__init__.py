@@ -1,0 +1,1 @@
+"""The table of messages of `kafkawire decode --format table`."""
