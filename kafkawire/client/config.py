@@ -96,27 +96,42 @@ def one_of(*choices: str) -> Callable[[Setting], object]:
 
 
 def addresses(value: Setting) -> object:
-    """Parse `host:port,host:port`, or a list of such; an IPv6 host is in brackets."""
+    """Parse `host:port,host:port`, or a list of such; an IPv6 host is in brackets.
+
+    Without a port it is DEFAULT_PORT, as with librdkafka.
+    """
     listed = value.split(",") if isinstance(value, str) else value
     if not isinstance(listed, Sequence):
         raise ValueError(f"expected host:port,host:port, got {value!r}")
     parts = [each for each in listed if isinstance(each, str)]
     if len(parts) < len(listed):
         raise ValueError(f"expected host:port,host:port, got {value!r}")
-    found = tuple(address(part.strip()) for part in parts if part.strip())
+    found = tuple(address(part.strip(), DEFAULT_PORT) for part in parts if part.strip())
     if not found:
         raise ValueError("expected at least one host:port")
     return found
 
 
-def address(part: str) -> tuple[str, int]:
-    """Parse `host:port`."""
+DEFAULT_PORT: Final = 9092
+"""The port of brokers."""
+
+
+def address(part: str, default_port: int | None = None) -> tuple[str, int]:
+    """Parse `host:port`. default_port: where the port may be missing."""
+    if "://" in part:
+        raise ValueError(f"invalid address {part!r}: a URL, expected host:port")
     host, colon, port = part.rpartition(":")
+    if not colon or part.endswith("]"):
+        host, port = part, "" if default_port is None else str(default_port)
     bare = host.removeprefix("[").removesuffix("]")
-    if not colon or not bare or not (port.isascii() and port.isdigit()):
-        raise ValueError(f"invalid address {part!r}: expected host:port")
     if ":" in bare and not host.startswith("["):
         raise ValueError(f"invalid address {part!r}: write IPv6 in brackets, [::1]:9092")
+    if not bare:
+        raise ValueError(f"invalid address {part!r}: no host, expected host:port")
+    if not port:
+        raise ValueError(f"invalid address {part!r}: no port, expected host:port")
+    if not (port.isascii() and port.isdigit()):
+        raise ValueError(f"invalid address {part!r}: port {port!r} is not a number")
     if not 0 < int(port) < 65_536:
         raise ValueError(f"invalid address {part!r}: port is not between 1 and 65535")
     return bare, int(port)
@@ -150,6 +165,9 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     "reconnect.backoff.max.ms": Key(MILLISECONDS, 1_000, "maximum backoff before a reconnect"),
     "retry.backoff.ms": Key(MILLISECONDS, 100, "initial backoff before a retry"),
     "retry.backoff.max.ms": Key(MILLISECONDS, 1_000, "maximum backoff before a retry"),
+    "bootstrap.timeout.ms": Key(
+        MILLISECONDS, 0, "how long to try the bootstrap servers before calls fail; 0: no limit"
+    ),
     "metadata.max.age.ms": Key(MILLISECONDS, 300_000, "when to refresh metadata without errors"),
     "metadata.recovery.strategy": Key(
         one_of("none", "rebootstrap"), "rebootstrap", "what to do when no known broker is reachable"
@@ -258,6 +276,7 @@ def network_settings(
         idle_s=seconds(values, "connections.max.idle.ms"),
         auto_create_topics=auto_create_topics,
         rebootstrap=values["metadata.recovery.strategy"] == "rebootstrap",
+        bootstrap_timeout_s=seconds(values, "bootstrap.timeout.ms") or None,
     )
 
 

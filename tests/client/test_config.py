@@ -47,7 +47,10 @@ def test_defaults_are_valid_values(keys: Mapping[str, Key]) -> None:
         ("acks", 2, "one of 0, 1, all, got 2"),
         ("compression.type", "brotli", "one of none, gzip"),
         ("enable.idempotence", "maybe", "expected true or false"),
-        ("bootstrap.servers", "localhost", "expected host:port"),
+        ("bootstrap.servers", "localhost:", "no port"),
+        ("bootstrap.servers", ":9092", "no host"),
+        ("bootstrap.servers", "localhost:kafka", "'kafka' is not a number"),
+        ("bootstrap.servers", "http://localhost:9092", "a URL, expected host:port"),
         ("bootstrap.servers", "localhost:0", "between 1 and 65535"),
         ("bootstrap.servers", "::1:9092", "brackets"),
         ("bootstrap.servers", " , ", "at least one host:port"),
@@ -71,6 +74,9 @@ def test_addresses() -> None:
     for given in ("a:1, [::1]:9092", ["a:1", "[::1]:9092"]):
         values = read_config(CLIENT_KEYS, {"bootstrap.servers": given})
         assert values["bootstrap.servers"] == (("a", 1), ("::1", 9092))
+    for given in ("a, [::1]", ["a", "[::1]"]):
+        values = read_config(CLIENT_KEYS, {"bootstrap.servers": given})
+        assert values["bootstrap.servers"] == (("a", 9092), ("::1", 9092))
 
 
 def test_texts_and_values_are_equivalent() -> None:

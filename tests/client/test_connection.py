@@ -440,3 +440,51 @@ def test_whatever_a_peer_sends_each_request_ends_once(
     assert sorted(map(str, keys)) == sorted(requested)
     assert sum(isinstance(each, ConnectionClosed) for each in ends) == 1
     assert connection.next_deadline() is None
+
+
+# -- the other side expects something else
+
+
+def ended(effects: list[ConnectionEffect]) -> ConnectionClosed:
+    """Return how a connection ended."""
+    (closed,) = (each for each in effects if isinstance(each, ConnectionClosed))
+    return closed
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (bytes.fromhex("15030300020246"), "expects TLS"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP server"),
+    ],
+)
+def test_a_server_of_another_protocol_is_named_at_once(answer: bytes, named: str) -> None:
+    connection = made()
+    connection.handle(ConnectionMade(1), 0.0)
+    closed = ended(connection.handle(BytesReceived(1, answer), 0.0))
+    assert closed.fatal
+    assert named in closed.detail
+
+
+def test_a_broker_that_closes_at_the_first_request_may_require_sasl() -> None:
+    connection = ready()
+    submit(connection, 1)
+    assert "SASL" in ended(connection.handle(ConnectionLost(1, "gone"), 1.0)).detail
+    connection = ready()
+    request = submit(connection, 1)
+    connection.handle(BytesReceived(1, respond(request, HeartbeatResponse())), 0.0)
+    submit(connection, 2)
+    assert "SASL" not in ended(connection.handle(ConnectionLost(1, "gone"), 1.0)).detail
+    idle = ended(ready().handle(ConnectionLost(1, "gone"), 1.0))
+    assert idle.detail == "gone"
+
+
+def test_a_listener_without_sasl_is_named() -> None:
+    connection = made(Credentials("PLAIN", "alice", "secret"))
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    effects = connection.handle(BytesReceived(1, respond(request, versions(TABLE))), 0.0)
+    (handshake,) = frames(effects)
+    refusal = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    closed = ended(connection.handle(BytesReceived(1, respond(handshake, refusal)), 0.0))
+    assert closed.fatal
+    assert "does not use SASL" in closed.detail

@@ -12,6 +12,7 @@ import pytest
 from kafkawire.broker import Action, Fault
 from kafkawire.client.client import Client
 from kafkawire.client.cluster import Broker
+from kafkawire.client.config import Setting
 from kafkawire.client.network.backoff import Backoff
 from kafkawire.client.network.broker_connection import (
     BrokerConnection,
@@ -24,7 +25,7 @@ from kafkawire.client.network.broker_connections import least_loaded
 from kafkawire.client.network.connection import Connection
 from kafkawire.client.network.connection_states import ConnectionClosed
 from kafkawire.client.network.negotiated_versions import Range, Versions
-from kafkawire.client.network.network import CloseNetwork, Network
+from kafkawire.client.network.network import CloseNetwork, Network, NetworkEffect
 from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
@@ -35,6 +36,7 @@ from kafkawire.client.network.transport import (
 from kafkawire.client.requests import (
     CONTROLLER,
     LEAST_LOADED,
+    ClusterFailed,
     Coordinator,
     CoordinatorKind,
     Destination,
@@ -513,3 +515,60 @@ def test_a_network_knows_its_events() -> None:
     made: Network = network(Random(1), [("broker1", 9092)])
     with pytest.raises(Exception, match="str"):
         made.handle("what", 0.0)  # type: ignore[arg-type]
+
+
+# -- bootstrap servers that are down
+
+
+TRIED: dict[str, Setting] = {"bootstrap.timeout.ms": 1_000}
+
+
+def down(machine: Network, until: float) -> tuple[float, list[NetworkEffect]]:
+    """Refuse every connection until a time; return the time, and all effects."""
+    now, effects = 0.0, list(machine.handle(request_for(1, LEAST_LOADED), 0.0))
+    seen: list[NetworkEffect] = []
+    while effects or now < until:
+        seen += effects
+        attempts = [each for each in effects if isinstance(each, Connect)]
+        effects = []
+        for each in attempts:
+            effects += machine.handle(ConnectionLost(each.connection, "refused"), now)
+        if not attempts:
+            now = min(machine.next_deadline() or until, until)
+            effects += machine.advance(now)
+            if now >= until:
+                return now, seen + effects
+    return now, seen
+
+
+def test_requests_fail_once_the_bootstrap_servers_were_tried() -> None:
+    machine = network(Random(1), [("a", 1), ("b", 1)], TRIED)
+    _, effects = down(machine, 1.5)
+    (end,) = (each for each in effects if isinstance(each, NoResponse))
+    assert not end.retriable
+    assert "refused" in end.detail
+    assert any(isinstance(each, ClusterFailed) for each in effects)
+    assert sum(isinstance(each, Connect) for each in effects) > 2  # tried more than once
+
+
+def test_without_a_limit_they_wait_for_their_own_timeout() -> None:
+    _, effects = down(network(Random(1), [("a", 1)]), 4.0)
+    assert not any(isinstance(each, NoResponse | ClusterFailed) for each in effects)
+
+
+def test_a_host_that_does_not_answer_is_given_up_as_well() -> None:
+    machine = network(Random(1), [("a", 1)], TRIED)
+    machine.handle(request_for(1, LEAST_LOADED), 0.0)
+    assert machine.next_deadline() == pytest.approx(1.0)
+    (end,) = (each for each in machine.advance(1.0) if isinstance(each, NoResponse))
+    assert "no broker reachable" in end.detail
+
+
+def test_a_broker_that_is_slow_is_not_given_up() -> None:
+    machine = network(Random(1), [("a", 1)], TRIED)
+    effects = machine.handle(request_for(1, LEAST_LOADED), 0.0)
+    (connect,) = (each for each in effects if isinstance(each, Connect))
+    (opening,) = frames(machine.handle(ConnectionMade(connect.connection), 0.1))
+    answer = respond(opening, versions(TABLE | {ApiKey.METADATA: (0, 12)}))
+    machine.handle(BytesReceived(connect.connection, answer), 0.2)
+    assert not any(isinstance(each, NoResponse | ClusterFailed) for each in machine.advance(1.0))

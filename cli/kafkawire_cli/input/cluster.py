@@ -40,7 +40,11 @@ SettingOption = Annotated[
         "--option", "-X", metavar="KEY=VALUE", help="Client configuration property; repeatable."
     ),
 ]
-TIMEOUTS: Final = {"default.api.timeout.ms": 10_000, "max.block.ms": 10_000}
+TIMEOUTS: Final = {
+    "default.api.timeout.ms": 10_000,
+    "max.block.ms": 10_000,
+    "bootstrap.timeout.ms": 1_200,
+}
 """Timeouts for interactive use, shorter than Kafka's defaults."""
 
 

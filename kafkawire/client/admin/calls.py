@@ -167,8 +167,14 @@ class AdminCalls:
         del self._pending[number]
         yield CallFailed(each.call.token, event.reason, event.detail, event.code)
 
-    def _ignore(self, _: MetadataChanged | ClusterFailed, __: float) -> Iterator[AdminEffect]:
+    def _ignore(self, _: MetadataChanged, __: float) -> Iterator[AdminEffect]:
         yield from ()
+
+    def _on_cluster_failed(self, event: ClusterFailed, _: float) -> Iterator[AdminEffect]:
+        """Fail the calls that wait for a retry; those in flight get a response or none."""
+        waiting = [number for number, each in self._pending.items() if each.retry_at is not None]
+        for number in waiting:
+            yield CallFailed(self._pending.pop(number).call.token, event.reason, event.detail)
 
     def _send(self, number: int, now: float) -> Iterator[AdminEffect]:
         each = self._pending[number]
@@ -224,5 +230,5 @@ HANDLERS: Final[Mapping[type[AdminEvent], Handler]] = {
     ResponseReceived: A._on_response,
     NoResponse: A._on_failure,
     MetadataChanged: A._ignore,
-    ClusterFailed: A._ignore,
+    ClusterFailed: A._on_cluster_failed,
 }

@@ -26,6 +26,8 @@ from .sasl import Credentials, mechanism
 MAX_TOKENS: Final = 16
 """Maximum tokens in one exchange; SCRAM needs two."""
 
+NO_SASL: Final = "the broker does not use SASL here: set security.protocol to PLAINTEXT or SSL"
+
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -67,6 +69,8 @@ class Authentication:
 
     def on_handshake(self, response: SaslHandshakeResponse) -> Step:
         """Handle the response to SaslHandshake."""
+        if response.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            return Refused(NO_SASL)
         if response.error_code:
             name, known = ErrorCode.name_of(response.error_code), ", ".join(response.mechanisms)
             return Refused(f"{name}; the broker supports {known or 'no mechanism'}")

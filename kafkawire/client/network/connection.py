@@ -54,7 +54,19 @@ from .transport import (
     WritingResumed,
 )
 
-NO_VERSIONS: Final = "no response to ApiVersions {}; is it older than 0.10, or does it expect TLS?"
+NO_VERSIONS: Final = (
+    "no response to ApiVersions {}; does the broker expect TLS (security.protocol SSL), or is it "
+    "older than 0.10?"
+)
+EXPECTS_TLS: Final = "the broker expects TLS: set security.protocol to SSL or SASL_SSL"
+OTHER_SERVERS: Final = {
+    b"\x15\x03": EXPECTS_TLS,  # an alert (RFC 8446, 5.1)
+    b"HTTP/": "an HTTP server answers, not a Kafka broker",
+}
+"""How answers to ApiVersions begin that are not Kafka's, and what that means."""
+MAY_REQUIRE_SASL: Final = (
+    "at the first request; does it require SASL (security.protocol SASL_PLAINTEXT or SASL_SSL)?"
+)
 REAUTHENTICATE_FROM: Final = 0.85
 REAUTHENTICATE_SPREAD: Final = 0.10
 """Share of a session's lifetime before reauthentication, as in Java's client."""
@@ -95,6 +107,7 @@ class Connection:
         self._renewing = False
         self._paused = False
         self._unconfirmed = False  # a request without a response was written
+        self._responded = False  # to a request of an owner
 
     @property
     def can_send(self) -> bool:
@@ -142,7 +155,12 @@ class Connection:
         if self.state is S.NEGOTIATING:
             self._opening = self._opening.other
             detail = f"{detail}: {NO_VERSIONS.format(self._pipeline.version)}"
+        elif self._is_first_request() and self._settings.credentials is None:
+            detail = f"{detail} {MAY_REQUIRE_SASL}"
         return self._end(Reason.DISCONNECTED, detail, now, fatal=event.fatal, close=False)
+
+    def _is_first_request(self) -> bool:
+        return self.state is S.READY and bool(self.in_flight) and not self._responded
 
     def _pause(self, _: WritingPaused, now: float) -> list[ConnectionEffect]:  # noqa: ARG002
         self._paused = True
@@ -192,6 +210,9 @@ class Connection:
                 effects += self._frame(frame, now)
                 frame = None if self.state is S.CLOSED else frames.take()
         except RemoteProtocolError as error:
+            for beginning, detail in OTHER_SERVERS.items():
+                if self.state is S.NEGOTIATING and event.data.startswith(beginning):
+                    return self._end(Reason.DISCONNECTED, detail, now, fatal=True)
             effects += self._end(Reason.INVALID_RESPONSE, str(error), now)
         return effects
 
@@ -209,6 +230,7 @@ class Connection:
         self.in_flight.popleft()
         if oldest.request is None:
             return SETUP_HANDLERS[self.state](self, message, now)
+        self._responded = True
         effects: list[ConnectionEffect] = [
             ResponseReceived(oldest.request, version, message, self.node)
         ]

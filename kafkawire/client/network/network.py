@@ -104,6 +104,7 @@ class Network:
         self._closed = False
         self._connections = BrokerConnections(settings, self._randomness)
         self._unassigned: deque[QueuedRequest] = deque()
+        self._bootstrap_deadline: float | None = None
         timeout_s = settings.connection.request_timeout_s
         self._coordinators = Coordinators(OWN, timeout_s, settings.retry, rng)
         self._metadata_updater = MetadataUpdater(
@@ -140,6 +141,7 @@ class Network:
         found = [each.next_deadline() for each in self._connections]
         found += [self._metadata_updater.next_deadline(), self._coordinators.next_deadline()]
         found += [queued.deadline for queued in self._unassigned]
+        found.append(self._bootstrap_deadline)
         if self._unassigned:
             candidates = self._candidates()
             connecting = any(each.connecting for each in candidates)  # no second attempt meanwhile
@@ -160,6 +162,8 @@ class Network:
         detail = with_cause("no broker reachable", self.view.last_error)
         closed = (queued.fail(Reason.TIMED_OUT, detail) for queued in late)
         self._dispatch(closed, now, out)
+        if self._bootstrap_deadline is not None and self._bootstrap_deadline <= now:
+            self._dispatch(self._on_bootstrap_timeout(), now, out)
         self._send_ready(now, out)
         return out
 
@@ -250,6 +254,7 @@ class Network:
                 case BrokerConnectionClosed():
                     self._dispatch(self._on_broker_connection_closed(effect), now, out)
                 case Connect():
+                    self._start_bootstrap_timeout(now)
                     self._connections.on_connect(effect)
                     out.append(effect)
                 case _:
@@ -273,6 +278,7 @@ class Network:
             if requested is not None:
                 self.view.forget(requested)
             self._bootstrapping = False
+            self._bootstrap_deadline = None
             self.view.last_error = ""
             yield from self._connections.prune(self.view.brokers, now)
             yield MetadataChanged(changed)
@@ -298,6 +304,24 @@ class Network:
         if closed.fatal:
             while self._unassigned:
                 yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)
+
+    def _start_bootstrap_timeout(self, now: float) -> None:
+        """Limit how long the bootstrap servers are tried, until there is metadata."""
+        timeout_s = self._settings.bootstrap_timeout_s
+        if timeout_s is not None and self._bootstrap_deadline is None and not self.view.brokers:
+            self._bootstrap_deadline = now + timeout_s
+
+    def _on_bootstrap_timeout(self) -> Iterator[PartEffect]:
+        """Fail what waits for a broker, unless one is connected and merely slow."""
+        self._bootstrap_deadline = None
+        connected = any(each.connection and not each.connecting for each in self._connections)
+        if connected and not self.view.last_error:
+            return
+        cause = self.view.last_error or "no connection in time"
+        detail = with_cause("no broker reachable", cause)
+        yield ClusterFailed(Reason.DISCONNECTED, detail)
+        while self._unassigned:
+            yield self._unassigned.popleft().fail(Reason.DISCONNECTED, detail, retriable=False)
 
     # Choice of connections.
 

@@ -13,6 +13,8 @@ class NetworkSettings:
     """Settings of a client's network; times in seconds.
 
     rebootstrap: go back to the bootstrap servers when no known broker is reachable (KIP-899).
+    bootstrap_timeout_s: how long to try the bootstrap servers before requests fail; None: as long
+    as the requests' own timeouts.
     """
 
     connection: ConnectionSettings
@@ -22,3 +24,4 @@ class NetworkSettings:
     idle_s: float
     auto_create_topics: bool = False
     rebootstrap: bool = True
+    bootstrap_timeout_s: float | None = None

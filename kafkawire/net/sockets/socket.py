@@ -19,6 +19,7 @@ from ...client.network.transport import (
 )
 from .buffers import write_buffers
 from .readiness import Readiness
+from .reasons import is_fatal, reason_of
 
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long pending writes may be flushed, and the peer may take, after a connection is closed."""
@@ -111,7 +112,7 @@ class Socket(asyncio.Protocol):
             self._driver.receive(WritingResumed(self.number))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._on_lost(str(error) if error else "the broker closed the connection")
+        self._on_lost(reason_of(error, tls=False) if error else "the broker closed the connection")
 
     def _on_lost(self, reason: str, fatal: bool = False) -> None:
         if self._deadline is not None:
@@ -133,11 +134,9 @@ class Socket(asyncio.Protocol):
             await loop.create_connection(
                 lambda: self, connect.host, connect.port, ssl=tls, server_hostname=name
             )
-        except ssl.SSLCertVerificationError as error:
-            self._on_lost(f"invalid broker certificate: {error.verify_message}", fatal=True)
         except (OSError, ValueError, OverflowError) as error:
             # a broker may report an invalid host or port
-            self._on_lost(str(error) or type(error).__name__)
+            self._on_lost(reason_of(error, tls=tls is not None), fatal=is_fatal(error))
 
     def _connect_done(self, attempt: asyncio.Task[None]) -> None:
         """Handle an attempt that `close` or `abort` cancelled, perhaps before it had begun."""
