@@ -103,7 +103,7 @@ class ErrorRule(Rule):
         if self.by is By.CLIENT:
             return (client,)
         if self.by is By.BROKER:
-            return (client._replace(broker=exchange.broker),)
+            return (client_of(exchange, broker=exchange.broker),)
         if self.by is By.TOPIC:
             topics = dict.fromkeys(self._failed_topics(exchange, code))
             return [client._replace(topic=topic) for topic in topics] or (client,)

@@ -21,7 +21,7 @@ from kafkawire.records import RecordBatches
 
 from ..reading import Collector
 from .produced import Produced
-from .rule import Rule
+from .rule import Rule, client_of
 
 
 class ErrorFeed(Collector):
@@ -91,13 +91,14 @@ class ProduceFeed(Collector):
         for topic in getattr(message, path.attributes[0]):
             topic_id = TOPIC_ID.of(topic)
             key = topic_id if topic_id and topic_id != ZERO else topic.name
+            subject = client_of(exchange, topic=key)
             for partition in getattr(topic, path.partitions):
                 data = partition.records
                 if not data:
                     continue
                 batches = list(RecordBatches(data).batches(faults))
                 produced = Produced(
-                    exchange, key, partition.index, message.acks, batches, len(data)
+                    exchange, subject, partition.index, message.acks, batches, len(data)
                 )
                 for rule in self._rules:
                     rule.produced(produced)

@@ -88,10 +88,10 @@ class Occurrences:
         self.count += 1
         self.bytes += size
         self.time_ns += time_ns
-        if len(self.packets) < MAX_PACKETS:
-            self.packets.append(packet)
-        else:
+        if packet != self.last_packet:
             self.last_packet = packet
+            if len(self.packets) < MAX_PACKETS:
+                self.packets.append(packet)
         if at_ns == NO_TIME:
             return
         if self.first_ns == NO_TIME or at_ns < self.first_ns:
@@ -204,7 +204,9 @@ def named(
     if finding.subject.topic is not None:
         subject["topic"] = topic_name(finding.subject.topic)
     seen = finding.seen
-    packets = [*seen.packets, *([] if seen.last_packet is None else [seen.last_packet])]
+    packets = list(seen.packets)
+    if seen.last_packet is not None and seen.last_packet not in packets:
+        packets.append(seen.last_packet)
     terms = [] if finding.subject == OTHERS else _conditions(subject)
     expression = " and ".join([*terms, *finding.terms])
     return Named(finding, subject, [place(packet) for packet in packets], expression)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
 from kafkawire.records import Batch
+
+from .finding import Subject
 
 
 class Produced(NamedTuple):
-    """The batches of a partition in a Produce request. size: bytes of all of them."""
+    """The batches of a partition in a Produce request.
+
+    subject: the client and the topic. size: bytes of all batches.
+    """
 
     exchange: Exchange
-    topic: TopicKey
+    subject: Subject
     partition: int
     acks: int
     batches: list[Batch]

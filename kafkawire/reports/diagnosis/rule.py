@@ -105,14 +105,24 @@ class Subjects(Generic[T]):
         return iter(self._states.items())
 
 
-def client_of(exchange: Exchange) -> Subject:
-    """Return the client of an exchange: all with the same client id are one."""
-    client_id = exchange.main_row.client_id
-    if client_id:
-        return Subject(client=client_id)
-    return Subject(address=host(exchange.client))
+def client_of(
+    exchange: Exchange,
+    group: str | None = None,
+    transactional_id: str | None = None,
+    topic: TopicKey = None,
+    broker: str | None = None,
+    api: str | None = None,
+) -> Subject:
+    """Return the client of an exchange as a subject: all with the same client id are one.
+
+    The other fields of the subject are those given.
+    """
+    client = exchange.main_row.client_id or None
+    address = None if client else host(exchange.client)
+    return Subject(client, address, group, None, transactional_id, topic, None, broker, None, api)
 
 
-def client_at(exchange: Exchange) -> Subject:
-    """Return the client of an exchange: client id and address."""
-    return Subject(client=exchange.main_row.client_id or None, address=host(exchange.client))
+def client_at(exchange: Exchange, broker: str | None = None) -> Subject:
+    """Return the client of an exchange as a subject: its client id and its address."""
+    client = exchange.main_row.client_id or None
+    return Subject(client=client, address=host(exchange.client), broker=broker)

@@ -71,14 +71,19 @@ def rebalancing(times: int, every: float) -> Story:
 
 
 def test_rebalances_one_after_the_other(tmp_path: Path) -> None:
-    found = rules(rebalancing(12, 1), tmp_path)
+    found = rules(rebalancing(12, 10), tmp_path)
     assert list(found) == ["rebalance-storm"]
     assert found["rebalance-storm"]["subject"] == {"group": "billing"}
+    assert found["rebalance-storm"]["severity"] == "warning"
 
 
 def test_few_or_rare_rebalances_are_no_trouble(tmp_path: Path) -> None:
-    assert rules(rebalancing(5, 1), tmp_path) == {}
+    assert rules(rebalancing(5, 10), tmp_path) == {}
     assert rules(rebalancing(12, 90), tmp_path) == {}
+
+
+def test_rebalances_of_a_deployment_are_a_notice(tmp_path: Path) -> None:
+    assert rules(rebalancing(12, 1), tmp_path)["rebalance-storm"]["severity"] == "notice"
 
 
 def test_a_member_that_leaves_and_comes_back(tmp_path: Path) -> None:

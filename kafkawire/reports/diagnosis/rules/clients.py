@@ -83,7 +83,7 @@ class Throttling(Rule):
         if not entities.throttle_time_ms or exchange.response is None:
             return
         if entities.throttle_time_ms <= self.limits["longest"] * 1000:
-            subject = client_of(exchange)._replace(api=exchange.main_row.api_name)
+            subject = client_of(exchange, api=exchange.main_row.api_name)
             lost = entities.throttle_time_ms * 1_000_000
             self._clients.of(subject).add(exchange.response, time_ns=lost)
 

@@ -64,7 +64,7 @@ class UnansweredRequests(Rule):
             waited_ns = connection.last_ns - request.time_ns
             if waited_ns < self.limits["seconds"] * 1e9 + may_wait_ns(request):
                 continue
-            subject = client_of(exchange)._replace(broker=exchange.broker, api=request.api_name)
+            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
             self._clients.of(subject).add(request, request.length + SIZE, waited_ns)
 
     def findings(self) -> Iterator[Finding]:
@@ -190,7 +190,7 @@ class ConnectionResets(Rule):
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Note a request without a response, until its connection ends."""
         if exchange.response is None and not expects_no_response(exchange):
-            subject = client_of(exchange)._replace(broker=exchange.broker)
+            subject = client_of(exchange, broker=exchange.broker)
             self._open.setdefault(exchange.connection, subject)
 
     def ended(self, connection: Ended) -> None:

@@ -64,7 +64,7 @@ class TinyFetches(Rule):
             or message.replica_state.replica_id >= 0
         ):
             return
-        fetches = self._clients.of(client_of(exchange)._replace(broker=exchange.broker))
+        fetches = self._clients.of(client_of(exchange, broker=exchange.broker))
         fetches.seen.add(response, response.length + SIZE)
         fetches.min_bytes, fetches.max_wait_ms = message.min_bytes, message.max_wait_ms
         body: Any = response.message
@@ -134,7 +134,7 @@ class CommitRate(Rule):
         if event.type is not COMMITTED:
             return
         exchange = event.exchange
-        client = self._clients.of(client_of(exchange)._replace(group=event.group_id))
+        client = self._clients.of(client_of(exchange, group=event.group_id))
         lost = since(event.row.request_time_ns, event.row.time_ns) or 0
         client.seen.add(event.row, event.row.length + SIZE, lost)
         for topic, partition, offset, code in event.offsets or ():

@@ -58,6 +58,7 @@ class RebalanceStorm(Rule):
     thresholds = (
         Threshold("rebalances", 8, "rebalances", "a deployment of a few members gives as many"),
         Threshold("interval", 60, "s", "a group that works rebalances when members come and go"),
+        Threshold("seconds", 60, "s", "what is over sooner, as a deployment, is a notice"),
         Threshold("critical_share", 0.5, "of the time", "half of the time nobody consumes"),
     )
 
@@ -88,12 +89,15 @@ class RebalanceStorm(Rule):
             if seen.span_seconds / seen.count > limits["interval"]:
                 continue
             share = seen.time_ns / 1e9 / seen.span_seconds if seen.span_seconds else 1.0
+            severity = Severity.WARNING if share < limits["critical_share"] else Severity.CRITICAL
+            if seen.span_seconds < limits["seconds"]:
+                severity = Severity.NOTICE
             causes = [
                 f"{cause} ({count:,})" for cause, count in group.causes.most_common(SHOWN_CAUSES)
             ]
             yield Finding(
                 self.name,
-                Severity.CRITICAL if share >= limits["critical_share"] else Severity.WARNING,
+                severity,
                 subject,
                 f"{seen.count:,} rebalances, {min(share, 1):.0%} of the time; "
                 f"causes: {'; '.join(causes)}",
@@ -131,7 +135,7 @@ class PollTimeouts(Rule):
     def group_event(self, event: GroupEvent) -> None:
         """Note a member that leaves, and count it if it comes back."""
         key = event.exchange.connection, event.group_id
-        subject = client_of(event.exchange)._replace(group=event.group_id)
+        subject = client_of(event.exchange, group=event.group_id)
         if event.type is LEFT:
             if POLL_TIMEOUT in (event.reason or ""):
                 self._members.of(subject).add(event.row)

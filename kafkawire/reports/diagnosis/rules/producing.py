@@ -12,7 +12,7 @@ from kafkawire.records import Batch, Compression
 
 from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..produced import Produced
-from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
+from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 
 PRODUCE: Final = "api == Produce"
 
@@ -47,7 +47,7 @@ class TinyBatches(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Count the batches of a partition."""
-        batches = self._clients.of(client_of(produced.exchange)._replace(topic=produced.topic))
+        batches = self._clients.of(produced.subject)
         batches.seen.add(produced.exchange.main_row, produced.size)
         batches.batches += len(produced.batches)
         batches.records += sum(max(batch.records_count, 0) for batch in produced.batches)
@@ -100,11 +100,10 @@ class AcksMixed(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Note the acks of a request for a topic."""
-        topic = Subject(topic=produced.topic)
+        topic = Subject(topic=produced.subject.topic)
         unsafe = self._unsafe.get(produced.acks)
         if unsafe is not None:
-            subject = client_of(produced.exchange)._replace(topic=produced.topic)
-            unsafe.of(subject).add(produced.exchange.main_row, produced.size)
+            unsafe.of(produced.subject).add(produced.exchange.main_row, produced.size)
         elif topic not in self._safe and len(self._safe) < MAX_SUBJECTS:
             self._safe[topic] = None
 
@@ -168,7 +167,7 @@ class CompressionHabits(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Count the codecs of a partition's batches."""
-        topic = self._topics.of(Subject(topic=produced.topic))
+        topic = self._topics.of(Subject(topic=produced.subject.topic))
         topic.seen.add(produced.exchange.main_row, produced.size)
         client = produced.exchange.main_row.client_id or produced.exchange.client
         for batch in produced.batches:
@@ -242,10 +241,14 @@ class ProduceRetries(Rule):
             if batch.producer_id < 0 or batch.base_sequence < 0 or batch.records_count < 1:
                 continue
             if client is None:
-                subject = client_of(produced.exchange)._replace(topic=produced.topic)
-                client = self._sent.of(subject)
+                client = self._sent.of(produced.subject)
             client.batches += 1
-            key = batch.producer_id, batch.producer_epoch, produced.topic, produced.partition
+            key = (
+                batch.producer_id,
+                batch.producer_epoch,
+                produced.subject.topic,
+                produced.partition,
+            )
             last = self._sequences.pop(key, None)
             if last is not None and batch.base_sequence <= last < batch.base_sequence + WRAPPED:
                 client.seen.add(produced.exchange.main_row, batch.size)

@@ -50,7 +50,7 @@ class AbortedTransactions(Rule):
         body: Any = response.message
         if message is None or body is None or body.error_code:
             return
-        subject = client_of(exchange)._replace(transactional_id=message.transactional_id)
+        subject = client_of(exchange, transactional_id=message.transactional_id)
         ends = self._ids.of(subject)
         ends.total += 1
         if not message.committed:
