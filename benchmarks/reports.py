@@ -21,6 +21,7 @@ from .pipeline import MEGABYTES, TRAFFIC, measured, ours, pieces, tshark_fields
 
 REPORTS: Final[dict[str, tuple[str, ...]]] = {
     "summary": (),
+    "diagnose": (),
     "latency": (),
     "groups": (),
     "topics": (),

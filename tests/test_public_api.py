@@ -27,6 +27,7 @@ EXPORTS: Final = (
     "kafkawire.client.consumer",
     "kafkawire.client.producer",
     "kafkawire.net.admin",
+    "kafkawire.reports.diagnosis",
     "kafkawire.spark",
     "kafkawire_codegen",
 )

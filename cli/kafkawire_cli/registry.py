@@ -33,6 +33,9 @@ VERBS: Final = {
         "decode", "decode", "Decode every Kafka message in captures, frames or hex text."
     ),
     "summary": Verb("summary", "summary", "Summarise captures: requests, topics, clients, groups."),
+    "diagnose": Verb(
+        "diagnose", "diagnose", "Find out what is wrong, and what to look at or change."
+    ),
     "latency": Verb("latency", "latency", "Show requests by API: counts, errors, latency."),
     "topics": Verb("topics", "topics", "Show topics: records, bytes, codecs, clients."),
     "clients": Verb("clients", "clients", "Show clients: software, address, requests."),

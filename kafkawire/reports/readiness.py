@@ -143,6 +143,12 @@ def no_longer(api_name: str, version: int, releases: Releases, target: str) -> b
     return any(api_name in releases.ranges[release] for release in known[: known.index(target)])
 
 
+def first_without(api_name: str, version: int, releases: Releases) -> str | None:
+    """Return the first release that no longer supports a version; None if all later ones do."""
+    dropped = (one for one in releases.ranges if no_longer(api_name, version, releases, one))
+    return next(dropped, None)
+
+
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:
     """Return the highest version that the brokers of a client support, None if unknown."""
     offered = [clients.offered(broker, api_key) for broker in client.brokers]

@@ -9,7 +9,7 @@ import kafkawire
 from kafkawire.primitives import Message
 
 from . import wire
-from .wire import ACK, FIN, MILLISECOND, PSH, START_NS, SYN, Packet
+from .wire import ACK, FIN, MILLISECOND, PSH, RST, START_NS, SYN, Packet
 
 CLIENT, BROKER = 0, 1
 HOSTS = wire.CLIENT, wire.BROKER
@@ -34,13 +34,21 @@ def response(name: str, version: int, correlation_id: int, **fields: Any) -> byt
 class Scenario:
     """Writes a capture; each call is one packet, a millisecond after the last.
 
-    Connection n goes from port 50000 + n to 9092, and opens with a SYN where `opened`.
+    Connection n goes from port 50000 + n to 9092, or its port in `broker_ports`, and opens with a
+    SYN where `opened`.
     """
 
     def __init__(self, opened: bool = True) -> None:
         self.opened = opened
         self.packets: list[Packet] = []
+        self.broker_ports: dict[int, int] = {}
+        self._waited_ns = 0
         self._next: dict[tuple[int, int], int] = {}
+
+    def wait(self, seconds: float) -> Scenario:
+        """Let time pass before the next packet."""
+        self._waited_ns += int(seconds * 1e9)
+        return self
 
     def send(self, side: int, data: bytes, connection: int = 0) -> Scenario:
         """Send bytes on a connection, which opens with its first ones."""
@@ -56,6 +64,10 @@ class Scenario:
         self._packet(connection, CLIENT, FIN | ACK, b"")
         return self._packet(connection, BROKER, FIN | ACK, b"")
 
+    def reset(self, connection: int = 0, side: int = BROKER) -> Scenario:
+        """Reset a connection from one side."""
+        return self._packet(connection, side, RST | ACK, b"")
+
     def request(self, name: str, version: int, connection: int = 0, **fields: Any) -> Scenario:
         """Send a request; its correlation id is the number of packets before it."""
         made = request(name, version, len(self.packets), **fields)
@@ -69,10 +81,10 @@ class Scenario:
     def _packet(self, connection: int, side: int, flags: int, data: bytes) -> Scenario:
         at, back = self._next[connection, side], self._next[connection, 1 - side]
         self._next[connection, side] = at + len(data) + (1 if flags & (SYN | FIN) else 0)
-        ports = 50000 + connection, 9092
+        ports = 50000 + connection, self.broker_ports.get(connection, 9092)
         segment = wire.tcp(ports[side], ports[1 - side], at, data, ack=back, flags=flags)
         packet = wire.ipv4(segment, source=HOSTS[side], destination=HOSTS[1 - side])
-        time_ns = START_NS + len(self.packets) * MILLISECOND
+        time_ns = START_NS + len(self.packets) * MILLISECOND + self._waited_ns
         self.packets.append(Packet(wire.ethernet(packet), time_ns))
         return self
 

@@ -1,0 +1,233 @@
+"""`kafkawire diagnose`: what is wrong in captures, and what to change."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkawire.display import plural
+
+from ..input.names import releases_of_kafka, suggestion
+from ..input.options import DEFAULTS, OptionalFiles, ReportOptions, pairs
+from ..input.sources import reading
+from ..render.report import (
+    Section,
+    bytes_text,
+    duration_text,
+    print_capture_report,
+    print_report,
+    top,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkawire.reports.diagnosis.finding import Named
+    from kafkawire.reports.diagnosis.registry import Settings
+    from kafkawire.reports.diagnosis.rule import Rule
+
+
+class FailOn(StrEnum):
+    """Severities from which the exit code is 1."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+def diagnose(
+    given: OptionalFiles = None,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit with code 1 if a finding is at least this severe.",
+            show_default=False,
+        ),
+    ] = None,
+    disable: Annotated[
+        list[str] | None,
+        typer.Option("--disable", metavar="RULE", help="Do not apply this rule; repeatable."),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="RULE.THRESHOLD=VALUE", help="Change a threshold; repeatable."
+        ),
+    ] = None,
+    show_rules: Annotated[
+        bool, typer.Option("--list", help="List the rules and their thresholds, and exit.")
+    ] = False,
+    options: ReportOptions = DEFAULTS,
+) -> None:
+    """Find out what is wrong, and what to look at or change.
+
+    \b
+    kafkawire diagnose trace*.pcap
+    kafkawire diagnose trace.pcap --fail-on critical --disable old-versions
+    kafkawire diagnose trace.pcap --set tiny-batches.bytes=512
+    kafkawire diagnose --list
+
+    The most harmful findings come first. Exit code 1 with --fail-on if there is such a finding.
+    """
+    from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
+
+    try:
+        rules = installed_rules()
+        settings = _settings(disable, change)
+        if show_rules:
+            _print_rules(rules, options)
+            return
+        if not given:
+            raise typer.BadParameter("give captures, or --list", param_hint="FILE")
+        findings = _diagnosed(given, rules, settings, options)
+    except RuleError as error:
+        hint = suggestion(error.name, error.names)
+        raise typer.BadParameter(f"{error}{hint}") from None
+    if fail_on is not None and _reaches(findings, fail_on):
+        raise typer.Exit(1)
+
+
+def _diagnosed(
+    given: list[str],
+    rules: Mapping[str, type[Rule]],
+    settings: Settings,
+    options: ReportOptions,
+) -> list[Named]:
+    """Read the captures and print the findings."""
+    from kafkawire.reports.diagnosis.diagnosis import Diagnosis, as_json
+    from kafkawire.reports.readiness import first_without
+
+    bound = options.limit()
+    dropped_in = partial(first_without, releases=releases_of_kafka())
+    with reading("diagnose", given, options) as captures:
+        diagnosis = Diagnosis(captures, rules, dropped_in, settings)
+        diagnosis.read()
+    findings = diagnosis.findings
+    shown = top(findings, bound)
+    print_capture_report(
+        captures,
+        options.form,
+        lambda: [
+            Section("", lines=(_summary(findings),)),
+            *map(_section, shown.first),
+            Section("", lines=shown.more("findings")),
+        ],
+        lambda: as_json(findings) if bound is None else as_json(shown.first),
+    )
+    return findings
+
+
+def _settings(disable: list[str] | None, change: list[str] | None) -> Settings:
+    """Parse --disable and --set."""
+    from kafkawire.reports.diagnosis.registry import Settings
+
+    limits: dict[tuple[str, str], float] = {}
+    for key, text in pairs(change, "--set", "RULE.THRESHOLD=VALUE").items():
+        rule, _, threshold = key.partition(".")
+        try:
+            limits[rule, threshold] = float(text)
+        except ValueError:
+            raise typer.BadParameter(
+                f"{key} must be a number, got {text!r}", param_hint="--set"
+            ) from None
+    return Settings(frozenset(disable or ()), limits)
+
+
+def _reaches(findings: list[Named], fail_on: FailOn) -> bool:
+    """Whether a finding is at least as severe as `fail_on`."""
+    order = list(FailOn)
+    return any(
+        order.index(FailOn(one.finding.severity)) <= order.index(fail_on) for one in findings
+    )
+
+
+# -- as text
+
+
+def _summary(findings: list[Named]) -> str:
+    """Count the findings by severity."""
+    from kafkawire.reports.diagnosis.diagnosis import counts
+
+    if not findings:
+        return "no findings"
+    by_severity = [f"{count} {one.value}" for one, count in counts(findings).items() if count]
+    return f"{plural(len(findings), 'finding')}: {', '.join(by_severity)}"
+
+
+def _section(one: Named) -> Section:
+    """Format a finding."""
+    finding, seen = one.finding, one.finding.seen
+    about = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in one.subject.items())
+    settings = ", ".join(
+        setting.key if setting.value is None else f"{setting.key} ({setting.value})"
+        for setting in finding.settings
+    )
+    facts = {
+        "what": finding.what,
+        "when": _when(one),
+        "cost": ", ".join(
+            filter(
+                None,
+                (
+                    (seen.time_ns and duration_text(seen.time_ns)) or "",
+                    (seen.bytes and bytes_text(seen.bytes)) or "",
+                ),
+            )
+        ),
+        "packets": _packets(one),
+        "filter": one.expression,
+        "cause": f"{finding.cause} (confidence: {finding.confidence.value})",
+        "advice": finding.advice,
+        "settings": settings,
+        "see": finding.reference,
+    }
+    title = f"{finding.severity.value.upper()} {finding.rule}" + (f": {about}" if about else "")
+    return Section(
+        title, lines=[f"{label + ':':10}{text}" for label, text in facts.items() if text]
+    )
+
+
+def _packets(one: Named) -> str:
+    """List the packets, by file."""
+    by_file: dict[str, list[int]] = {}
+    for file, packet in one.packets:
+        by_file.setdefault(file, []).append(packet)
+    return "; ".join(f"{file} {', '.join(map(str, packets))}" for file, packets in by_file.items())
+
+
+def _when(one: Named) -> str:
+    """Say when and how often it was seen."""
+    from kafkawire.display import time_text
+
+    seen = one.finding.seen
+    times = plural(seen.count, "time")
+    first, last = time_text(seen.first_ns), time_text(seen.last_ns)
+    if first is None or last is None:
+        return times
+    return f"{times}, {first}" + (f" to {last}" if last != first else "")
+
+
+def _print_rules(rules: Mapping[str, type[Rule]], options: ReportOptions) -> None:
+    """Print the rules with their thresholds."""
+    from kafkawire.reports.diagnosis.documentation import rule_json
+
+    print_report(
+        options.form,
+        lambda: [
+            Section(
+                rule.name,
+                ("threshold", ">default", "unit", "reason"),
+                [
+                    (one.name, f"{one.default:,.10g}", one.unit, one.reason)
+                    for one in rule.thresholds
+                ],
+                (rule.description,),
+            )
+            for rule in rules.values()
+        ],
+        lambda: {"rules": [rule_json(rule) for rule in rules.values()]},
+    )

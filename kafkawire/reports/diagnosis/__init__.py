@@ -1,0 +1,27 @@
+"""Diagnoses a capture: rules read its traffic once and report what is wrong."""
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+
+from .error_rule import By, ErrorRule
+from .finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from .produced import Produced
+from .rule import Rule, Scene, Subjects, Threshold, client_at, client_of
+
+__all__ = [
+    "By",
+    "Confidence",
+    "ErrorRule",
+    "Exchange",
+    "Finding",
+    "Occurrences",
+    "Produced",
+    "Rule",
+    "Scene",
+    "Setting",
+    "Severity",
+    "Subject",
+    "Subjects",
+    "Threshold",
+    "client_at",
+    "client_of",
+]

@@ -1,0 +1,83 @@
+"""Runs rules over a capture, in one pass, and sorts what they find.
+
+exchanges --> clients --> feeds: errors, group events, batches --> rules --> findings, sorted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..clients import Clients
+from ..reading import Collector, Reading
+from .feeds import ErrorFeed, GroupFeed, ProduceFeed
+from .finding import SEVERITIES, Named, Severity, named
+from .registry import UNCHANGED, Settings, create
+from .rule import Rule, Scene
+
+
+class Diagnosis:
+    """The findings about a capture. dropped_in: as in `Scene`. Raises RuleError."""
+
+    def __init__(
+        self,
+        captures: Reading,
+        rules: Mapping[str, type[Rule]],
+        dropped_in: Callable[[str, int], str | None],
+        settings: Settings = UNCHANGED,
+    ) -> None:
+        self._captures = captures
+        self._scene = Scene(captures.context, Clients(), dropped_in)
+        self.rules = create(rules, self._scene, settings)
+
+    def read(self) -> None:
+        """Read the captures in one pass, and look up unnamed topics in the rest."""
+        self._captures.read(*self.collectors)
+        self._captures.name_topics()
+
+    @property
+    def collectors(self) -> list[Collector]:
+        """The collectors, in the order in which they need each other."""
+        own: list[Collector] = [self._scene.clients]
+        erring = [rule for rule in self.rules if rule.error_codes]
+        grouping = overriding(self.rules, "group_event")
+        producing = overriding(self.rules, "produced")
+        if erring:
+            own.append(ErrorFeed(erring))
+        if grouping:
+            own.append(GroupFeed(self._captures.context, grouping))
+        if producing:
+            own.append(ProduceFeed(producing))
+        return [*own, *self.rules]
+
+    @property
+    def findings(self) -> list[Named]:
+        """The findings, the most harmful first."""
+        findings = [finding for rule in self.rules for finding in rule.findings()]
+        place = self._captures.traffic.place
+        return [
+            named(finding, self._scene.topic_name, place)
+            for finding in sorted(findings, key=lambda finding: finding.order)
+        ]
+
+
+def overriding(rules: list[Rule], method: str) -> list[Rule]:
+    """List the rules that override a method."""
+    inherited = getattr(Rule, method)
+    return [rule for rule in rules if getattr(type(rule), method) is not inherited]
+
+
+def counts(findings: list[Named]) -> dict[Severity, int]:
+    """Count findings by severity."""
+    return {
+        severity: sum(one.finding.severity is severity for one in findings)
+        for severity in SEVERITIES
+    }
+
+
+def as_json(findings: list[Named]) -> dict[str, Any]:
+    """Return the JSON form of findings."""
+    return {
+        "counts": {severity.value: count for severity, count in counts(findings).items()},
+        "findings": [one.json() for one in findings],
+    }

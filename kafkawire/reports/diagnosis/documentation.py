@@ -1,0 +1,149 @@
+"""Writes docs/diagnose.md to standard output: how to use it, the rules, false alarms.
+
+python -m kafkawire.reports.diagnosis.documentation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from .registry import RULES
+from .rule import Rule
+
+INTRODUCTION: Final = """\
+# What is wrong here?
+
+`kafkawire diagnose` reads captures once, and lists what is wrong in them, the most harmful first:
+who, what, when and how often, the packets that show it, the likely cause, and what to look at or
+change.
+
+```console
+$ kafkawire diagnose fixtures/captures/kp22-old-0.9.pcap --top 1
+  6 findings: 6 warning
+
+WARNING unsupported-versions: client kpold-0.9-gzip, broker 127.0.0.1:35461
+  what:     UNSUPPORTED_VERSION in 1 response to Produce
+  when:     1 time, 2026-11-21T04:12:31.053402000Z
+  cost:     0.063 ms, 402 B
+  packets:  fixtures/captures/kp22-old-0.9.pcap 36
+...
+$ kafkawire decode fixtures/captures/kp22-old-0.9.pcap --filter "error == UNSUPPORTED_VERSION"
+$ kafkawire diagnose trace*.pcap --fail-on critical --disable old-versions
+$ kafkawire diagnose trace.pcap --set tiny-batches.bytes=512 --format json
+$ kafkawire diagnose --list
+```
+
+`filter` selects the messages of a finding for `decode --filter`; the packets can be opened with
+`explain --packet` and Wireshark. Other options are those of all [reports](capture.md#reports).
+
+- **Severity.** *critical*: data is rejected, lost or not processed. *warning*: time or resources
+  are wasted, or an operation fails now and then. *notice*: worth knowing, nothing fails.
+- **Confidence.** *high*: the broker or the client states it. *medium*: the usual cause of what was
+  seen. *low*: something outside of the capture may explain it.
+- **Exit code.** 1 if there is a finding at least as severe as `--fail-on`; else 0, or 2 as in every
+  report if a file is not a capture.
+- **Rules.** `--disable RULE` switches one off, `--set RULE.THRESHOLD=VALUE` changes a threshold;
+  both can be repeated.
+- **Memory** grows with clients, topics, partitions and groups. Of each rule, 10,000 subjects are
+  counted apart; the finding of client `(others)` has the rest.
+
+As JSON: `counts` by severity and `findings`, each with `rule`, `severity`, `subject` (`client`,
+`address`, `group`, `group_instance_id`, `transactional_id`, `topic`, `partition`, `broker`,
+`broker_id`, `api`, as far as they apply), `what`, `count`, `first_time`, `last_time`, `cost`
+(`time_ns`, `bytes`), `packets` (`file`, `packet`), `filter`, `cause`, `advice`, `settings` (`key`
+and the `value` seen in the capture), `reference` and `confidence`.
+
+## Rules of your own
+
+A rule is a subclass of `kafkawire.reports.diagnosis.Rule`. It is called for each exchange
+(`exchange`), for error codes (`error`), events of groups (`group_event`), produced batches
+(`produced`), other rows (`row`) and ends of connections (`ended`), as far as it defines these;
+`apis` limits the exchanges to some APIs. At the end, `findings` returns what is wrong.
+
+```python
+from collections.abc import Iterator
+
+from kafkawire import ApiKey, ErrorCode
+from kafkawire.reports.diagnosis import (
+    Confidence,
+    Exchange,
+    Finding,
+    Occurrences,
+    Rule,
+    Severity,
+    Subjects,
+    Threshold,
+    client_of,
+)
+
+
+class TopicsCreatedTwice(Rule):
+    name = "topics-created-twice"
+    description = "A client creates topics that exist."
+    apis = frozenset({ApiKey.CREATE_TOPICS})
+    error_codes = frozenset({ErrorCode.TOPIC_ALREADY_EXISTS})
+    thresholds = (Threshold("errors", 3, "errors", "one may be a race"),)
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        self._clients = Subjects(Occurrences)
+
+    def error(self, exchange: Exchange, code: int) -> None:
+        self._clients.of(client_of(exchange)).add(exchange.response)
+
+    def findings(self) -> Iterator[Finding]:
+        for subject, seen in self._clients:
+            if seen.count >= self.limits["errors"]:
+                yield Finding(
+                    self.name,
+                    Severity.NOTICE,
+                    subject,
+                    "creates topics that exist",
+                    seen,
+                    "Each instance creates them when it starts.",
+                    "Create topics once, when you deploy.",
+                    Confidence.HIGH,
+                )
+```
+
+An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.toml` makes it known:
+`[project.entry-points."kafkawire.diagnosis"]`, and below `topics-created-twice =
+"mypackage.rules:TopicsCreatedTwice"`. Rules about error codes alone are shorter as subclasses of
+`kafkawire.reports.diagnosis.ErrorRule`.
+
+## False alarms
+
+A test runs all rules over all captures of the repository, which are of real clients and brokers:
+nothing critical is found in them. Warnings are about clients that really use old versions
+(`kp22-old-0.9`), about a test program that sends every request on purpose, valid or not
+(`fg-sweep-*`), and about captures whose packets were removed on purpose.
+
+## The rules
+"""
+
+
+def rule_json(rule: type[Rule]) -> dict[str, Any]:
+    """Return the JSON form of a rule."""
+    return {
+        "rule": rule.name,
+        "description": rule.description,
+        "thresholds": [threshold._asdict() for threshold in rule.thresholds],
+    }
+
+
+def markdown() -> str:
+    """Return the whole page."""
+    return INTRODUCTION + "".join(f"{line}\n" for rule in RULES for line in _section(rule))
+
+
+def _section(rule: type[Rule]) -> Iterator[str]:
+    yield from ("", f"### {rule.name}", "", rule.description)
+    if rule.thresholds:
+        yield from ("", "| threshold | default | why |", "| --- | --- | --- |")
+    for one in rule.thresholds:
+        yield f"| `{one.name}` | {one.default:,.10g} {one.unit} | {one.reason} |"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,158 @@
+"""A rule about error codes: how often a client gets them, and for what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum, auto
+from typing import ClassVar, Final
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID, partition_references
+from kafkawire.display import plural
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.protocol.frame import SIZE
+
+from .finding import Confidence, Finding, Occurrences, Severity, Subject
+from .rule import Rule, Scene, Subjects, Threshold, client_of
+
+NEVER: Final = float("inf")
+"""A threshold that is not reached."""
+
+
+class By(Enum):
+    """Whom the errors of a rule are about, besides the client."""
+
+    CLIENT = auto()
+    GROUP = auto()
+    TOPIC = auto()
+    TRANSACTIONAL_ID = auto()
+    BROKER = auto()
+
+
+def error_term(codes: list[str]) -> str:
+    """Write the condition that selects responses with one of these error codes."""
+    return f"error == {codes[0]}" if len(codes) == 1 else f"error in ({', '.join(codes)})"
+
+
+class Errors:
+    """The errors of a subject, and the APIs whose responses have them."""
+
+    __slots__ = ("apis", "codes", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.codes: Counter[int] = Counter()
+        self.apis: dict[str, None] = {}
+
+
+def errors_threshold(default: float, reason: str) -> Threshold:
+    """Return the threshold of the number of errors from which there is a finding."""
+    return Threshold("errors", default, "errors", reason)
+
+
+def seconds_threshold(default: float, reason: str) -> Threshold:
+    """Return the threshold of the time between the first and the last error."""
+    return Threshold("seconds", default, "s", reason)
+
+
+def critical_threshold(default: float, reason: str) -> Threshold:
+    """Return the threshold of the number of errors from which a finding is critical."""
+    return Threshold("critical", default, "errors", reason)
+
+
+class ErrorRule(Rule):
+    """Reports error codes that a client gets often enough.
+
+    thresholds: `errors`, and optionally `seconds` and `critical`.
+    """
+
+    by: ClassVar[By]
+    severity: ClassVar[Severity] = Severity.WARNING
+    cause: ClassVar[str]
+    advice: ClassVar[str]
+    confidence: ClassVar[Confidence] = Confidence.HIGH
+    reference: ClassVar[str] = ""
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._errors: Subjects[Errors] = Subjects(Errors)
+
+    def error(self, exchange: Exchange, code: int) -> None:
+        """Count the errors of a response."""
+        response = exchange.response
+        if response is None:
+            return
+        size = response.length + SIZE
+        if exchange.request is not None:
+            size += exchange.request.length + SIZE
+        lost = since(response.request_time_ns, response.time_ns) or 0
+        for subject in self.subjects(exchange, code):
+            errors = self._errors.of(subject)
+            errors.seen.add(response, size, lost)
+            errors.codes[code] += 1
+            errors.apis[exchange.main_row.api_name or "unknown"] = None
+
+    def subjects(self, exchange: Exchange, code: int) -> Iterable[Subject]:
+        """Return whom an error is about."""
+        client = client_of(exchange)
+        if self.by is By.CLIENT:
+            return (client,)
+        if self.by is By.BROKER:
+            return (client_of(exchange, broker=exchange.broker),)
+        if self.by is By.TOPIC:
+            topics = dict.fromkeys(self._failed_topics(exchange, code))
+            return [client._replace(topic=topic) for topic in topics] or (client,)
+        entities = Entities(self.scene.context.names)
+        entities.add(exchange.request)
+        entities.add(exchange.response)
+        if self.by is By.GROUP:
+            return [client._replace(group=name) for name in entities.groups] or (client,)
+        ids = entities.transactional_ids
+        return [client._replace(transactional_id=name) for name in ids] or (client,)
+
+    def _failed_topics(self, exchange: Exchange, code: int) -> Iterator[TopicKey]:
+        """Find the topics in a response that have an error code, or a partition with it."""
+        response = exchange.response
+        if response is None or response.message is None:
+            return
+        names = self.scene.context.names
+        if response.api_key == ApiKey.METADATA:  # its topics have codes of their own
+            for topic in getattr(response.message, "topics", None) or ():
+                if topic.error_code == code:
+                    yield names.topic(topic.name, TOPIC_ID.of(topic)).key
+        for one in partition_references(response, names):
+            codes = (
+                getattr(one.struct, "error_code", 0),
+                getattr(one.struct, "partition_error_code", 0),
+            )
+            if code in codes:
+                yield one.topic.key
+
+    def findings(self) -> Iterator[Finding]:
+        """Return a finding for each subject with enough errors."""
+        critical = self.limits.get("critical", NEVER)
+        for subject, errors in self._errors:
+            seen = errors.seen
+            if seen.count < self.limits["errors"]:
+                continue
+            if seen.span_seconds < self.limits.get("seconds", 0):
+                continue
+            codes = [ErrorCode.name_of(code) for code, _ in errors.codes.most_common()]
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if seen.count >= critical else self.severity,
+                subject,
+                f"{' and '.join(codes)} in {plural(seen.count, 'response')} to "
+                f"{', '.join(errors.apis)}",
+                seen,
+                self.cause,
+                self.advice,
+                self.confidence,
+                reference=self.reference,
+                terms=(error_term(codes),),
+            )

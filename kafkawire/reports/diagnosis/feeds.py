@@ -1,0 +1,104 @@
+"""Collectors that read something once for all rules that need it: errors, group events, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.topic_ids import ZERO
+from kafkawire.capture.rows import Located
+from kafkawire.capture.tables.context import Context
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
+from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
+from kafkawire.capture.tables.extraction.partition_paths import REQUESTS
+from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
+from kafkawire.capture.tables.group_events import CAUSES
+from kafkawire.capture.tables.group_events import Groups as GroupEvents
+from kafkawire.errors import WireError
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.records import RecordBatches
+
+from ..reading import Collector
+from .produced import Produced
+from .rule import Rule, client_of
+
+
+class ErrorFeed(Collector):
+    """Passes exchanges with error codes to the rules that have these."""
+
+    entities = frozenset({ERROR_CODES})
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules: dict[int, list[Rule]] = {}
+        for rule in rules:
+            for code in rule.error_codes:
+                self._rules.setdefault(code, []).append(rule)
+
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Pass an exchange to the rules of its error codes."""
+        if not entities.error_codes:
+            return
+        api_key = exchange.main_row.api_key
+        for code in entities.error_codes:
+            for rule in self._rules.get(code, ()):
+                if rule.apis is None or api_key in rule.apis:
+                    rule.error(exchange, code)
+
+
+class GroupFeed(Collector):
+    """Passes the events of consumer groups to rules."""
+
+    apis = frozenset(GROUP_APIS)
+    entities = frozenset[str]()
+
+    def __init__(self, context: Context, rules: Sequence[Rule]) -> None:
+        self._events = GroupEvents(context)
+        self._rules = rules
+
+    def row(self, found: Located) -> None:
+        """Note a request that may cause a rebalance, when it is sent."""
+        if found.row.api_key in CAUSES:
+            self._events.requested(found)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Pass the events of an exchange to the rules."""
+        for event in self._events.handle(exchange):
+            for rule in self._rules:
+                rule.group_event(event)
+
+
+class ProduceFeed(Collector):
+    """Passes the record batches of Produce requests to rules, by partition.
+
+    Corrupt batches are left out: `problems` reports them.
+    """
+
+    apis = frozenset({ApiKey.PRODUCE})
+    entities = frozenset[str]()
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Pass the batches of a Produce request to the rules."""
+        request = exchange.request
+        if request is None or request.message is None:
+            return
+        message: Any = request.message
+        (path,) = REQUESTS[ApiKey.PRODUCE]
+        faults: list[WireError] = []
+        for topic in getattr(message, path.attributes[0]):
+            topic_id = TOPIC_ID.of(topic)
+            key = topic_id if topic_id and topic_id != ZERO else topic.name
+            subject = client_of(exchange, topic=key)
+            for partition in getattr(topic, path.partitions):
+                data = partition.records
+                if not data:
+                    continue
+                batches = list(RecordBatches(data).batches(faults))
+                produced = Produced(
+                    exchange, subject, partition.index, message.acks, batches, len(data)
+                )
+                for rule in self._rules:
+                    rule.produced(produced)

@@ -1,0 +1,24 @@
+"""The record batches that a Produce request has for a partition."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.records import Batch
+
+from .finding import Subject
+
+
+class Produced(NamedTuple):
+    """The batches of a partition in a Produce request.
+
+    subject: the client and the topic. size: bytes of all batches.
+    """
+
+    exchange: Exchange
+    subject: Subject
+    partition: int
+    acks: int
+    batches: list[Batch]
+    size: int

@@ -1,0 +1,128 @@
+"""What a rule is: a collector that looks for one kind of trouble and returns findings.
+
+Memory is bounded by clients, topics, partitions and groups, and by `MAX_SUBJECTS`: what exceeds it
+is counted together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.tables.context import Context
+from kafkawire.capture.tables.extraction.group_event import GroupEvent
+
+from ..clients import Clients, host
+from ..reading import Collector
+from .finding import OTHERS, Finding, Subject
+from .produced import Produced
+
+MAX_SUBJECTS: Final = 10_000
+"""Subjects of a rule that are counted apart."""
+
+
+class Threshold(NamedTuple):
+    """A limit of a rule, which users may change. reason: why the default is what it is."""
+
+    name: str
+    default: float
+    unit: str
+    reason: str
+
+
+class Scene(NamedTuple):
+    """What rules know besides the traffic.
+
+    clients: a collector that handles everything before the rules. dropped_in: returns the first
+    Kafka release that no longer supports a version of an API, None if all do.
+    """
+
+    context: Context
+    clients: Clients
+    dropped_in: Callable[[str, int], str | None]
+
+    def topic_name(self, key: TopicKey) -> str:
+        """Return the name of a topic, or its id while the name is unknown."""
+        names = self.context.names
+        topic = names.topic(None, key) if isinstance(key, bytes) else names.topic(key)
+        return topic.name or topic.id_text or ""
+
+
+class Rule(Collector):
+    """A rule; subclasses override what they need of `row`, `exchange`, `ended` and `error`, ...
+
+    name: in lower case with hyphens. description: what it looks for, one sentence or more.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    thresholds: ClassVar[tuple[Threshold, ...]] = ()
+    entities: ClassVar[frozenset[str]] = frozenset()
+
+    error_codes: ClassVar[frozenset[int]] = frozenset()
+    """The error codes for which `error` is called, for exchanges of `apis`."""
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        self.scene = scene
+        self.limits = limits
+
+    def error(self, exchange: Exchange, code: int) -> None:
+        """Handle an exchange whose response has one of the error codes."""
+
+    def group_event(self, event: GroupEvent) -> None:
+        """Handle an event of a consumer group."""
+
+    def produced(self, produced: Produced) -> None:
+        """Handle the batches that a Produce request has for a partition."""
+
+    def findings(self) -> Iterable[Finding]:
+        """Return what is wrong, after the end of the capture."""
+        raise NotImplementedError
+
+
+T = TypeVar("T")
+
+
+class Subjects(Generic[T]):
+    """The state of each subject; that of subjects beyond `MAX_SUBJECTS` is the one of OTHERS."""
+
+    def __init__(self, create: Callable[[], T]) -> None:
+        self._create = create
+        self._states: dict[Subject, T] = {}
+
+    def of(self, subject: Subject) -> T:
+        """Return the state of a subject."""
+        state = self._states.get(subject)
+        if state is None:
+            if len(self._states) >= MAX_SUBJECTS:
+                subject = OTHERS
+            state = self._states.setdefault(subject, self._create())
+        return state
+
+    def __iter__(self) -> Iterator[tuple[Subject, T]]:
+        return iter(self._states.items())
+
+
+def client_of(
+    exchange: Exchange,
+    group: str | None = None,
+    transactional_id: str | None = None,
+    topic: TopicKey = None,
+    broker: str | None = None,
+    api: str | None = None,
+) -> Subject:
+    """Return the client of an exchange as a subject: all with the same client id are one.
+
+    The other fields of the subject are those given.
+    """
+    client = exchange.main_row.client_id or None
+    address = None if client else host(exchange.client)
+    return Subject(client, address, group, None, transactional_id, topic, None, broker, None, api)
+
+
+def client_at(exchange: Exchange, broker: str | None = None) -> Subject:
+    """Return the client of an exchange as a subject: its client id and its address."""
+    client = exchange.main_row.client_id or None
+    return Subject(client=client, address=host(exchange.client), broker=broker)

@@ -1,0 +1,1 @@
+"""The rules of `kafkawire diagnose`, one module per subject."""

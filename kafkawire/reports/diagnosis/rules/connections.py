@@ -1,0 +1,217 @@
+"""Rules about connections: their number, their ends, and requests without a response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Row
+from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.display import plural
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.protocol.frame import SIZE
+
+from ...apis import expects_no_response
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..rule import Rule, Scene, Subjects, Threshold, client_at, client_of
+
+LONG_WAITS: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+"""APIs whose responses wait for other members, for minutes if need be."""
+
+
+MAX_WAITING: Final = 100
+"""Requests without a response of a connection that are kept."""
+
+
+class UnansweredRequests(Rule):
+    """Requests that never get a response."""
+
+    name = "unanswered-requests"
+    description = (
+        "A request gets no response although its connection stays open for a while: the broker "
+        "hangs, or the client gave up."
+    )
+    thresholds = (
+        Threshold("requests", 1, "requests", "brokers respond to every request"),
+        Threshold("seconds", 5, "s", "a response is usually there within a second"),
+        Threshold("critical", 20, "requests", "the client makes no progress"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._open: dict[int, list[Exchange]] = {}
+        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note a request without a response, until its connection ends."""
+        if exchange.response is not None or exchange.request is None:
+            return
+        if exchange.request.api_key in LONG_WAITS or expects_no_response(exchange):
+            return
+        waiting = self._open.setdefault(exchange.connection, [])
+        if len(waiting) < MAX_WAITING:
+            waiting.append(exchange)
+
+    def ended(self, connection: Ended) -> None:
+        """Judge the requests of a connection by how long it stayed open after them."""
+        for exchange in self._open.pop(connection.connection, ()):
+            request = exchange.request
+            if request is None or NO_TIME in (request.time_ns, connection.last_ns):
+                continue
+            waited_ns = connection.last_ns - request.time_ns
+            if waited_ns < self.limits["seconds"] * 1e9 + may_wait_ns(request):
+                continue
+            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
+            self._clients.of(subject).add(request, request.length + SIZE, waited_ns)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients whose requests got no response."""
+        for subject, seen in self._clients:
+            if seen.count < self.limits["requests"]:
+                continue
+            is_critical = seen.count >= self.limits["critical"]
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if is_critical else Severity.WARNING,
+                subject,
+                f"{plural(seen.count, 'request')} without a response for "
+                f"{seen.time_ns / seen.count / 1e9:,.0f} s on average",
+                seen,
+                "The broker is paused, overloaded or dead, or a device on the way drops packets; "
+                "the responses may also be missing in the capture.",
+                "Look at the broker at these times, and at gaps of the capture; compare "
+                "request.timeout.ms.",
+                Confidence.MEDIUM,
+                (Setting("request.timeout.ms"),),
+            )
+
+
+def may_wait_ns(request: Row) -> int:
+    """Return how long a broker may wait on purpose before it responds."""
+    message: Any = request.message
+    if request.api_key == ApiKey.FETCH:
+        wait: int = getattr(message, "max_wait_ms", 0)
+        return wait * 1_000_000
+    if request.api_key == ApiKey.PRODUCE:
+        timeout: int = getattr(message, "timeout_ms", 0)
+        return timeout * 1_000_000
+    return 0
+
+
+HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.SASL_HANDSHAKE})
+"""APIs of which at least one is on each connection of a client."""
+
+
+class Lives:
+    """The connections of a client to a broker."""
+
+    __slots__ = ("life_ns", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.life_ns = 0
+
+
+class ConnectionChurn(Rule):
+    """Connections that live for a moment."""
+
+    name = "connection-churn"
+    description = (
+        "A client opens connections all the time and uses each only briefly: handshakes, "
+        "authentication and metadata cost more than the requests."
+    )
+    apis = HELLO
+    thresholds = (
+        Threshold("connections", 50, "connections", "a client opens one or two per broker"),
+        Threshold("per_second", 0.5, "1/s", "connections.max.idle.ms is nine minutes"),
+        Threshold("life", 10, "s", "a connection that lives longer is used"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._open: dict[int, Subject] = {}
+        self._clients: Subjects[Lives] = Subjects(Lives)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note the client of a connection."""
+        if exchange.connection not in self._open:
+            self._open[exchange.connection] = client_at(exchange)
+
+    def ended(self, connection: Ended) -> None:
+        """Count a connection of a client."""
+        subject = self._open.pop(connection.connection, None)
+        if subject is None:
+            return
+        lives = self._clients.of(subject._replace(broker=connection.broker))
+        lives.seen.add_at(connection.first_packet, connection.first_ns, connection.captured_bytes)
+        lives.life_ns += since(connection.first_ns, connection.last_ns) or 0
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients that open many connections."""
+        for subject, lives in self._clients:
+            seen = lives.seen
+            if seen.count < self.limits["connections"]:
+                continue
+            life_s = lives.life_ns / seen.count / 1e9
+            if life_s > self.limits["life"] or seen.per_second < self.limits["per_second"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                subject,
+                f"{seen.count:,} connections of {life_s:.1f} s on average, "
+                f"{seen.per_second:.1f} a second",
+                seen,
+                "The application creates a client for each message or task, or its connections "
+                "fail.",
+                "Keep one producer or consumer per process and reuse it.",
+                Confidence.HIGH,
+                (Setting("connections.max.idle.ms"),),
+            )
+
+
+class ConnectionResets(Rule):
+    """Connections that end with requests in flight."""
+
+    name = "connection-resets"
+    description = "Connections are reset while requests wait for their responses."
+    thresholds = (
+        Threshold("connections", 3, "connections", "a process that is killed gives one per broker"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._open: dict[int, Subject] = {}
+        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note a request without a response, until its connection ends."""
+        if exchange.response is None and not expects_no_response(exchange):
+            subject = client_of(exchange, broker=exchange.broker)
+            self._open.setdefault(exchange.connection, subject)
+
+    def ended(self, connection: Ended) -> None:
+        """Count a connection that was reset with requests in flight."""
+        subject = self._open.pop(connection.connection, None)
+        if subject is not None and connection.reset:
+            self._clients.of(subject).add_at(connection.last_packet, connection.last_ns)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients whose connections were reset."""
+        for subject, seen in self._clients:
+            if seen.count >= self.limits["connections"]:
+                yield Finding(
+                    self.name,
+                    Severity.WARNING,
+                    subject,
+                    f"{plural(seen.count, 'connection')} reset with requests in flight",
+                    seen,
+                    "A process ends or closes its connections without waiting, or a firewall or "
+                    "load balancer drops idle connections.",
+                    "Close clients before a process ends; keep connections.max.idle.ms below the "
+                    "idle timeout of devices between them.",
+                    Confidence.LOW,
+                )

@@ -1,0 +1,177 @@
+"""Rules about the members of groups: rebalances, and members that do not poll."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kafkawire.capture.tables.extraction.group_event import (
+    JOINED,
+    REBALANCE_ENDED,
+    REBALANCE_STARTED,
+    EventType,
+    GroupEvent,
+)
+
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
+
+LEFT: Final = EventType.LEFT
+
+
+class Rebalances:
+    """The rebalances of a group. causes: how many began with each."""
+
+    __slots__ = ("causes", "seen", "stopped_ns")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.causes: Counter[str] = Counter()
+        self.stopped_ns = 0
+
+
+MAX_CAUSES: Final = 100
+"""Different causes of rebalances of a group that are counted apart."""
+
+SHOWN_CAUSES: Final = 3
+
+
+def cause_of(event: GroupEvent) -> str:
+    """Return the cause of a rebalance and its client, without figures that always differ."""
+    reason = FIGURE.sub("...", event.reason or "unknown cause")
+    return f"{reason}, by {event.client_id}" if event.client_id else reason
+
+
+FIGURE: Final = re.compile(r"\d+(\.\d+)?")
+
+
+class RebalanceStorm(Rule):
+    """Rebalances one after the other."""
+
+    name = "rebalance-storm"
+    description = (
+        "A group rebalances again and again. With eager assignors all members stop consuming "
+        "during each of them."
+    )
+    thresholds = (
+        Threshold("rebalances", 8, "rebalances", "a deployment of a few members gives as many"),
+        Threshold("interval", 60, "s", "a group that works rebalances when members come and go"),
+        Threshold("seconds", 60, "s", "what is over sooner, as a deployment, is a notice"),
+        Threshold("critical_share", 0.5, "of the time", "half of the time nobody consumes"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._groups: Subjects[Rebalances] = Subjects(Rebalances)
+
+    def group_event(self, event: GroupEvent) -> None:
+        """Count the start of a rebalance, or its duration at its end."""
+        if event.type is REBALANCE_STARTED:
+            group = self._groups.of(Subject(group=event.group_id))
+            group.seen.add(event.row)
+            reason = cause_of(event)
+            if reason not in group.causes and len(group.causes) >= MAX_CAUSES:
+                reason = "others"
+            group.causes[reason] += 1
+        elif event.type is REBALANCE_ENDED:
+            group = self._groups.of(Subject(group=event.group_id))
+            group.seen.time_ns += event.duration_ns or 0
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the groups that rebalance often."""
+        limits = self.limits
+        for subject, group in self._groups:
+            seen = group.seen
+            if seen.count < limits["rebalances"]:
+                continue
+            if seen.span_seconds / seen.count > limits["interval"]:
+                continue
+            share = seen.time_ns / 1e9 / seen.span_seconds if seen.span_seconds else 1.0
+            severity = Severity.WARNING if share < limits["critical_share"] else Severity.CRITICAL
+            if seen.span_seconds < limits["seconds"]:
+                severity = Severity.NOTICE
+            causes = [
+                f"{cause} ({count:,})" for cause, count in group.causes.most_common(SHOWN_CAUSES)
+            ]
+            yield Finding(
+                self.name,
+                severity,
+                subject,
+                f"{seen.count:,} rebalances, {min(share, 1):.0%} of the time; "
+                f"causes: {'; '.join(causes)}",
+                seen,
+                "Members come and go, or are removed because they do not poll or send heartbeats.",
+                "Look at the causes (kafkawire groups); use group.instance.id for restarts, "
+                "partition.assignment.strategy=CooperativeStickyAssignor or "
+                "group.protocol=consumer.",
+                Confidence.HIGH,
+                (Setting("partition.assignment.strategy"), Setting("session.timeout.ms")),
+                "KIP-345, KIP-429, KIP-848",
+                ("api in (JoinGroup, SyncGroup, LeaveGroup, ConsumerGroupHeartbeat)",),
+            )
+
+
+class PollTimeouts(Rule):
+    """Members that leave because the application does not poll."""
+
+    name = "poll-timeouts"
+    description = (
+        "A member leaves its group and comes back on the same connection: its client library left "
+        "because the application did not poll within max.poll.interval.ms."
+    )
+    thresholds = (
+        Threshold("times", 1, "times", "an application that polls in time never does this"),
+        Threshold("critical", 20, "times", "the application never polls in time"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._left: dict[tuple[int, str], GroupEvent] = {}  # by connection and group
+        self._members: Subjects[Occurrences] = Subjects(Occurrences)
+        self._stated: dict[Subject, None] = {}
+
+    def group_event(self, event: GroupEvent) -> None:
+        """Note a member that leaves, and count it if it comes back."""
+        key = event.exchange.connection, event.group_id
+        subject = client_of(event.exchange, group=event.group_id)
+        if event.type is LEFT:
+            if POLL_TIMEOUT in (event.reason or ""):
+                self._members.of(subject).add(event.row)
+                self._stated.setdefault(subject)
+            elif len(self._left) < MAX_SUBJECTS:
+                self._left[key] = event
+        elif event.type is JOINED:
+            left = self._left.pop(key, None)
+            if left is not None:
+                away_ns = max(0, event.row.time_ns - left.row.time_ns)
+                self._members.of(subject).add_at(left.row.packet, left.row.time_ns, time_ns=away_ns)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the members that left and came back."""
+        for subject, seen in self._members:
+            if seen.count < self.limits["times"]:
+                continue
+            is_critical = seen.count >= self.limits["critical"]
+            stated = subject in self._stated
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if is_critical else Severity.WARNING,
+                subject,
+                "left the group"
+                + (" because its poll timeout expired" if stated else " and joined again")
+                + f", {seen.count:,} times",
+                seen,
+                "The application takes longer than max.poll.interval.ms for the records of a poll.",
+                "Lower max.poll.records, raise max.poll.interval.ms (5 minutes by default), or "
+                "process in another thread and pause partitions.",
+                Confidence.HIGH if stated else Confidence.MEDIUM,
+                (Setting("max.poll.interval.ms"), Setting("max.poll.records")),
+                "KIP-62",
+                ("api in (LeaveGroup, JoinGroup, ConsumerGroupHeartbeat)",),
+            )
+
+
+POLL_TIMEOUT: Final = "poll timeout"
+"""Part of the reason that Java clients state when they leave (KIP-800)."""

@@ -1,0 +1,151 @@
+"""Rules about the network and about the capture itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kafkawire.capture.exchanges.exchanges import Ended
+from kafkawire.capture.rows import Located, Status
+from kafkawire.display import plural
+
+from ...clients import host
+from ..finding import Confidence, Finding, Occurrences, Severity, Subject
+from ..rule import Rule, Scene, Subjects, Threshold
+
+
+class Repeated:
+    """The retransmissions between two hosts. captured: bytes, without the repeated ones."""
+
+    __slots__ = ("captured", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.captured = 0
+
+
+class Retransmissions(Rule):
+    """Bytes that were sent again."""
+
+    name = "retransmissions"
+    description = "TCP sends many bytes again: packets get lost or come too late."
+    thresholds = (
+        Threshold("bytes", 100_000, "B", "less costs nothing that matters"),
+        Threshold("share", 0.01, "of all bytes", "a network in order loses far less"),
+        Threshold("copies", 0.4, "of all bytes", "no network works with so many lost packets"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._hosts: Subjects[Repeated] = Subjects(Repeated)
+
+    def ended(self, connection: Ended) -> None:
+        """Add the bytes of a connection."""
+        subject = Subject(address=host(connection.client), broker=connection.broker)
+        repeated = self._hosts.of(subject)
+        repeated.captured += connection.captured_bytes
+        if connection.repeated_bytes:
+            repeated.seen.add_at(
+                connection.first_packet, connection.first_ns, connection.repeated_bytes
+            )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the hosts with many retransmissions."""
+        for subject, repeated in self._hosts:
+            seen = repeated.seen
+            share = seen.bytes / max(repeated.captured, 1)
+            if seen.bytes < self.limits["bytes"] or share < self.limits["share"]:
+                continue
+            copied = share >= self.limits["copies"]
+            yield Finding(
+                self.name,
+                Severity.NOTICE if copied else Severity.WARNING,
+                subject,
+                f"{seen.bytes:,} bytes ({share:.1%}) were sent again on "
+                f"{plural(seen.count, 'connection')}",
+                seen,
+                "Packets were captured twice (several interfaces, a bridge)."
+                if copied
+                else "Packets get lost between the two hosts, or a window is too small.",
+                "Capture on one interface."
+                if copied
+                else "Look for drops on interfaces and devices between them, and at TCP settings.",
+                Confidence.MEDIUM,
+            )
+
+
+class CaptureLoss(Rule):
+    """Bytes that the capture lacks."""
+
+    name = "capture-loss"
+    description = (
+        "The capture lacks bytes that were sent: what is in them is not diagnosed, and other "
+        "findings may be due to them."
+    )
+    statuses = frozenset({Status.GAP, Status.TRUNCATED})
+    thresholds = (
+        Threshold("bytes", 1, "B", "anything may be in the missing bytes"),
+        Threshold("warning_share", 0.05, "of all bytes", "beyond, counts and times are wrong"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._seen = Occurrences()
+        self._captured = 0
+
+    def row(self, found: Located) -> None:
+        """Count a gap, or a frame that is cut off."""
+        self._seen.add(found.row, found.row.length if found.row.status is Status.GAP else 0)
+
+    def ended(self, connection: Ended) -> None:
+        """Add the captured bytes of a connection."""
+        self._captured += connection.captured_bytes
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the loss, if there is any."""
+        seen = self._seen
+        if seen.bytes < self.limits["bytes"]:
+            return
+        share = seen.bytes / (seen.bytes + self._captured)
+        yield Finding(
+            self.name,
+            Severity.WARNING if share >= self.limits["warning_share"] else Severity.NOTICE,
+            Subject(),
+            f"{seen.bytes:,} bytes ({share:.1%}) are missing in the capture",
+            seen,
+            "The capturing process was too slow, or packets were cut off (snaplen).",
+            "Capture with a larger buffer (tcpdump -B 65536) and without -s.",
+            Confidence.HIGH,
+            terms=(LOST,),
+        )
+
+
+LOST: Final = "status in (gap, truncated)"
+
+
+class UndecodedConnections(Rule):
+    """Connections that are not diagnosed."""
+
+    name = "undecoded-connections"
+    description = (
+        "Connections with data that could not be decoded, so that nothing is known of them."
+    )
+    thresholds = (Threshold("connections", 1, "connections", "their trouble is not seen"),)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the connections, by client address and broker."""
+        for connections, count in self.scene.clients.undecoded.most_common():
+            if count < self.limits["connections"]:
+                continue
+            seen = Occurrences()
+            seen.count = count
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                Subject(address=connections.address, broker=connections.broker),
+                f"{plural(count, 'connection')}: {connections.reason}",
+                seen,
+                "TLS without keys, another protocol, or a capture that began too late.",
+                "For TLS, give a key log (--keylog); for Kafka on unusual ports, --port.",
+                Confidence.HIGH,
+            )

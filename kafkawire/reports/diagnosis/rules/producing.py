@@ -1,0 +1,282 @@
+"""Rules about how producers send: batches, acknowledgements, compression, retries."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kafkawire.display import plural
+from kafkawire.errors import WireError
+from kafkawire.records import Batch, Compression
+
+from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..produced import Produced
+from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
+
+PRODUCE: Final = "api == Produce"
+
+
+class Batches:
+    """The batches that a client sent to a topic. seen: one occurrence per partition and request."""
+
+    __slots__ = ("batches", "records", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.batches = self.records = 0
+
+
+class TinyBatches(Rule):
+    """Many small batches."""
+
+    name = "tiny-batches"
+    description = (
+        "A producer sends many batches that are far smaller than batch.size: most of the work of "
+        "client and broker is per batch, not per record."
+    )
+    thresholds = (
+        Threshold("batches", 500, "batches", "fewer say little about a client's habits"),
+        Threshold("per_second", 50, "1/s", "below, batches cost little however small they are"),
+        Threshold("bytes", 1024, "B", "a sixteenth of batch.size, 16384 by default"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._clients: Subjects[Batches] = Subjects(Batches)
+
+    def produced(self, produced: Produced) -> None:
+        """Count the batches of a partition."""
+        batches = self._clients.of(produced.subject)
+        batches.seen.add(produced.exchange.main_row, produced.size)
+        batches.batches += len(produced.batches)
+        batches.records += sum(max(batch.records_count, 0) for batch in produced.batches)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients and topics with many small batches."""
+        limits = self.limits
+        for subject, sent in self._clients:
+            span = sent.seen.span_seconds
+            if sent.batches < limits["batches"] or not span:
+                continue
+            size, rate = sent.seen.bytes / sent.batches, sent.batches / span
+            if size > limits["bytes"] or rate < limits["per_second"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                subject,
+                f"{plural(sent.batches, 'batch')[:-1]}es of {size:,.0f} bytes and "
+                f"{sent.records / sent.batches:.1f} records on average, {rate:,.0f} a second",
+                sent.seen,
+                "The producer does not wait for records that could share a batch.",
+                "Raise linger.ms to 5 or more (the default since Kafka 4.0), keep batch.size above "
+                "the average, and send without waiting for each record.",
+                Confidence.HIGH,
+                (Setting("linger.ms"), Setting("batch.size", f"{size:,.0f} bytes used")),
+                "KIP-1030",
+                (PRODUCE,),
+            )
+
+
+class AcksMixed(Rule):
+    """Producers of one topic with different acks."""
+
+    name = "acks-mixed"
+    description = (
+        "One producer of a topic sends with acks=0 or acks=1 while others use acks=all: its "
+        "records can be lost with a leader, those of the others cannot."
+    )
+    thresholds = (
+        Threshold("requests", 10, "requests", "a few requests may be a test of somebody"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._safe: dict[Subject, None] = {}  # topics with acks=all
+        self._unsafe: dict[int, Subjects[Occurrences]] = {
+            acks: Subjects(Occurrences) for acks in (0, 1)
+        }
+
+    def produced(self, produced: Produced) -> None:
+        """Note the acks of a request for a topic."""
+        topic = Subject(topic=produced.subject.topic)
+        unsafe = self._unsafe.get(produced.acks)
+        if unsafe is not None:
+            unsafe.of(produced.subject).add(produced.exchange.main_row, produced.size)
+        elif topic not in self._safe and len(self._safe) < MAX_SUBJECTS:
+            self._safe[topic] = None
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients with fewer acks than others."""
+        for acks, clients in self._unsafe.items():
+            for subject, seen in clients:
+                if Subject(topic=subject.topic) not in self._safe or subject == OTHERS:
+                    continue
+                if seen.count < self.limits["requests"]:
+                    continue
+                yield Finding(
+                    self.name,
+                    Severity.WARNING,
+                    subject,
+                    f"{plural(seen.count, 'request')} with acks={acks}; other producers of the "
+                    "topic use acks=all",
+                    seen,
+                    "The producer's configuration differs from that of the others.",
+                    "Set acks=all, the default of Java clients since Kafka 3.0, or accept the "
+                    "loss.",
+                    Confidence.HIGH,
+                    (Setting("acks", str(acks)),),
+                    "KIP-679",
+                    (PRODUCE,),
+                )
+
+
+class Codecs:
+    """The codecs of the batches for a topic, and the clients that use them."""
+
+    __slots__ = ("clients", "codecs", "records", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.codecs: Counter[str] = Counter()
+        self.clients: dict[str, str] = {}
+        self.records = 0
+
+
+MAX_CLIENTS: Final = 5
+"""Clients that a text names."""
+
+
+class CompressionHabits(Rule):
+    """No compression, or several codecs in one topic."""
+
+    name = "compression"
+    description = (
+        "The producers of a topic do not compress batches of many records, or do not agree on a "
+        "codec."
+    )
+    thresholds = (
+        Threshold("bytes", 10_000_000, "B", "compression of less saves nothing that matters"),
+        Threshold("records", 10, "records/batch", "batches of fewer records compress badly"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._topics: Subjects[Codecs] = Subjects(Codecs)
+
+    def produced(self, produced: Produced) -> None:
+        """Count the codecs of a partition's batches."""
+        topic = self._topics.of(Subject(topic=produced.subject.topic))
+        topic.seen.add(produced.exchange.main_row, produced.size)
+        client = produced.exchange.main_row.client_id or produced.exchange.client
+        for batch in produced.batches:
+            codec = codec_name(batch)
+            topic.codecs[codec] += 1
+            topic.records += max(batch.records_count, 1)
+            if codec not in topic.clients and len(topic.clients) < MAX_CLIENTS:
+                topic.clients[codec] = client
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the topics without compression, and those with several codecs."""
+        for subject, topic in self._topics:
+            if topic.seen.bytes < self.limits["bytes"]:
+                continue
+            plain = list(topic.codecs) == ["none"]
+            per_batch = topic.records / max(topic.codecs.total(), 1)
+            if plain and per_batch < self.limits["records"]:
+                continue
+            if not plain and len(topic.codecs) < 2:
+                continue
+            if plain:
+                what = f"no compression of batches of {per_batch:,.0f} records"
+            else:
+                uses = [f"{codec} by {client}" for codec, client in topic.clients.items()]
+                what = f"several codecs: {', '.join(uses)}"
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject,
+                what,
+                topic.seen,
+                "compression.type is not set, or not the same everywhere.",
+                "Set compression.type=lz4 or zstd in the producers; leave the topic's at producer.",
+                Confidence.HIGH,
+                (Setting("compression.type", ", ".join(topic.codecs)),),
+                terms=(PRODUCE,),
+            )
+
+
+def codec_name(batch: Batch) -> str:
+    """Return the name of a batch's codec; a number for an unknown one."""
+    try:
+        return batch.compression.name.lower()
+    except WireError:
+        return str(batch.attributes & max(Compression))
+
+
+class ProduceRetries(Rule):
+    """Batches that are sent more than once."""
+
+    name = "produce-retries"
+    description = (
+        "An idempotent producer sends batches more than once: requests fail, time out, or lose "
+        "their connection."
+    )
+    thresholds = (
+        Threshold("batches", 10, "batches", "a few retries after an election are normal"),
+        Threshold("share", 0.01, "of all batches", "below, retries cost nothing that matters"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._sent: Subjects[Batches] = Subjects(Batches)
+        # the last sequence of each producer and partition, the one used least recently first
+        self._sequences: OrderedDict[tuple[int, int, object, int], int] = OrderedDict()
+
+    def produced(self, produced: Produced) -> None:
+        """Compare the sequences of a partition's batches with the last one."""
+        client: Batches | None = None
+        for batch in produced.batches:
+            if batch.producer_id < 0 or batch.base_sequence < 0 or batch.records_count < 1:
+                continue
+            if client is None:
+                client = self._sent.of(produced.subject)
+            client.batches += 1
+            key = (
+                batch.producer_id,
+                batch.producer_epoch,
+                produced.subject.topic,
+                produced.partition,
+            )
+            last = self._sequences.pop(key, None)
+            if last is not None and batch.base_sequence <= last < batch.base_sequence + WRAPPED:
+                client.seen.add(produced.exchange.main_row, batch.size)
+            else:
+                last = batch.last_sequence
+            self._sequences[key] = last
+        while len(self._sequences) > MAX_SUBJECTS:
+            self._sequences.popitem(last=False)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients with many retries."""
+        for subject, sent in self._sent:
+            share = sent.seen.count / max(sent.batches, 1)
+            if sent.seen.count < self.limits["batches"] or share < self.limits["share"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                subject,
+                f"{sent.seen.count:,} of {sent.batches:,} batches were sent again",
+                sent.seen,
+                "Produce requests fail with retriable errors, or their responses come too late.",
+                "Look at other findings about this client and topic; compare request.timeout.ms "
+                "with the latency of Produce, and check delivery.timeout.ms.",
+                Confidence.MEDIUM,
+                terms=(PRODUCE,),
+            )
+
+
+WRAPPED: Final = 1 << 30
+"""A sequence that is so far behind the last one began again at 0."""

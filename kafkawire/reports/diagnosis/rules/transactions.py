@@ -1,0 +1,78 @@
+"""Rules about transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.messages.api_key import ApiKey
+
+from ..finding import Confidence, Finding, Occurrences, Severity
+from ..rule import Rule, Scene, Subjects, Threshold, client_of
+
+
+class Ends:
+    """The transactions of a transactional id that ended. seen: those that were aborted."""
+
+    __slots__ = ("seen", "total")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.total = 0
+
+
+class AbortedTransactions(Rule):
+    """Transactions that are often aborted."""
+
+    name = "aborted-transactions"
+    description = (
+        "A transactional producer aborts many of its transactions: the work is done again."
+    )
+    apis = frozenset({ApiKey.END_TXN})
+    thresholds = (
+        Threshold("aborts", 5, "transactions", "a few aborts after failures are normal"),
+        Threshold("share", 0.2, "of all", "below, aborts cost little"),
+        Threshold("critical_share", 0.9, "of all", "nearly nothing is committed"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._ids: Subjects[Ends] = Subjects(Ends)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Count the end of a transaction."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None:
+            return
+        message: Any = request.message
+        body: Any = response.message
+        if message is None or body is None or body.error_code:
+            return
+        subject = client_of(exchange, transactional_id=message.transactional_id)
+        ends = self._ids.of(subject)
+        ends.total += 1
+        if not message.committed:
+            ends.seen.add(request)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the producers that abort often."""
+        for subject, ends in self._ids:
+            seen = ends.seen
+            share = seen.count / ends.total
+            if seen.count < self.limits["aborts"] or share < self.limits["share"]:
+                continue
+            is_critical = share >= self.limits["critical_share"]
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if is_critical else Severity.WARNING,
+                subject,
+                f"{seen.count:,} of {ends.total:,} transactions were aborted",
+                seen,
+                "The application fails inside its transactions, or gives up on errors.",
+                "Look at the errors of this client and at the application's log "
+                "(kafkawire transactions).",
+                Confidence.HIGH,
+                terms=("api == EndTxn",),
+            )

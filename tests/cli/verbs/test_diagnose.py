@@ -1,0 +1,155 @@
+"""`kafkawire diagnose`: its options, its text, and rules of other packages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.reports import run
+from tests.conftest import FIXTURES
+from tests.reports.diagnosis.stories import Story
+
+OLD = FIXTURES / "captures" / "kp22-old-0.9.pcap"
+"""Has warnings, and nothing critical."""
+NO_VERSIONS = ("--disable", "old-versions", "--disable", "unsupported-versions")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ((), 0),
+        (("--fail-on", "critical"), 0),
+        (("--fail-on", "warning"), 1),
+        (("--fail-on", "notice"), 1),
+        (("--fail-on", "warning", "--disable", "old-versions"), 1),
+        (("--fail-on", "warning", *NO_VERSIONS), 0),
+        (("--fail-on", "critical", "--set", "unsupported-versions.errors=1"), 0),
+    ],
+)
+def test_the_exit_code_depends_on_the_findings(options: tuple[str, ...], code: int) -> None:
+    assert run("diagnose", OLD, *options).exit_code == code
+
+
+def test_the_most_harmful_finding_is_first(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(3):
+        story.produce(code=46)  # DUPLICATE_SEQUENCE_NUMBER
+        story.produce(code=19, topic="payments")  # NOT_ENOUGH_REPLICAS
+        story.fetch(code=1)  # OFFSET_OUT_OF_RANGE
+    result = run("diagnose", story.save(tmp_path / "a.pcap"), "--format", "json")
+    report = json.loads(result.stdout)
+    assert [one["severity"] for one in report["findings"]] == ["critical", "warning", "notice"]
+    assert report["counts"] == {"critical": 1, "warning": 1, "notice": 1}
+
+
+def test_findings_are_shown_with_evidence(tmp_path: Path) -> None:
+    path = Story().produce(code=19, topic="payments").save(tmp_path / "a.pcap")
+    shown = run("diagnose", path).stdout
+    assert "CRITICAL too-few-in-sync-replicas: client tester, topic payments" in shown
+    assert "error == NOT_ENOUGH_REPLICAS" in shown
+
+
+def test_untrusted_names_are_escaped(tmp_path: Path) -> None:
+    path = Story().produce(code=19, topic="a\x1b[2Jb", client_id="c\n'").save(tmp_path / "a.pcap")
+    shown = run("diagnose", path).stdout
+    assert "\x1b" not in shown
+    assert "a\\x1b[2Jb" in shown
+
+
+def test_rules_are_listed_without_captures() -> None:
+    listed = json.loads(run("diagnose", "--list", "--format", "json").stdout)["rules"]
+    assert {"tiny-batches", "rebalance-storm"} <= {rule["rule"] for rule in listed}
+    assert all(rule["description"] for rule in listed)
+    assert "tiny-batches" in run("diagnose", "--list").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "give captures, or --list"),
+        ((OLD, "--disable", "tiny-batch"), "did you mean tiny-batches?"),
+        ((OLD, "--set", "tiny-batches.byte=3"), "did you mean bytes?"),
+        ((OLD, "--set", "tiny-batches.bytes=few"), "must be a number"),
+        ((OLD, "--set", "tiny-batches.bytes"), "expected RULE.THRESHOLD=VALUE"),
+    ],
+)
+def test_options_that_are_wrong(options: tuple[object, ...], message: str) -> None:
+    result = run("diagnose", *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+PACKAGE = """
+from kafkawire import ApiKey
+from kafkawire.reports.diagnosis import (
+    Confidence, Finding, Occurrences, Rule, Severity, Subjects, Threshold, client_of,
+)
+
+class ProducesAtAll(Rule):
+    name = "{name}"
+    description = "A client produces."
+    apis = frozenset({{ApiKey.PRODUCE}})
+    thresholds = (Threshold("requests", 1, "requests", "one is enough"),)
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._clients = Subjects(Occurrences)
+
+    def exchange(self, exchange, _):
+        self._clients.of(client_of(exchange)).add(exchange.main_row)
+
+    def findings(self):
+        for subject, seen in self._clients:
+            if seen.count >= self.limits["requests"]:
+                yield Finding(
+                    self.name, Severity.CRITICAL, subject, "produces", seen,
+                    "It can.", "Stop it.", Confidence.HIGH,
+                )
+
+NOT_A_RULE = 7
+"""
+
+
+def install(folder: Path, package: str, attribute: str, name: str) -> None:
+    """Write a package with an entry point, as pip would install it."""
+    (folder / f"{package}.py").write_text(PACKAGE.format(name=name), "utf-8")
+    info = folder / f"{package}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        f"[kafkawire.diagnosis]\nmine = {package}:{attribute}\n", "utf-8"
+    )
+
+
+def test_a_rule_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "rules_of_mine", "ProducesAtAll", "produces-at-all")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = Story().produce().save(tmp_path / "a.pcap")
+    (finding,) = json.loads(run("diagnose", path, "--format", "json").stdout)["findings"]
+    assert (finding["rule"], finding["subject"]) == ("produces-at-all", {"client": "tester"})
+    result = run("diagnose", path, "--format", "json", "--set", "produces-at-all.requests=2")
+    assert json.loads(result.stdout)["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "attribute", "name", "message"),
+    [
+        ("rules_that_clash", "ProducesAtAll", "tiny-batches", "two rules are named"),
+        ("rules_that_are_none", "NOT_A_RULE", "none", "not a subclass of Rule"),
+    ],
+)
+def test_a_rule_that_cannot_be_used(
+    package: str,
+    attribute: str,
+    name: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(tmp_path, package, attribute, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    result = run("diagnose", OLD)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())

@@ -1,0 +1,204 @@
+"""Rules about clients, connections, brokers and the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.written import BROKER, CLIENT
+
+from .stories import Story, rules
+
+
+def requesting(name: str, version: int, times: int, every: float, **fields: Any) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange(name, version, **fields).wait(every)
+    return story
+
+
+def test_metadata_all_the_time(tmp_path: Path) -> None:
+    found = rules(requesting("Metadata", 5, 70, 0.5), tmp_path)
+    assert list(found) == ["metadata-storm"]
+    assert found["metadata-storm"]["subject"] == {"client": "tester", "address": "10.0.0.1"}
+
+
+def test_metadata_at_the_start_or_now_and_then(tmp_path: Path) -> None:
+    assert rules(requesting("Metadata", 5, 70, 0.1), tmp_path) == {}
+    assert rules(requesting("Metadata", 5, 70, 2), tmp_path) == {}
+    assert rules(requesting("Metadata", 5, 50, 0.5), tmp_path) == {}
+
+
+def throttled(times: int, ms: int) -> Story:
+    return requesting("Fetch", 4, times, 0.1, replicaId=-1, response={"throttleTimeMs": ms})
+
+
+def test_time_lost_by_quotas(tmp_path: Path) -> None:
+    found = rules(throttled(3, 500), tmp_path)
+    assert list(found) == ["throttling"]
+    assert found["throttling"]["cost"]["time_ns"] == 1_500_000_000
+    assert rules(throttled(3, 300), tmp_path) == {}
+    assert rules(throttled(3, 400_000), tmp_path) == {}  # garbage
+
+
+def test_versions_that_a_release_drops(tmp_path: Path) -> None:
+    found = rules(requesting("CreateTopics", 1, 1, 0), tmp_path)
+    assert found["old-versions"]["reference"] == "Kafka 4.0, KIP-896"
+    assert rules(requesting("CreateTopics", 2, 1, 0), tmp_path) == {}
+    assert rules(requesting("StopReplica", 3, 1, 0, controllerId=1), tmp_path) == {}
+
+
+def unanswered(times: int, seconds: float, **fields: Any) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.request("Metadata", 5, **fields)
+    story.wait(seconds)
+    return story.close()  # type: ignore[return-value]
+
+
+def test_requests_without_a_response(tmp_path: Path) -> None:
+    found = rules(unanswered(1, 10), tmp_path)
+    assert list(found) == ["unanswered-requests"]
+    assert found["unanswered-requests"]["severity"] == "warning"
+    assert rules(unanswered(20, 10), tmp_path)["unanswered-requests"]["severity"] == "critical"
+    assert rules(unanswered(20, 3), tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "fields"),
+    [
+        ("JoinGroup", 5, {"groupId": "billing", "protocolType": "consumer"}),
+        ("Fetch", 4, {"replicaId": -1, "maxWaitMs": 8000}),
+        ("Produce", 8, {"acks": 0, "timeoutMs": 100}),
+    ],
+)
+def test_requests_that_wait_on_purpose(
+    name: str, version: int, fields: dict[str, Any], tmp_path: Path
+) -> None:
+    story = Story()
+    story.request(name, version, **fields).wait(10).close()
+    assert rules(story, tmp_path) == {}
+
+
+def connecting(times: int, life: float, every: float) -> Story:
+    story = Story()
+    for connection in range(times):
+        story.exchange("Metadata", 5, connection)
+        story.wait(life).close(connection)
+        story.wait(every)
+    return story
+
+
+def test_connections_all_the_time(tmp_path: Path) -> None:
+    found = rules(connecting(60, 0.1, 0.1), tmp_path, "--disable", "metadata-storm")
+    assert list(found) == ["connection-churn"]
+    assert found["connection-churn"]["subject"]["client"] == "tester"
+
+
+def test_few_rare_or_long_connections_are_no_trouble(tmp_path: Path) -> None:
+    assert rules(connecting(40, 0.1, 0.1), tmp_path) == {}
+    assert rules(connecting(60, 0.1, 4), tmp_path) == {}
+    assert rules(connecting(60, 20, 0), tmp_path) == {}
+
+
+def resetting(times: int, in_flight: bool) -> Story:
+    story = Story()
+    for connection in range(times):
+        if in_flight:
+            story.request("Metadata", 5, connection)
+        else:
+            story.exchange("Metadata", 5, connection)
+        story.reset(connection)
+    return story
+
+
+def test_connections_that_are_reset(tmp_path: Path) -> None:
+    assert list(rules(resetting(3, True), tmp_path)) == ["connection-resets"]
+    assert rules(resetting(2, True), tmp_path) == {}
+    assert rules(resetting(3, False), tmp_path) == {}
+
+
+def two_brokers(slow: float, fast: float, times: int = 100) -> Story:
+    story = Story()
+    story.broker_ports[1] = 9093
+    for _ in range(times):
+        story.exchange("OffsetFetch", 5, 0, groupId="g", latency=fast)
+        story.exchange("OffsetFetch", 5, 1, groupId="g", latency=slow)
+    return story
+
+
+def test_a_broker_that_is_slower_than_the_other(tmp_path: Path) -> None:
+    found = rules(two_brokers(0.2, 0.01), tmp_path)
+    assert list(found) == ["slow-broker"]
+    assert found["slow-broker"]["subject"] == {"broker": "10.0.0.2:9093", "api": "OffsetFetch"}
+
+
+def test_brokers_that_are_equally_slow_or_fast(tmp_path: Path) -> None:
+    assert rules(two_brokers(0.2, 0.2), tmp_path) == {}
+    assert rules(two_brokers(0.015, 0.001), tmp_path) == {}
+    assert rules(two_brokers(0.2, 0.01, times=50), tmp_path) == {}
+
+
+def led_by(*leaders: tuple[int, int]) -> Story:
+    story = Story()
+    for leader, epoch in leaders:
+        partition = {"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}
+        topic = {"name": "orders", "partitions": [partition]}
+        story.exchange("Metadata", 7, response={"topics": [topic]}).wait(5)
+    return story
+
+
+def test_a_leader_that_changes(tmp_path: Path) -> None:
+    found = rules(led_by((1, 5), (2, 6), (2, 6)), tmp_path)
+    assert list(found) == ["leader-elections"]
+    assert found["leader-elections"]["subject"] == {"broker_id": 1}
+    assert found["leader-elections"]["count"] == 1
+
+
+def test_metadata_of_a_broker_that_is_behind(tmp_path: Path) -> None:
+    assert rules(led_by((1, 5), (1, 5), (2, 4), (-1, 6)), tmp_path) == {}
+
+
+def test_a_broker_that_shuts_down(tmp_path: Path) -> None:
+    found = rules(requesting("ControlledShutdown", 1, 1, 0, brokerId=3), tmp_path)
+    assert found["controlled-shutdowns"]["subject"] == {"broker_id": 3}
+    story = requesting("BrokerHeartbeat", 0, 1, 0, brokerId=3, wantShutDown=False)
+    assert rules(story, tmp_path) == {}
+    story = requesting("BrokerHeartbeat", 0, 1, 0, brokerId=3, wantShutDown=True)
+    assert "controlled-shutdowns" in rules(story, tmp_path)
+
+
+def repeating(share: float) -> Story:
+    """Send some packets of a connection twice."""
+    story = Story()
+    for _ in range(100):
+        story.produce(acks=1, client_id="c" * 10_000)
+    sent = [packet for packet in story.packets if len(packet.data) > 10_000]
+    story.packets += sent[: int(len(sent) * share)]
+    story.packets.sort(key=lambda packet: packet.time_ns)
+    return story
+
+
+def test_retransmissions(tmp_path: Path) -> None:
+    found = rules(repeating(0.12), tmp_path)
+    assert found["retransmissions"]["severity"] == "warning"
+    assert rules(repeating(0.9), tmp_path)["retransmissions"]["severity"] == "notice"
+    assert rules(repeating(0.08), tmp_path) == {}
+
+
+def test_bytes_that_the_capture_lacks(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(10):
+        story.exchange("Metadata", 5)
+    del story.packets[6]
+    assert "capture-loss" in rules(story, tmp_path)
+
+
+def test_connections_that_are_not_decoded(tmp_path: Path) -> None:
+    story = Story()
+    story.send(CLIENT, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").send(
+        BROKER, b"HTTP/1.1 200 OK\r\n\r\n"
+    )
+    assert list(rules(story.close(), tmp_path)) == ["undecoded-connections"]

@@ -1,0 +1,110 @@
+"""Rules about consumers and their groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .stories import Story, batch, rules
+
+
+def fetching(times: int, records: str | None, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.fetch(records).wait(every)
+    return story
+
+
+def test_many_small_fetches(tmp_path: Path) -> None:
+    found = rules(fetching(600, batch(50)), tmp_path)
+    assert list(found) == ["tiny-fetches"]
+    values = {one["key"]: one["value"] for one in found["tiny-fetches"]["settings"]}
+    assert values == {"fetch.min.bytes": "1", "fetch.max.wait.ms": "500"}
+
+
+def test_large_few_or_rare_fetches_are_no_trouble(tmp_path: Path) -> None:
+    assert rules(fetching(600, batch(1500)), tmp_path) == {}
+    assert rules(fetching(400, batch(50)), tmp_path) == {}
+    assert rules(fetching(600, None, every=0.5), tmp_path) == {}  # long polls
+
+
+def test_fetches_of_followers_are_not_counted(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(600):
+        story.exchange("Fetch", 4, replicaId=2, maxWaitMs=500, minBytes=1)
+    assert rules(story, tmp_path) == {}
+
+
+def committing(times: int, records: int, every: float = 0) -> Story:
+    story = Story()
+    for at in range(times):
+        story.commit(at * records).wait(every)
+    return story
+
+
+def test_a_commit_for_each_record(tmp_path: Path) -> None:
+    found = rules(committing(120, 1), tmp_path)
+    assert list(found) == ["commit-rate"]
+    assert found["commit-rate"]["subject"] == {"client": "tester", "group": "billing"}
+
+
+def test_few_rare_or_large_commits_are_no_trouble(tmp_path: Path) -> None:
+    assert rules(committing(120, 100), tmp_path) == {}
+    assert rules(committing(90, 1), tmp_path) == {}
+    assert rules(committing(120, 1, every=0.2), tmp_path) == {}
+
+
+def rebalancing(times: int, every: float) -> Story:
+    """A member that stays, and another one that comes and goes."""
+    story = Story()
+    for at in range(times):
+        story.join(at + 1)
+        story.wait(every)
+        story.exchange(
+            "Heartbeat",
+            3,
+            groupId="billing",
+            memberId="m",
+            generationId=at + 1,
+            response={"errorCode": 27},
+        )
+    return story
+
+
+def test_rebalances_one_after_the_other(tmp_path: Path) -> None:
+    found = rules(rebalancing(12, 10), tmp_path)
+    assert list(found) == ["rebalance-storm"]
+    assert found["rebalance-storm"]["subject"] == {"group": "billing"}
+    assert found["rebalance-storm"]["severity"] == "warning"
+
+
+def test_few_or_rare_rebalances_are_no_trouble(tmp_path: Path) -> None:
+    assert rules(rebalancing(5, 10), tmp_path) == {}
+    assert rules(rebalancing(12, 90), tmp_path) == {}
+
+
+def test_rebalances_of_a_deployment_are_a_notice(tmp_path: Path) -> None:
+    assert rules(rebalancing(12, 1), tmp_path)["rebalance-storm"]["severity"] == "notice"
+
+
+def test_a_member_that_leaves_and_comes_back(tmp_path: Path) -> None:
+    story = Story().join(1)
+    story.wait(300)
+    story.leave()
+    story.wait(20)
+    story.join(2)
+    found = rules(story, tmp_path)
+    assert list(found) == ["poll-timeouts"]
+    assert found["poll-timeouts"]["confidence"] == "medium"
+    assert found["poll-timeouts"]["cost"]["time_ns"] > 20 * 10**9
+
+
+def test_a_member_that_states_its_reason(tmp_path: Path) -> None:
+    story = Story().join(1).leave(reason="consumer poll timeout has expired.")
+    assert rules(story, tmp_path)["poll-timeouts"]["confidence"] == "high"
+
+
+def test_a_member_that_is_restarted(tmp_path: Path) -> None:
+    story = Story().join(1).leave(reason="the consumer is being closed")
+    story.close()
+    story.join(2, 1)
+    assert rules(story, tmp_path) == {}

@@ -1,0 +1,117 @@
+"""Rules about producers: a story that has the trouble, and one that nearly has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .stories import LZ4, Story, batch, batch_of, rules
+
+
+def producing(
+    times: int, records: str | None = None, every: float = 0, acks: int = -1, client: str = "tester"
+) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.produce(records, acks=acks, client_id=client).wait(every)
+    return story
+
+
+def test_many_small_batches(tmp_path: Path) -> None:
+    found = rules(producing(600, batch(50)), tmp_path)
+    assert list(found) == ["tiny-batches"]
+    one = found["tiny-batches"]
+    assert one["subject"] == {"client": "tester", "topic": "orders"}
+    assert {setting["key"] for setting in one["settings"]} == {"linger.ms", "batch.size"}
+
+
+def test_large_few_or_rare_batches_are_no_trouble(tmp_path: Path) -> None:
+    assert rules(producing(600, batch(1500)), tmp_path) == {}
+    assert rules(producing(400, batch(50)), tmp_path) == {}
+    assert rules(producing(600, batch(50), every=0.1), tmp_path) == {}
+
+
+def test_thresholds_can_be_changed(tmp_path: Path) -> None:
+    story = producing(600, batch(1500))
+    assert "tiny-batches" in rules(story, tmp_path, "--set", "tiny-batches.bytes=2000")
+
+
+def test_one_producer_with_fewer_acks(tmp_path: Path) -> None:
+    story = producing(3, every=1)
+    for _ in range(12):
+        story.produce(acks=1, client_id="careless").wait(1)
+    found = rules(story, tmp_path)
+    assert list(found) == ["acks-mixed"]
+    assert found["acks-mixed"]["subject"] == {"client": "careless", "topic": "orders"}
+    assert found["acks-mixed"]["settings"] == [{"key": "acks", "value": "1"}]
+
+
+def test_the_same_acks_everywhere_or_of_another_topic(tmp_path: Path) -> None:
+    assert rules(producing(12, acks=1, every=1), tmp_path) == {}
+    story = producing(12, acks=1, every=1)
+    story.produce(topic="payments")
+    assert rules(story, tmp_path) == {}
+
+
+SOME_BYTES = "--set", "compression.bytes=100000"
+"""A threshold for short stories."""
+
+
+def test_batches_without_compression(tmp_path: Path) -> None:
+    full = batch_of([1000] * 40)
+    found = rules(producing(4, full), tmp_path, *SOME_BYTES)
+    assert found["compression"]["settings"] == [{"key": "compression.type", "value": "none"}]
+    small = batch_of([1000] * 40, compression=LZ4)
+    assert rules(producing(600, small, every=1), tmp_path, *SOME_BYTES) == {}
+    assert rules(producing(2, full), tmp_path, *SOME_BYTES) == {}
+    assert rules(producing(4, batch(40_000)), tmp_path, *SOME_BYTES) == {}
+
+
+def test_several_codecs(tmp_path: Path) -> None:
+    story = producing(4, batch(40_000))
+    story.produce(batch(compression=LZ4), client_id="other")
+    found = rules(story, tmp_path, *SOME_BYTES)
+    assert found["compression"]["what"].endswith("none by tester, lz4 by other")
+
+
+def idempotent(sequences: list[int], epoch: int = 0) -> Story:
+    story = Story()
+    for sequence in sequences:
+        records = batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence)
+        story.produce(records).wait(0.1)
+    return story
+
+
+def test_batches_that_are_sent_again(tmp_path: Path) -> None:
+    found = rules(idempotent([at // 2 for at in range(20)]), tmp_path)
+    assert list(found) == ["produce-retries"]
+    assert found["produce-retries"]["count"] == 10
+
+
+def test_sequences_that_grow_or_begin_again(tmp_path: Path) -> None:
+    assert rules(idempotent(list(range(200))), tmp_path) == {}
+    assert rules(idempotent([at // 2 for at in range(18)]), tmp_path) == {}
+    assert rules(idempotent([2**31 - 1, *range(20)]), tmp_path) == {}
+
+
+def ending(committed: int, aborted: int, code: int = 0) -> Story:
+    story = Story()
+    for at in range(committed + aborted):
+        story.exchange(
+            "EndTxn",
+            3,
+            transactionalId="tx",
+            producerId=7,
+            committed=at < committed,
+            response={"errorCode": code},
+        )
+    return story
+
+
+def test_transactions_that_are_aborted(tmp_path: Path) -> None:
+    found = rules(ending(5, 5), tmp_path)
+    assert list(found) == ["aborted-transactions"]
+    assert found["aborted-transactions"]["subject"]["transactional_id"] == "tx"
+    assert found["aborted-transactions"]["severity"] == "warning"
+    assert rules(ending(0, 5), tmp_path)["aborted-transactions"]["severity"] == "critical"
+    assert rules(ending(5, 4), tmp_path) == {}
+    assert rules(ending(30, 5), tmp_path) == {}
