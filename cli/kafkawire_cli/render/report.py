@@ -42,7 +42,8 @@ class Shown(NamedTuple, Generic[T]):
         if not self.left_out:
             return ()
         total = len(self.first) + self.left_out
-        return (f"... and {self.left_out:,} more {noun} (--top {total} or --all shows them)",)
+        more = plural(self.left_out, f"more {noun}")
+        return (f"... and {more} (--top {total} or --all shows them)",)
 
 
 def top(found: Sequence[T], most: int | None) -> Shown[T]:

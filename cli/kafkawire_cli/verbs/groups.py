@@ -19,6 +19,7 @@ from ..input.existing import existing_group, existing_offsets, if_exists
 from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
 from ..live.group_offsets import NO_OFFSETS, OffsetOptions, change, checked
 from ..render.report import Section, count_text, print_report, ranges_text
+from .capture_groups import GroupOrder
 from .capture_groups import groups as of_captures
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def groups(
         typer.Option(metavar="GROUP", help="Delete this group and its offsets; repeatable."),
     ] = None,
     offsets: OffsetOptions = NO_OFFSETS,
+    sort: Annotated[
+        GroupOrder, typer.Option(help="Sort groups of captures by this.")
+    ] = GroupOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show consumer groups: members, rebalances and causes, lag.
@@ -80,8 +84,8 @@ def groups(
     lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
     responses; it is empty if there were none.
     """
-    if not live.is_live(context, given, cluster):
-        of_captures(given or [], wanted, options)
+    if not live.is_live(context, given, cluster, "sort"):
+        of_captures(given or [], wanted, sort, options)
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkawire.client.config import CLIENT_KEYS, bootstrap, read_config
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire_cli.input.cluster import ClusterOptions, admin_configuration
@@ -19,6 +20,7 @@ from kafkawire_cli.input.profiles import (
     read_properties,
 )
 from tests.cli.reports import run
+from tests.pages import blocks
 
 PROPERTIES = r"""
 # a comment
@@ -101,6 +103,15 @@ def test_a_profile_has_keys_with_and_without_quotes(tmp_path: Path) -> None:
     elsewhere.parent.mkdir(parents=True)
     elsewhere.write_text('[profiles.prod]\nclient.id = "p"\n')
     assert read_profile("prod", [here, elsewhere]) == {"client.id": "p"}
+
+
+def test_the_profile_of_the_page_is_one(tmp_path: Path) -> None:
+    [block] = blocks("docs/client.md", "toml")
+    file = tmp_path / "kafkawire.toml"
+    file.write_text(block.text)
+    profile = read_profile("staging", [file])
+    values = read_config(CLIENT_KEYS, profile | {"sasl.password": "secret"})
+    assert bootstrap(values) == (("staging-1", 9093), ("staging-2", 9093))
 
 
 def test_the_environment_names_keys_in_capitals() -> None:
