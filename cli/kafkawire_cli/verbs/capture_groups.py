@@ -66,6 +66,6 @@ def groups(
         error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
         refuse("groups", InputError(error))
     if found or not missing:
-        print_capture_report(captures, options.form, sections, as_json)
+        print_capture_report(captures, options.form, sections, as_json, "No consumer groups found.")
     if missing:
         raise typer.Exit(2)

@@ -55,4 +55,4 @@ def clients(
             "unread_left_out": not_read.left_out,
         }
 
-    print_capture_report(captures, options.form, sections, as_json)
+    print_capture_report(captures, options.form, sections, as_json, "No clients found.")

@@ -123,6 +123,7 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
         form,
         lambda: [part for each in found for part in _sections(each)] if wanted else [_list(found)],
         lambda: {"groups": [_json(group) for group in found]},
+        "No consumer groups found.",
     )
 
 

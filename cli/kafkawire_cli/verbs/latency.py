@@ -68,4 +68,4 @@ def latency(
             "unanswered_polls": unanswered.polls,
         }
 
-    print_capture_report(captures, options.form, sections, to_json)
+    print_capture_report(captures, options.form, sections, to_json, "No requests found.")

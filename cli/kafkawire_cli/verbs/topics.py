@@ -152,6 +152,7 @@ async def _show(admin: Admin, named: list[str] | None, timestamp: int | None, fo
         form,
         lambda: [_section(topic, ends) for topic in found] if named else [_list(found)],
         lambda: {"topics": [_json(topic, ends) for topic in found]},
+        "No topics found.",
     )
 
 
