@@ -68,6 +68,8 @@ SLOW: Final = (
     "cli/input/test_interrupts.py::test_a_report_on_a_pipe_shows_what_it_has",
     "cli/parallel/test_jobs.py",
     "cli/parallel/test_ordered_output.py",
+    "cli/render/test_fitting.py",
+    "cli/verbs/test_unreachable.py",
     "cli/input/test_progress.py",
     "cli/verbs/test_readiness.py",
     "cli/verbs/test_report.py",

@@ -46,6 +46,7 @@ ELSEWHERE: Final = {
     ("docs/spark.md", "json"): SPARK,
     ("docs/spark.md", "python"): SPARK,
     ("docs/spark.md", "sh"): SPARK,
+    ("docs/client.md", "toml"): "tests/cli/input/test_profiles.py",
     ("docs/spark.md", "sql"): SPARK,
     ("docs/templates.md", "jinja"): "tests/codegen/test_user_templates.py",
     ("docs/templates.md", "sh"): "tests/codegen/test_user_templates.py",

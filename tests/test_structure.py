@@ -26,6 +26,7 @@ LARGE_FOLDERS: Final = {
     "codegen/kafkawire_codegen": "what all parts of the generator use",
     "kafkawire/broker/handlers": "a module per API key",
     "kafkawire/records": "batches and records, as objects and as columns",
+    "kafkawire/reports": "a module for each kind of thing that captures are searched for",
 }
 
 

@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kafkawire.display import printable
+from kafkawire.errors import MissingPackage
 
 
 class Verb(NamedTuple):
@@ -143,9 +144,13 @@ class Verbs(TyperGroup):
             return super().make_context(*args, **settings)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb; usage errors are escaped."""
-        with _escaped_usage_errors():
-            return super().invoke(ctx)
+        """Run the verb; usage errors are escaped, a missing package is one line and exit code 2."""
+        try:
+            with _escaped_usage_errors():
+                return super().invoke(ctx)
+        except MissingPackage as error:
+            typer.echo(f"kafkawire: {error}", err=True)
+            raise typer.Exit(2) from None
 
     def resolve_command(
         self,

@@ -10,13 +10,15 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, get_type_hints
 
-import pyarrow as pa
-
+from ..extras import requires
 from ..protocol.log_records import LogPart
 from ..protocol.secrets import placeholder
 from ..records import Headers
 from ..records.replaced_text import header_row
 from .reading import RecordRow, Row
+
+with requires("pyarrow", "tables"):
+    import pyarrow as pa
 
 HEADER: Final = pa.struct(
     [

@@ -10,10 +10,13 @@ needs them. HTML is escaped, and its size is bounded.
     capture.summary()
 """
 
-from .capture import Capture, open_capture
-from .messages import CapturedMessage, Messages
-from .rows import Rows, Table
-from .summary import Group, Summary
+from ..extras import requires
+
+with requires("pyarrow", "tables"):
+    from .capture import Capture, open_capture
+    from .messages import CapturedMessage, Messages
+    from .rows import Rows, Table
+    from .summary import Group, Summary
 
 __all__ = [
     "Capture",

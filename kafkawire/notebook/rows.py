@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import MissingPackage
+from ..extras import requires
 from .html import MAX_ROWS, table_html
 
 
@@ -126,9 +126,5 @@ def _is_rest(query: str) -> bool:
 
 def optional(package: str, extra: str) -> Any:
     """Import a package of an extra; raises MissingPackage."""
-    try:
+    with requires(package, extra):
         return import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise MissingPackage(package, extra) from None

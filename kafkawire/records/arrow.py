@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import pyarrow as pa
+from ..extras import requires
+
+with requires("pyarrow", "tables"):
+    import pyarrow as pa
 
 HEADER: Final = pa.struct(
     [

@@ -17,6 +17,7 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.protocol.frame import SIZE
 
+from .expected import WAITS_MS, allowed_wait_ns, are_expected
 from .quantiles import Quantiles
 from .reading import Collector
 
@@ -25,7 +26,9 @@ class Api:
     """The counts of one API, or of one API and group (version, client or broker).
 
     without_response: requests whose response is not in the capture; without_request: the opposite.
-    errors: responses that contain an error code at any depth; codes: responses by error code.
+    errors: responses that contain an error code at any depth; expected_errors: those of them that
+    are normal in the protocol; codes: responses by error code. open_polls: requests without a
+    response that let the broker wait, for data or for other members.
     """
 
     def __init__(self, api_key: int | None, api_name: str | None, group: str | None) -> None:
@@ -35,6 +38,7 @@ class Api:
         self.requests = self.responses = self.without_response = self.without_request = (
             self.errors
         ) = 0
+        self.expected_errors = self.open_polls = 0
         self.request_bytes = self.response_bytes = 0
         self.throttled = self.max_throttle_time_ms = 0
         self.codes: Counter[int] = Counter()
@@ -49,6 +53,21 @@ class Api:
         """Share of responses with errors."""
         return self.errors / self.responses if self.responses else 0.0
 
+    @property
+    def failures(self) -> int:
+        """Responses with errors that are not normal in the protocol."""
+        return self.errors - self.expected_errors
+
+    @property
+    def failure_rate(self) -> float:
+        """Share of responses with errors that are not normal in the protocol."""
+        return self.failures / self.responses if self.responses else 0.0
+
+    @property
+    def harm(self) -> int:
+        """Failures, and requests whose response is missing although it had not to wait."""
+        return self.failures + self.without_response - self.open_polls
+
     def add(self, exchange: Exchange, entities: Entities) -> None:
         """Count an exchange."""
         _, _, _, request, response = exchange
@@ -58,7 +77,9 @@ class Api:
             self.requests += 1
             self.request_bytes += request.length + SIZE
         if response is None:
-            self.without_response += request is not None and not expects_no_response(exchange)
+            if request is not None and not expects_no_response(exchange):
+                self.without_response += 1
+                self.open_polls += allowed_wait_ns(exchange) > 0
             return
         self.responses += 1
         self.response_bytes += response.length + SIZE
@@ -68,6 +89,7 @@ class Api:
         codes, throttle_time_ms = entities.error_codes, entities.throttle_time_ms
         if codes:
             self.errors += 1
+            self.expected_errors += are_expected(self.api_key, codes)
             self.codes.update(list(codes))
         if throttle_time_ms:
             self.throttled += 1
@@ -83,6 +105,7 @@ class Api:
             "unanswered": self.without_response,
             "alone": self.without_request,
             "errors": self.errors,
+            "expected_errors": self.expected_errors,
             "error_rate": self.error_rate,
             "error_codes": {ErrorCode.name_of(code): n for code, n in self.codes.most_common()},
             "request_bytes": self.request_bytes,
@@ -121,6 +144,22 @@ def _version(version: int | None) -> str | None:
     return None if version is None else f"v{version}"
 
 
+def _slowness(api: Api) -> int:
+    """Return the 99th percentile of latency; that of APIs that wait says nothing of the broker."""
+    return 0 if api.api_key in WAITS_MS else api.latency.at(0.99) or 0
+
+
+ORDERS: Final[dict[str, Callable[[Api], tuple[int, ...]]]] = {
+    "harm": lambda api: (-api.harm, -_slowness(api)),
+    "requests": lambda api: (-api.requests,),
+    "errors": lambda api: (-api.failures, -api.errors),
+    "unanswered": lambda api: (-api.without_response,),
+    "latency": lambda api: (-(api.latency.at(0.99) or 0),),
+    "api": lambda _: (),
+}
+"""Orders of APIs; those that are equal are sorted by API key."""
+
+
 class ApiTotals(NamedTuple):
     """Of all APIs: the names of those with requests, and the responses without a request."""
 
@@ -153,6 +192,10 @@ class Apis(Collector):
         return ApiTotals(
             {one.name for one in found if one.requests}, sum(one.without_request for one in found)
         )
+
+    def in_order(self, order: str) -> list[Api]:
+        """Return the counts in one of ORDERS."""
+        return sorted(self.all, key=ORDERS[order])
 
     @property
     def all(self) -> list[Api]:

@@ -39,9 +39,9 @@ class Client:
     """The counts of one client."""
 
     __slots__ = (
-        "address", "brokers", "calls", "client_id", "connections", "errors", "first_ns", "groups",
-        "last_ns", "mechanisms", "request_bytes", "requests", "response_bytes", "responses",
-        "software",
+        "address", "brokers", "calls", "client_id", "connections", "errors", "expected_errors",
+        "first_ns", "groups", "last_ns", "mechanisms", "request_bytes", "requests",
+        "response_bytes", "responses", "software",
     )  # fmt: skip
 
     def __init__(self, client_id: str | None, address: str, software: Software | None) -> None:
@@ -49,7 +49,7 @@ class Client:
         self.address = address
         self.software = software
         self.connections = 0
-        self.requests = self.responses = self.errors = 0
+        self.requests = self.responses = self.errors = self.expected_errors = 0
         self.request_bytes = self.response_bytes = 0
         self.calls: Counter[Call] = Counter()
         self.brokers: dict[str, None] = {}
@@ -63,6 +63,7 @@ class Client:
         self.requests += other.requests
         self.responses += other.responses
         self.errors += other.errors
+        self.expected_errors += other.expected_errors
         self.request_bytes += other.request_bytes
         self.response_bytes += other.response_bytes
         self.calls.update(other.calls)
@@ -72,6 +73,11 @@ class Client:
         self.last_ns = max(self.last_ns, other.last_ns)
         known = [ns for ns in (self.first_ns, other.first_ns) if ns != NO_TIME]
         self.first_ns = min(known, default=NO_TIME)
+
+    @property
+    def failures(self) -> int:
+        """Responses with errors that are not normal in the protocol."""
+        return self.errors - self.expected_errors
 
     def apis(self) -> dict[str, list[int]]:
         """Return the versions used of each API, by key."""
@@ -100,6 +106,7 @@ class Client:
             "requests": self.requests,
             "responses": self.responses,
             "errors": self.errors,
+            "expected_errors": self.expected_errors,
             "request_bytes": self.request_bytes,
             "response_bytes": self.response_bytes,
             "first_time": time_text(self.first_ns),

@@ -20,6 +20,7 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
 from .client import Call, Client, Software, software_of
+from .expected import are_expected
 from .reading import Collector
 
 
@@ -125,6 +126,7 @@ class Clients(Collector):
                 self._learn(here, exchange, request)
             if entities.error_codes:
                 client.errors += 1
+                client.expected_errors += are_expected(request.api_key, entities.error_codes)
             if entities.groups:
                 client.groups |= entities.groups
         if response is not None:

@@ -9,7 +9,7 @@ identified by its own requests, not by those of others about it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
@@ -55,6 +55,16 @@ REBALANCING: Final = [ErrorCode.REBALANCE_IN_PROGRESS]
 """The error codes of a response that only members get."""
 
 
+ORDERS: Final[dict[str, Callable[[GroupHistory], tuple[int, ...]]]] = {
+    "harm": lambda group: (-group.stopped_ns, -len(group.rebalances), -(group.lag or 0)),
+    "lag": lambda group: (-(group.lag or 0),),
+    "rebalances": lambda group: (-len(group.rebalances),),
+    "commits": lambda group: (-group.commits,),
+    "group": lambda _: (),
+}
+"""Orders of groups; those that are equal are sorted by id."""
+
+
 class Groups(Collector):
     """Collects the histories of the groups of a capture.
 
@@ -69,6 +79,10 @@ class Groups(Collector):
         self._watermarks = watermarks
         self._software: dict[int, Software] = {}  # of open connections
         self._histories: dict[str, GroupHistory] = {}
+
+    def in_order(self, order: str) -> list[GroupHistory]:
+        """Return the groups in one of ORDERS."""
+        return sorted(self.all, key=ORDERS[order])
 
     @property
     def all(self) -> list[GroupHistory]:

@@ -8,7 +8,10 @@ columns that it needs; a statement can neither read nor write files.
 Of kafkawire, this package alone imports duckdb (the extra `sql`).
 """
 
-from .database import Database, Names, Read
+from ..extras import requires
+
+with requires("pyarrow", "sql"):
+    from .database import Database, Names, Read
 from .needs import Needs
 from .statements import is_blank, split_statements
 

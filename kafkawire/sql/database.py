@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from ..capture.tables import TABLES
-from ..errors import MissingPackage, QueryError
+from ..errors import QueryError
+from ..extras import requires
 from .interruption import interrupted_by_signals
 from .needs import Needs, needs_of
 
@@ -279,10 +280,8 @@ def _columns(table: str, columns: Names) -> pa.Schema:
 
 def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
     """Open a database in a folder. Raises MissingPackage; QueryError, as for a full disk."""
-    try:
+    with requires("duckdb", "sql"):
         import duckdb
-    except ModuleNotFoundError:
-        raise MissingPackage("duckdb", "sql") from None
     try:
         return _connect(folder)
     except duckdb.Error as error:

@@ -70,7 +70,9 @@ def test_what_does_not_hold(text: str) -> None:
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_field_can_be_unknown(name: str) -> None:
     """Without values a comparison does not hold; while values may come, it is not known."""
-    value = {"api": "Fetch", "direction": "request", "error": "NONE", "status": "ok"}.get(name)
+    value = {"api": "Fetch", "direction": "request", "error": "NONE", "status": "ok",
+        "answered": "yes",
+    }.get(name)  # fmt: skip
     units = {"latency": "1s", "time": "2026-01-02"}
     found = parse(f"{name} == {value or units.get(name, '1')}")
     assert found.matches(lambda _: Values(())) is False

@@ -306,6 +306,6 @@ def test_invalid_broker_addresses_are_refused(broker: str) -> None:
 
 def test_reports_without_content_say_nothing_found(tmp_path: Path) -> None:
     path = Scenario().request("ApiVersions", 0).respond("ApiVersions", 0).save(tmp_path / "a.pcap")
-    assert run("groups", path).stdout == "  Nothing found.\n"
+    assert run("groups", path).stdout == "  No consumer groups found.\n"
     made = json.loads(run("groups", path, "--format", "json").stdout)
     assert made == {"groups": [], "left_out": 0}

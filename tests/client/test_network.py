@@ -564,9 +564,14 @@ def test_a_host_that_does_not_answer_is_given_up_as_well() -> None:
     assert "no broker reachable" in end.detail
 
 
-def test_a_broker_that_is_slow_is_not_given_up() -> None:
-    machine = network(Random(1), [("a", 1)], TRIED)
+@pytest.mark.parametrize("others", [(), (("b", 1),)])
+def test_a_broker_that_is_slow_is_not_given_up(others: tuple[tuple[str, int], ...]) -> None:
+    """Whether or not others are down."""
+    machine = network(Random(1), [*others, ("a", 1)], TRIED)
     effects = machine.handle(request_for(1, LEAST_LOADED), 0.0)
+    for _ in others:
+        (refused,) = (each for each in effects if isinstance(each, Connect))
+        effects = machine.handle(ConnectionLost(refused.connection, "refused"), 0.0)
     (connect,) = (each for each in effects if isinstance(each, Connect))
     (opening,) = frames(machine.handle(ConnectionMade(connect.connection), 0.1))
     answer = respond(opening, versions(TABLE | {ApiKey.METADATA: (0, 12)}))

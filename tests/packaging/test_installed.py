@@ -27,10 +27,18 @@ def test_the_package_runs_as_the_command() -> None:
     assert "Requests" in ran.stdout
 
 
-def test_all_verbs_but_spark_and_report_need_no_extra() -> None:
-    needed = {re.split(r"[^\w.-]", one)[0].lower() for one in PROJECT["dependencies"]}
-    assert "pyarrow" in needed
-    assert "arrow" not in PROJECT["optional-dependencies"]
+def required(requirements: list[str]) -> set[str]:
+    """Return the names of requirements; of extras with the extra: kafkawire[tables]."""
+    return {re.split(r"[<>=;~! ]", one)[0].lower() for one in requirements}
+
+
+def test_what_makes_tables_is_an_extra_of_all_that_need_them() -> None:
+    extras = {name: required(those) for name, those in PROJECT["optional-dependencies"].items()}
+    assert "pyarrow" in extras["tables"]
+    assert not required(PROJECT["dependencies"]) & extras["tables"]
+    for name in ("fsspec", "spark", "sql"):
+        assert "kafkawire[tables]" in extras[name]
+    assert "kafkawire[sql]" in extras["notebook"]
 
 
 def test_the_metadata_say_whose_it_is_and_for_what() -> None:

@@ -7,39 +7,80 @@ is one line on standard error and exit code 1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+import os
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from kafkawire.display import printable
 
 from .options import ReportOptions, pairs
+from .profiles import (
+    from_java,
+    of_environment,
+    profile_files,
+    read_profile,
+    read_properties,
+    variable,
+)
 
 if TYPE_CHECKING:
     from kafkawire.client.config import Key
     from kafkawire.net.admin import Admin
 
 CLUSTER: Final = "--bootstrap-server"
-BootstrapOption = Annotated[
-    str,
-    typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="Bootstrap servers."),
-]
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        CLUSTER,
-        "-b",
-        metavar="HOST:PORT,...",
-        help="Bootstrap servers of a live cluster, instead of captures.",
-    ),
-]
-SettingOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", "-X", metavar="KEY=VALUE", help="Client configuration property; repeatable."
-    ),
-]
+CONFIG: Final = "--config"
+PROFILE: Final = "--profile"
+OPTION: Final = "--option"
+DEFAULT: Final = "localhost:9092"
+SERVERS: Final = "bootstrap.servers"
+
+
+class ClusterOptions(NamedTuple):
+    """Which cluster, and how a client connects to it."""
+
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            CLUSTER,
+            "-b",
+            metavar="HOST[:PORT],...",
+            help=f"Bootstrap servers of a cluster [default: {DEFAULT}].",
+            show_default=False,
+        ),
+    ] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(CONFIG, metavar="FILE", help="Client configuration, a properties file."),
+    ] = None
+    profile: Annotated[
+        str | None,
+        typer.Option(PROFILE, metavar="NAME", help="Client configuration, in kafkawire.toml."),
+    ] = None
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            OPTION, "-X", metavar="KEY=VALUE", help="Client configuration property; repeatable."
+        ),
+    ] = None
+
+    def with_environment(self, environment: Mapping[str, str]) -> ClusterOptions:
+        """Fill in what the environment names: KAFKAWIRE_CONFIG and KAFKAWIRE_PROFILE."""
+        config, profile = (environment.get(variable(name)) for name in ("config", "profile"))
+        return self._replace(
+            config=self.config or (Path(config) if config else None),
+            profile=self.profile or profile,
+        )
+
+    @property
+    def names_a_cluster(self) -> bool:
+        return any(each is not None for each in (self.bootstrap, self.config, self.profile))
+
+
+NO_OPTIONS: Final = ClusterOptions()
 TIMEOUTS: Final = {
     "default.api.timeout.ms": 10_000,
     "max.block.ms": 10_000,
@@ -48,37 +89,101 @@ TIMEOUTS: Final = {
 """Timeouts for interactive use, shorter than Kafka's defaults."""
 
 
-def settings(
-    bootstrap: str, options: list[str] | None, keys: Mapping[str, Key], **more: Any
-) -> dict[str, Any]:
-    """Build the configuration of a client.
+class Configuration(NamedTuple):
+    """The configuration of a client. sources: the option or variable of each key, for errors."""
 
-    `--option KEY=VALUE` overrides `more`, whose names have `_` in place of dots.
+    values: dict[str, Any]
+    sources: dict[str, str]
+
+
+def configuration(options: ClusterOptions, keys: Mapping[str, Key], **more: Any) -> Configuration:
+    """Build the configuration of a client; what is later in this list counts.
+
+    The profile, the file, the environment, `more` (whose names have `_` in place of dots),
+    `--option KEY=VALUE`, the bootstrap servers.
     """
-    found: dict[str, Any] = {key: value for key, value in TIMEOUTS.items() if key in keys}
-    found |= {name.replace("_", "."): value for name, value in more.items() if value is not None}
-    found |= pairs(options, "--option")
-    return found | {"bootstrap.servers": bootstrap}
+    options = options.with_environment(os.environ)
+    given = {name.replace("_", "."): value for name, value in more.items() if value is not None}
+    layers: list[tuple[str, dict[str, Any]]] = [
+        (PROFILE, _profile(options.profile, keys)),
+        (CONFIG, _file(options.config, keys)),
+        ("", of_environment(os.environ, keys)),
+        (OPTION, given | pairs(options.setting, OPTION)),
+        (CLUSTER, {} if options.bootstrap is None else {SERVERS: options.bootstrap}),
+    ]
+    values: dict[str, Any] = {key: value for key, value in TIMEOUTS.items() if key in keys}
+    values[SERVERS] = DEFAULT
+    sources = {SERVERS: CLUSTER}
+    for source, layer in layers:
+        values |= layer
+        sources |= {key: source or variable(key) for key in layer}
+    return Configuration(values, sources)
 
 
-def admin(bootstrap: str | None, options: list[str] | None) -> Admin:
-    """Create an admin client; an unknown property in `--option` is a usage error."""
+def _profile(name: str | None, keys: Mapping[str, Key]) -> dict[str, Any]:
+    if name is None:
+        return {}
+    files = profile_files(Path.cwd(), Path.home(), os.environ)
+    with _usage_errors(PROFILE):
+        return _of_this_client(read_profile(name, files), keys)
+
+
+def _file(path: Path | None, keys: Mapping[str, Key]) -> dict[str, Any]:
+    if path is None:
+        return {}
+    with _usage_errors(CONFIG):
+        return _of_this_client(from_java(read_properties(path.read_text("utf-8"))), keys)
+
+
+@contextmanager
+def _usage_errors(option: str) -> Iterator[None]:
+    """Make errors of a file usage errors."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+        raise typer.BadParameter(message, param_hint=option) from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def _of_this_client(values: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str, Any]:
+    """Leave out the keys of other clients: a file may serve producers, consumers and admins."""
+    if values.keys() <= keys.keys():
+        return dict(values)
+    from kafkawire.client.consumer import CONSUMER_KEYS
+    from kafkawire.client.producer import PRODUCER_KEYS
+    from kafkawire.net.admin import ADMIN_KEYS
+
+    others = (PRODUCER_KEYS.keys() | CONSUMER_KEYS.keys() | ADMIN_KEYS.keys()) - keys.keys()
+    return {key: value for key, value in values.items() if key not in others}
+
+
+def admin_configuration(options: ClusterOptions) -> Configuration:
+    """Build the configuration of an admin client."""
+    from kafkawire.net.admin import ADMIN_KEYS
+
+    return configuration(options, ADMIN_KEYS)
+
+
+def admin(values: Mapping[str, Any]) -> Admin:
+    """Create an admin client."""
+    from kafkawire.net.admin import Admin
+
+    return Admin(values)
+
+
+def admin_beside(values: Mapping[str, Any]) -> Admin:
+    """Create an admin client for the cluster of another client, from that client's settings."""
     from kafkawire.net.admin import ADMIN_KEYS, Admin
 
-    return Admin(settings(bootstrap or "", options, ADMIN_KEYS))
-
-
-def admin_client(config: Mapping[str, Any]) -> Admin:
-    """Create an admin client from those settings of `config` that it knows."""
-    from kafkawire.net.admin import ADMIN_KEYS, Admin
-
-    return Admin({key: value for key, value in config.items() if key in ADMIN_KEYS})
+    return Admin({key: value for key, value in values.items() if key in ADMIN_KEYS})
 
 
 def is_live(
     context: typer.Context,
     captures: list[str] | None,
-    bootstrap: str | None,
+    cluster: ClusterOptions,
     *captures_only: str,
 ) -> bool:
     """Return whether a verb shall query a cluster rather than captures.
@@ -86,25 +191,34 @@ def is_live(
     Both, neither, or an option of the other are usage errors. captures_only: parameters that are
     only allowed with captures, besides those of every report.
     """
-    if bootstrap is None and not captures:
+    if cluster.names_a_cluster and captures:
+        raise typer.BadParameter("not allowed together with captures", param_hint=_first(cluster))
+    live = not captures and (
+        cluster.with_environment(os.environ).names_a_cluster or variable(SERVERS) in os.environ
+    )
+    if not live and not captures:
         raise typer.BadParameter(
             f"expected captures, or a cluster with {CLUSTER} HOST:PORT", param_hint="FILE..."
         )
-    if bootstrap is not None and captures:
-        raise typer.BadParameter("not allowed together with captures", param_hint=CLUSTER)
     options = {each.name: each.opts[0] for each in context.command.params if each.name is not None}
     common = {"given", "form", "wanted"}
     of_captures = {*ReportOptions._fields, *captures_only} - common
-    wrong = of_captures if bootstrap is not None else options.keys() - of_captures - common
+    wrong = of_captures if live else options.keys() - of_captures - common
     for name in sorted(wrong):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            subject = "captures" if bootstrap is not None else f"a cluster ({CLUSTER})"
+            subject = "captures" if live else f"a cluster ({CLUSTER})"
             raise typer.BadParameter(f"only allowed with {subject}", param_hint=options[name])
-    return bootstrap is not None
+    return live
 
 
-def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def _first(cluster: ClusterOptions) -> str:
+    """Return the first option that names the cluster."""
+    given = zip((CLUSTER, CONFIG, PROFILE), cluster, strict=False)
+    return next(option for option, value in given if value is not None)
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) -> None:
     """Run a coroutine; errors of the client become one line on stderr and an exit code."""
     from kafkawire.client.failures import ClientError, ConfigurationError
     from kafkawire.errors import LocalProtocolError
@@ -112,7 +226,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     try:
         asyncio.run(work())
     except ConfigurationError as error:
-        hint = CLUSTER if error.key == "bootstrap.servers" else "--option"
+        hint = config.sources.get(error.key, OPTION)
         raise typer.BadParameter(str(error), param_hint=hint) from None
     except (ClientError, LocalProtocolError) as error:
         typer.echo(printable(f"kafkawire: {error}"), err=True)

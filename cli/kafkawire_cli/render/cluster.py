@@ -175,7 +175,7 @@ def _partitions(problems: tuple[Problem, ...], most: int | None) -> Section:
         )
         for each in shown.first
     ]
-    lines = shown.more("partitions")
+    lines = shown.more("partition")
     return Section("Partitions with problems", head, rows, lines, ("replicas", "in sync"))
 
 

@@ -6,15 +6,14 @@ Law: a member is shown by its client id if that is unique in the group.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Final
 
-from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.extraction.group_event import EventType, Protocol
+from kafkawire.capture.tables.extraction.group_event import Protocol
 from kafkawire.display import plural, time_text
-from kafkawire.reports.commits import Commits, Partition
+from kafkawire.reports.commits import Commits
 from kafkawire.reports.group import GroupHistory, Member, Rebalance, TimelineEvent
 
+from .group_events import clock, event_text, summarised
 from .report import (
     Section,
     Shown,
@@ -67,7 +66,7 @@ def overview(shown: Shown[GroupHistory]) -> Section:
         for group in shown.first
     ]
     optional = ("protocol", "commits", "members")
-    return Section("Groups", head, rows, shown.more("groups"), optional)
+    return Section("Groups", head, rows, shown.more("group"), optional)
 
 
 def protocol(group: GroupHistory) -> str:
@@ -153,7 +152,7 @@ def members(group: GroupHistory, names: dict[str, str], most: int | None) -> Sec
         )
         for member in shown.first
     ]
-    return Section("", head, rows, shown.more("members"), ("software", "address", "commits"))
+    return Section("", head, rows, shown.more("member"), ("software", "address", "commits"))
 
 
 def left(member: Member) -> str:
@@ -176,9 +175,8 @@ def timeline(group: GroupHistory, names: dict[str, str], most: int | None) -> Se
     for at, entry in enumerate(entries):
         if first <= at < first + left_out:
             if at == first:
-                rows.append(
-                    ("...", "", f"{plural(left_out, 'event')} not shown (--all shows them)")
-                )
+                middle = summarised(entries[first : first + left_out])
+                rows.append(("...", "", f"{middle} (--all shows them)"))
             continue
         date = (time_text(entry.time_ns) or "")[:10]
         if date != day:
@@ -191,87 +189,7 @@ def timeline(group: GroupHistory, names: dict[str, str], most: int | None) -> Se
     return Section("", ("time (UTC)", "member", "event"), rows, notes)
 
 
-def clock(time_ns: int | None) -> str:
-    """Format the time of day, in milliseconds."""
-    return "" if time_ns is None else (time_text(time_ns) or "")[11:23]
-
-
-EVENT_TEXTS: Final = {
-    EventType.REBALANCE_STARTED: "rebalance starts",
-    EventType.REBALANCE_ENDED: "rebalance ends",
-    EventType.JOINED: "joins",
-    EventType.LEFT: "leaves",
-    EventType.REMOVED: "is removed",
-    EventType.ASSIGNED: "is assigned",
-    EventType.FAILED: "gets an error",
-}
-WITH_STATE: Final = frozenset({EventType.JOINED, EventType.REBALANCE_ENDED})
-"""Events shown with generation and number of members."""
-
-
 def _unnamed(entry: TimelineEvent | Commits) -> str:
     """Return how a member is known that sent no request in the capture."""
     instance = None if isinstance(entry, Commits) else entry.group_instance_id
     return instance or entry.member_id or ""
-
-
-def event_text(entry: TimelineEvent | Commits, generation: str) -> str:
-    """Describe an event."""
-    if isinstance(entry, Commits):
-        return _commits_text(entry)
-    text = EVENT_TEXTS[entry.event]
-    if entry.duration_ns is not None:
-        text += f" after {duration_text(entry.duration_ns)}"
-    if entry.event is EventType.ASSIGNED:
-        text += f" {assigned_text(entry.partitions)}"
-    if entry.event in WITH_STATE:
-        text += _generation_text(entry, generation)
-    if entry.stops_consumption is not None:
-        text += (
-            f"; unavailable for {duration_text(entry.stopped_ns)}"
-            if entry.stops_consumption
-            else "; members continued meanwhile"
-        )
-    return text + (f": {entry.reason}" if entry.reason else "")
-
-
-def _generation_text(entry: TimelineEvent, generation: str) -> str:
-    parts = [] if entry.generation is None else [f"{generation} {entry.generation}"]
-    if entry.members:
-        parts.append(plural(entry.members, "member"))
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-def _commits_text(entry: Commits) -> str:
-    text = "commits"
-    if entry.count > 1:
-        text += f" {entry.count:,} times until {clock(entry.until_ns)}:"
-    text += f" {partitions_text(entry.last)}"
-    if entry.lag is not None:
-        text += f", lag {entry.lag:,}"
-        if entry.max_lag is not None and entry.max_lag > entry.lag:
-            text += f" (maximum {entry.max_lag:,})"
-    return text
-
-
-def assigned_text(partitions: list[tuple[Topic, list[int]]] | None) -> str:
-    """Format an assignment."""
-    if partitions is None:
-        return "(assignment not decoded)"
-    texts = (f"{_name(topic)} {ranges_text(numbers)}" for topic, numbers in partitions)
-    return list_text(texts) or "nothing"
-
-
-def partitions_text(partitions: Iterable[Partition]) -> str:
-    """Format the committed partitions."""
-    numbers: dict[str, list[int]] = {}
-    for one in partitions:
-        numbers.setdefault(_name(one.topic), []).append(one.partition)
-    return (
-        list_text(f"{name} {ranges_text(partition)}" for name, partition in numbers.items())
-        or "nothing"
-    )
-
-
-def _name(topic: Topic) -> str:
-    return topic.name or topic.id_text or ""

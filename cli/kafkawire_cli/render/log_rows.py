@@ -110,11 +110,11 @@ class Parquet:
     """Writes one Parquet file per kind of row. secrets: whether secrets are shown."""
 
     def __init__(self, files: dict[type[Row], Path], secrets: bool = False) -> None:
-        import pyarrow.parquet as pq
-
         from kafkawire.capture.tables.arrow.importing import import_arrow
 
         import_arrow()
+
+        import pyarrow.parquet as pq
 
         from kafkawire.log import arrow
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 INDENT: Final = "  "
 """Indent of the lines of a section, and space between columns."""
 
+NOTHING: Final = "Nothing found."
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ class Shown(NamedTuple, Generic[T]):
         if not self.left_out:
             return ()
         total = len(self.first) + self.left_out
-        return (f"... and {self.left_out:,} more {noun} (--top {total} or --all shows them)",)
+        more = plural(self.left_out, f"more {noun}")
+        return (f"... and {more} (--top {total} or --all shows them)",)
 
 
 def top(found: Sequence[T], most: int | None) -> Shown[T]:
@@ -70,13 +72,19 @@ class Section(NamedTuple):
 
 
 def print_report(
-    form: Form, sections: Callable[[], Iterable[Section]], as_json: Callable[[], dict[str, Any]]
+    form: Form,
+    sections: Callable[[], Iterable[Section]],
+    as_json: Callable[[], dict[str, Any]],
+    nothing: str = NOTHING,
 ) -> None:
-    """Print a report as text or as one JSON object; only the form printed is computed."""
+    """Print a report as text or as one JSON object; only the form printed is computed.
+
+    nothing: the text of a report without sections.
+    """
     if form is Form.JSON:
         print(json.dumps(as_json(), indent=2, allow_nan=False))
     else:
-        print_sections(sections())
+        print_sections(sections(), nothing)
 
 
 def print_capture_report(
@@ -84,6 +92,7 @@ def print_capture_report(
     form: Form,
     sections: Callable[[], Iterable[Section]],
     as_json: Callable[[], dict[str, Any]],
+    nothing: str = NOTHING,
 ) -> None:
     """Print a report on captures.
 
@@ -91,7 +100,7 @@ def print_capture_report(
     closed. Exit 130 if reading was interrupted.
     """
     try:
-        print_report(form, sections, as_json)
+        print_report(form, sections, as_json, nothing)
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
@@ -108,7 +117,7 @@ def exit_if_incomplete(captures: Reading) -> None:
         raise typer.Exit(2)
 
 
-def print_sections(sections: Iterable[Section]) -> None:
+def print_sections(sections: Iterable[Section], nothing: str = NOTHING) -> None:
     """Print the sections that are not empty, or that nothing was found."""
     shown = (one for one in sections if one.rows or one.lines)
     lines = _fitted_lines if sys.stdout.isatty() else _lines
@@ -120,7 +129,7 @@ def print_sections(sections: Iterable[Section]) -> None:
         for line in lines(section):
             print(line.rstrip())
     if empty:
-        print(f"{INDENT}Nothing found.")
+        print(f"{INDENT}{nothing}")
 
 
 def _lines(section: Section) -> Iterator[str]:

@@ -5,16 +5,18 @@ Law: a section and the JSON form of a list contain the same entries in the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkawire.display import plural
+from kafkawire.display import plural, time_text
 
 from .report import (
     Section,
     Shown,
     bytes_text,
     count_text,
+    duration_text,
     list_text,
     milliseconds_text,
     ranges_text,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from kafkawire.reports.apis import Api, ApiTotals
     from kafkawire.reports.client import Client
     from kafkawire.reports.clients import Clients, UndecodedConnections
+    from kafkawire.reports.exchanges import Unanswered
     from kafkawire.reports.topics import Amount, Topic
 
 # -- requests
@@ -38,6 +41,17 @@ class By(StrEnum):
     VERSION = "version"
     CLIENT = "client"
     BROKER = "broker"
+
+
+class ApiOrder(StrEnum):
+    """Orders of requests by API; those that are equal are sorted by API key."""
+
+    HARM = "harm"
+    REQUESTS = "requests"
+    ERRORS = "errors"
+    UNANSWERED = "unanswered"
+    LATENCY = "latency"
+    API = "api"
 
 
 WAITING: Final = {"Fetch": "data", "JoinGroup": "other members"}
@@ -57,7 +71,7 @@ def requests(
             *((one.group or "",) if grouped else ()),
             count_text(one.requests),
             *((count_text(one.without_response),) if unanswered else ()),
-            share_text(one.error_rate),
+            share_text(one.failure_rate),
             *(milliseconds_text(one.latency.at(share)) for share in (0.5, 0.95, 0.99)),
             *((milliseconds_text(one.latency.max),) if longest else ()),
         )
@@ -71,7 +85,7 @@ def requests(
         *(">errors", ">p50 ms", ">p95 ms", ">p99 ms"),
         *((">max ms",) if longest else ()),
     )
-    lines = [*shown.more("entries"), *_request_notes(noted)]
+    lines = [*shown.more("row"), *_request_notes(noted)]
     return Section("Requests", head, rows, lines, ("p95 ms", "max ms", "p50 ms", "requests"))
 
 
@@ -87,17 +101,60 @@ def _request_notes(noted: ApiTotals) -> list[str]:
     return [" ".join(notes)] if notes else []
 
 
-def request_errors(found: list[Api], most: int | None) -> Section:
-    """List the error codes in responses, by API."""
+def request_errors(found: list[Api], most: int | None, by: By) -> list[Section]:
+    """List the error codes in responses, by API: those that matter, then those that are normal."""
+    from kafkawire.reports.expected import are_expected
+
+    codes = [(one, *n) for one in found for n in one.codes.most_common()]
+    codes.sort(key=lambda entry: -entry[2])
+    normal = [entry for entry in codes if are_expected(entry[0].api_key, [entry[1]])]
+    others = [entry for entry in codes if not are_expected(entry[0].api_key, [entry[1]])]
+    return [_codes("Errors", others, most, by), _codes("Normal errors", normal, most, by)]
+
+
+def _codes(title: str, codes: list[tuple[Api, int, int]], most: int | None, by: By) -> Section:
     from kafkawire.protocol.error_code import ErrorCode
 
-    shown = top([(one, *n) for one in found for n in one.codes.most_common()], most)
+    grouped = by is not By.API
+    shown = top(codes, most)
     rows = [
-        (one.name, one.group or "", ErrorCode.name_of(code), count_text(count))
+        (
+            one.name,
+            *((one.group or "",) if grouped else ()),
+            ErrorCode.name_of(code),
+            count_text(count),
+        )
         for one, code, count in shown.first
     ]
-    head = ("API", "", "error code", ">responses")
-    return Section("Errors", head, rows, shown.more("errors"))
+    head = ("API", *((by.value,) if grouped else ()), "error code", ">responses")
+    return Section(title, head, rows, shown.more("error"))
+
+
+def unanswered(collector: Unanswered, most: int | None) -> Section:
+    """List the requests without a response, those that waited longest first."""
+    shown = top(collector.all, most)
+    rows = [
+        (
+            one.api_name,
+            one.client_id or "",
+            one.client,
+            one.broker,
+            (time_text(one.time_ns) or "")[11:23],
+            duration_text(one.waited_ns),
+            "reset" if one.reset else "",
+            f"{one.file}:{one.packet}",
+        )
+        for one in shown.first
+    ]
+    head = (
+        "API", "client id", "client", "broker", "sent (UTC)", ">waited", "connection", "packet",
+    )  # fmt: skip
+    polls = (
+        f"{plural(collector.polls, 'more request')} waited no longer than allowed when the "
+        "connection ended."
+    )
+    lines = [*shown.more("request"), *([polls] if collector.polls and rows else [])]
+    return Section("No response", head, rows, lines, ("packet", "broker", "client"))
 
 
 def requests_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:
@@ -122,7 +179,7 @@ def topics(shown: Shown[Topic]) -> Section:
         )
         for topic in shown.first
     ]
-    return Section("Topics", head, rows, shown.more("topics"), ("codecs", "partitions", "bytes"))
+    return Section("Topics", head, rows, shown.more("topic"), ("codecs", "partitions", "bytes"))
 
 
 def _amount(direction: Amount) -> tuple[str, str]:
@@ -148,7 +205,7 @@ def topic_details(found: list[Topic], most: int | None) -> list[Section]:
     ]
     return [
         Section("Clients", ("topic", "produced by", "fetched by"), clients),
-        Section("Errors", ("topic", "error code", ">count"), error_rows, shown.more("errors")),
+        Section("Errors", ("topic", "error code", ">count"), error_rows, shown.more("error")),
     ]
 
 
@@ -158,9 +215,28 @@ MAX_APIS: Final = 50
 """APIs listed per client."""
 
 
-def busiest(found: list[Client]) -> list[Client]:
-    """Sort clients by number of requests, most first."""
-    return sorted(found, key=lambda client: -client.requests)
+class ClientOrder(StrEnum):
+    """Orders of clients; those that are equal are sorted by client id."""
+
+    HARM = "harm"
+    REQUESTS = "requests"
+    ERRORS = "errors"
+    BYTES = "bytes"
+    CONNECTIONS = "connections"
+
+
+CLIENT_ORDERS: Final[dict[ClientOrder, Callable[[Client], tuple[int, ...]]]] = {
+    ClientOrder.HARM: lambda client: (-client.failures, -client.requests),
+    ClientOrder.REQUESTS: lambda client: (-client.requests,),
+    ClientOrder.ERRORS: lambda client: (-client.errors,),
+    ClientOrder.BYTES: lambda client: (-client.request_bytes - client.response_bytes,),
+    ClientOrder.CONNECTIONS: lambda client: (-client.connections,),
+}
+
+
+def sorted_clients(found: list[Client], order: ClientOrder = ClientOrder.HARM) -> list[Client]:
+    """Sort clients; by harm, those with errors that are not normal in the protocol come first."""
+    return sorted(found, key=CLIENT_ORDERS[order])
 
 
 def client_name(client: Client) -> str:
@@ -180,14 +256,14 @@ def clients(shown: Shown[Client], *, sizes: bool = True) -> Section:
             client.address,
             count_text(client.connections),
             count_text(client.requests),
-            count_text(client.errors),
+            count_text(client.failures),
             bytes_text(client.request_bytes),
             bytes_text(client.response_bytes),
         )[: None if sizes else -2]
         for client in shown.first
     ]
     optional = ("received", "sent", "conns", "software", "address")
-    return Section("Clients", head[: None if sizes else -2], rows, shown.more("clients"), optional)
+    return Section("Clients", head[: None if sizes else -2], rows, shown.more("client"), optional)
 
 
 def client_details(client: Client) -> Section:
@@ -210,7 +286,7 @@ def undecoded(collector: Clients, most: int | None) -> Section:
     shown = top(collector.undecoded.most_common(), most)
     rows = [(one.address, one.broker, count_text(n), one.reason) for one, n in shown.first]
     head = ("from", "to", ">connections", "reason")
-    return Section("Not decoded", head, rows, shown.more("lines"))
+    return Section("Not decoded", head, rows, shown.more("line"))
 
 
 def undecoded_json(shown: Shown[tuple[UndecodedConnections, int]]) -> list[dict[str, object]]:

@@ -62,12 +62,13 @@ class Summary:
     def sections(self, most: int | None) -> list[Section]:
         """Return the report."""
         topics = self.topics.all
+        apis = top(self.apis.in_order(HARM), _calls(most))
         return [
             Section("", lines=self._facts(topics)),
-            sections.requests(top(self.apis.all, _calls(most)), self.apis.totals(), longest=False),
+            sections.requests(apis, self.apis.totals(), longest=False),
             sections.topics(top(topics, most)),
-            sections.clients(top(sections.busiest(self.clients.all), most), sizes=False),
-            groups_overview(top(self.groups.all, most)),
+            sections.clients(top(sections.sorted_clients(self.clients.all), most), sizes=False),
+            groups_overview(top(self.groups.in_order(HARM), most)),
             sections.undecoded(self.clients, most),
             _problems(self.problems.all),
         ]
@@ -107,9 +108,12 @@ class Summary:
         collector = self.clients
         all_topics = self.topics.all
         topics = top(all_topics, most)
-        clients = top(sections.busiest(collector.all), most)
-        groups = top(self.groups.all, most)
-        calls, brokers = top(self.apis.all, most), top(collector.brokers.most_common(), most)
+        clients = top(sections.sorted_clients(collector.all), most)
+        groups = top(self.groups.in_order(HARM), most)
+        calls, brokers = (
+            top(self.apis.in_order(HARM), most),
+            top(collector.brokers.most_common(), most),
+        )
         not_read = top(collector.undecoded.most_common(), most)
         return {
             "captures": captures,
@@ -142,6 +146,9 @@ class Summary:
             "problems": [problem.json() for problem in self.problems.all],
         }
 
+
+HARM: Final = "harm"
+"""The order of requests: what failed or has no response first, then what took longest."""
 
 MAX_APIS: Final = 40
 """APIs shown without --top; most captures have fewer."""

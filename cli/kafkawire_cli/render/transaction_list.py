@@ -57,7 +57,7 @@ def _ids(found: list[IdHistory], most: int | None) -> Section:
         )
         for history in shown.first
     ]
-    return Section("Transactional ids", head, rows, shown.more("transactional ids"), ("producer",))
+    return Section("Transactional ids", head, rows, shown.more("transactional id"), ("producer",))
 
 
 def _transactions(title: str, found: Iterable[Transaction], most: int | None) -> Section:
@@ -77,7 +77,7 @@ def _transactions(title: str, found: Iterable[Transaction], most: int | None) ->
         )
         for one in shown.first
     ]
-    return Section(title, head, rows, shown.more("transactions"), ("producer", "begin (UTC)"))
+    return Section(title, head, rows, shown.more("transaction"), ("producer", "begin (UTC)"))
 
 
 def _producer(producer: Producer) -> str:
@@ -116,4 +116,4 @@ def _errors(found: list[IdHistory], most: int | None) -> Section:
         f"{name}: {ErrorCode.name_of(code)}, {plural(count, 'time')}"
         for name, code, count in shown.first
     ]
-    return Section("Errors outside of transactions", lines=[*lines, *shown.more("errors")])
+    return Section("Errors outside of transactions", lines=[*lines, *shown.more("error")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,9 +20,20 @@ if TYPE_CHECKING:
     from ..render.report import Section
 
 
+class GroupOrder(StrEnum):
+    """Orders of groups; those that are equal are sorted by id."""
+
+    HARM = "harm"
+    LAG = "lag"
+    REBALANCES = "rebalances"
+    COMMITS = "commits"
+    GROUP = "group"
+
+
 def groups(
     given: Files,
     wanted: GroupOption = None,
+    sort: GroupOrder = GroupOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show the consumer groups in captures."""
@@ -36,7 +48,7 @@ def groups(
         history = Groups(captures, watermarks)
         captures.read(watermarks, history)
     missing = history.missing(wanted or [])
-    found = history.chosen(wanted) if wanted else history.all
+    found = history.chosen(wanted) if wanted else history.in_order(sort.value)
     shown = top(found, bound)
 
     def sections() -> Iterator[Section]:
@@ -54,6 +66,6 @@ def groups(
         error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
         refuse("groups", InputError(error))
     if found or not missing:
-        print_capture_report(captures, options.form, sections, as_json)
+        print_capture_report(captures, options.form, sections, as_json, "No consumer groups found.")
     if missing:
         raise typer.Exit(2)

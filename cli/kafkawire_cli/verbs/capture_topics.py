@@ -47,4 +47,4 @@ def topics(
     def sections() -> list[Section]:
         return [sections_of.topics(shown), *sections_of.topic_details(shown.first, bound)]
 
-    print_capture_report(captures, options.form, sections, as_json)
+    print_capture_report(captures, options.form, sections, as_json, "No topics found.")

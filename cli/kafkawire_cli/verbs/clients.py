@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..input.options import DEFAULTS, Files, ReportOptions
 from ..input.sources import reading
 from ..render import sections as sections_of
 from ..render.report import print_capture_report, top
+from ..render.sections import ClientOrder
 
 if TYPE_CHECKING:
     from ..render.report import Section
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 def clients(
     given: Files,
     options: ReportOptions = DEFAULTS,
+    sort: Annotated[ClientOrder, typer.Option(help="Sort clients by this.")] = ClientOrder.HARM,
 ) -> None:
     """Show clients: software, address, requests.
 
@@ -23,8 +27,9 @@ def clients(
     kafkawire clients trace*.pcap
     kafkawire clients trace.pcap --format json | jq '.clients[] | {client_id, software_name}'
 
-    A client is a combination of client id, address and software. The clients with the most
-    requests come first.
+    A client is a combination of client id, address and software. By harm, the clients with the
+    most errors come first, those left out that are normal in the protocol; then those with the most
+    requests.
     """
     bound = options.limit()
     with reading("clients", given, options) as captures:
@@ -32,7 +37,7 @@ def clients(
 
         collector = Clients()
         captures.read(collector)
-    shown = top(sections_of.busiest(collector.all), bound)
+    shown = top(sections_of.sorted_clients(collector.all, sort), bound)
 
     def sections() -> list[Section]:
         return [
@@ -50,4 +55,4 @@ def clients(
             "unread_left_out": not_read.left_out,
         }
 
-    print_capture_report(captures, options.form, sections, as_json)
+    print_capture_report(captures, options.form, sections, as_json, "No clients found.")

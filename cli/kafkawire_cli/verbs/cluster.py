@@ -6,18 +6,16 @@ broker says is shown as that broker's.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from ..input import cluster as live
-from ..input.cluster import SettingOption
+from ..input.cluster import NO_OPTIONS, ClusterOptions
 from ..input.cluster_state import ClusterState, read_cluster
 from ..input.options import EveryOption, Form, FormOption, MostOption, entries_shown
 from ..render.cluster import as_json, sections
 from ..render.report import print_report
-
-DEFAULT: Final = "localhost:9092"
 
 
 def cluster(
@@ -25,22 +23,12 @@ def cluster(
         str | None,
         typer.Argument(metavar="[HOST:PORT,...]", help="Bootstrap servers, as with -b."),
     ] = None,
-    bootstrap: Annotated[
-        str | None,
-        typer.Option(
-            live.CLUSTER,
-            "-b",
-            metavar="HOST:PORT,...",
-            help=f"Bootstrap servers [default: {DEFAULT}].",
-            show_default=False,
-        ),
-    ] = None,
+    options: ClusterOptions = NO_OPTIONS,
     apis: Annotated[
         bool, typer.Option("--apis", help="Show the versions of all APIs, by broker.")
     ] = False,
     most: MostOption = None,
     every: EveryOption = False,
-    setting: SettingOption = None,
     form: FormOption = Form.TABLE,
 ) -> None:
     """Show a live cluster: brokers, quorum, unhealthy partitions.
@@ -53,18 +41,19 @@ def cluster(
     Exit code 0: everything is online and in sync; 1: a broker, log directory or partition is
     offline, or a partition under-replicated, or the cluster cannot be reached; 2: usage error.
     """
-    if address is not None and bootstrap is not None:
+    if address is not None and options.bootstrap is not None:
         raise typer.BadParameter("not allowed together with HOST:PORT", param_hint=live.CLUSTER)
-    given = address if bootstrap is None else bootstrap
-    servers = DEFAULT if given is None else given
+    client = live.admin_configuration(
+        options if address is None else options._replace(bootstrap=address)
+    )
     limit = entries_shown(most, form, every=every)
     found: list[ClusterState] = []
 
     async def work() -> None:
-        async with live.admin(servers, setting) as admin:
+        async with live.admin(client.values) as admin:
             found.append(await read_cluster(admin))
 
-    live.run(work)
+    live.run(work, client)
     [state] = found
     print_report(form, lambda: sections(state, limit, apis=apis), lambda: as_json(state))
     if not state.healthy:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ..input import cluster as live
-from ..input.cluster import BootstrapOption, SettingOption
+from ..input.cluster import NO_OPTIONS, ClusterOptions
 from ..live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
 from ..live.reader import Reader, Until
 from ..render.consumed_records import FORMATS, writer
@@ -33,7 +33,7 @@ ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members 
 
 def consume(  # noqa: PLR0913 - options of the verb
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to read.")],
-    bootstrap: BootstrapOption = "localhost:9092",
+    cluster: ClusterOptions = NO_OPTIONS,
     group: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +84,6 @@ def consume(  # noqa: PLR0913 - options of the verb
             " %o offset, %T timestamp, %K and %S sizes.",
         ),
     ] = "table",
-    setting: SettingOption = None,
 ) -> None:
     """Print the records of topics as they arrive.
 
@@ -103,9 +102,10 @@ def consume(  # noqa: PLR0913 - options of the verb
     names = list(dict.fromkeys(topics))
     begin = parse_offset(start, "--offset")
     end = None if until is None else parse_offset(until, "--until")
-    config = live.settings(
-        bootstrap, setting, CONSUMER_KEYS, group_id=group, auto_offset_reset=begin.reset
+    client = live.configuration(
+        cluster, CONSUMER_KEYS, group_id=group, auto_offset_reset=begin.reset
     )
+    config = client.values
     _check("group.id" in config, begin, end, to_end, partitions)
     write = writer(form, names)
 
@@ -122,7 +122,7 @@ def consume(  # noqa: PLR0913 - options of the verb
             ends = None if end is None else await find_offsets(consumer, end, chosen)
             await Reader(consumer, write, Until(most, to_end, ends, timeout_s)).run()
 
-    live.run(lambda: _until_interrupted(work()))
+    live.run(lambda: _until_interrupted(work()), client)
 
 
 def _check(
@@ -192,7 +192,7 @@ async def _partitions(
     from kafkawire.client.failures import BrokerError
     from kafkawire.protocol import ErrorCode
 
-    async with live.admin_client(config) as admin:
+    async with live.admin_beside(config) as admin:
         found = await admin.describe_topics(names)
     known = {name: [each.partition for each in found[name].partitions] for name in names}
     for name in names:

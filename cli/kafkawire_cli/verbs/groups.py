@@ -14,11 +14,12 @@ import typer
 from kafkawire.display import plural, printable
 
 from ..input import cluster as live
-from ..input.cluster import ClusterOption, SettingOption
+from ..input.cluster import NO_OPTIONS, ClusterOptions
 from ..input.existing import existing_group, existing_offsets, if_exists
 from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
 from ..live.group_offsets import NO_OFFSETS, OffsetOptions, change, checked
 from ..render.report import Section, count_text, print_report, ranges_text
+from .capture_groups import GroupOrder
 from .capture_groups import groups as of_captures
 
 if TYPE_CHECKING:
@@ -58,14 +59,16 @@ class Group(NamedTuple):
 def groups(
     context: typer.Context,
     given: OptionalFiles = None,
-    bootstrap: ClusterOption = None,
+    cluster: ClusterOptions = NO_OPTIONS,
     wanted: GroupOption = None,
     delete: Annotated[
         list[str] | None,
         typer.Option(metavar="GROUP", help="Delete this group and its offsets; repeatable."),
     ] = None,
     offsets: OffsetOptions = NO_OFFSETS,
-    setting: SettingOption = None,
+    sort: Annotated[
+        GroupOrder, typer.Option(help="Sort groups of captures by this.")
+    ] = GroupOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show consumer groups: members, rebalances and causes, lag.
@@ -81,15 +84,16 @@ def groups(
     lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
     responses; it is empty if there were none.
     """
-    if not live.is_live(context, given, bootstrap):
-        of_captures(given or [], wanted, options)
+    if not live.is_live(context, given, cluster, "sort"):
+        of_captures(given or [], wanted, sort, options)
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")
+    client = live.admin_configuration(cluster)
     target = checked(offsets, wanted, round(time.time() * 1000))
 
     async def work() -> None:
-        async with live.admin(bootstrap, setting) as admin:
+        async with live.admin(client.values) as admin:
             for group_id in delete or []:
                 await admin.delete_group(group_id)
                 typer.echo(printable(f"deleted group {group_id}"))
@@ -98,7 +102,7 @@ def groups(
             elif not delete:
                 await _show(admin, wanted, options.form)
 
-    live.run(work)
+    live.run(work, client)
 
 
 async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
@@ -119,6 +123,7 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
         form,
         lambda: [part for each in found for part in _sections(each)] if wanted else [_list(found)],
         lambda: {"groups": [_json(group) for group in found]},
+        "No consumer groups found.",
     )
 
 

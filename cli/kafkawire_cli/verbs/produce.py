@@ -18,7 +18,7 @@ import typer
 from kafkawire.display import printable
 
 from ..input import cluster as live
-from ..input.cluster import BootstrapOption, SettingOption
+from ..input.cluster import NO_OPTIONS, ClusterOptions
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
@@ -50,9 +50,9 @@ class LineFormat(NamedTuple):
         return key, None if line == self.null else line
 
 
-def produce(  # noqa: PLR0913 - options of the verb
+def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic to send to.")],
-    bootstrap: BootstrapOption = "localhost:9092",
+    cluster: ClusterOptions = NO_OPTIONS,
     source: Annotated[
         typer.FileBinaryRead,
         typer.Option("--input", "-i", metavar="FILE", help="Input file; - for stdin."),
@@ -83,7 +83,6 @@ def produce(  # noqa: PLR0913 - options of the verb
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print partition and offset of each record.")
     ] = False,
-    setting: SettingOption = None,
 ) -> None:
     """Send each line of the input as a record.
 
@@ -100,11 +99,11 @@ def produce(  # noqa: PLR0913 - options of the verb
     if key_separator == "":
         raise typer.BadParameter("must not be empty", param_hint="--key-separator")
     line_format = LineFormat(_bytes(key_separator), _bytes(null), _headers(header or []))
-    config = live.settings(bootstrap, setting, PRODUCER_KEYS)
+    client = live.configuration(cluster, PRODUCER_KEYS)
     report = DeliveryReport(verbose)
 
     async def work() -> None:
-        producer = Producer(config)
+        producer = Producer(client.values)
         await producer.start()
         close_timeout_s: float | None = None
         try:
@@ -117,7 +116,7 @@ def produce(  # noqa: PLR0913 - options of the verb
             await report.drain()
 
     try:
-        live.run(work)
+        live.run(work, client)
     finally:
         if report.lines:
             typer.echo(f"{report.delivered} delivered, {report.failed} failed", err=True)

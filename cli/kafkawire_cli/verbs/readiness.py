@@ -85,16 +85,16 @@ def _sections(found: Judgement, release: str, most: int | None) -> list[Section]
         f"{release} supports",
         *(("broker supports",) if offers else ()),
     )
-    lines = (*not_ready.more("clients"), *_notes(found))
+    lines = (*not_ready.more("client"), *_notes(found))
     return [
         Section("", lines=(verdict,)),
         Section("Not ready", head, calls, lines, ("requests", "address", "software")),
-        Section("Ready", who, [_who(one) for one in shown.first], shown.more("clients")),
+        Section("Ready", who, [_who(one) for one in shown.first], shown.more("client")),
         Section(
             "Not checked",
             (*who, "reason"),
             [(*_who(one), one.reason) for one in unjudged.first],
-            unjudged.more("clients"),
+            unjudged.more("client"),
         ),
     ]
 

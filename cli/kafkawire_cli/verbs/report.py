@@ -64,7 +64,9 @@ def report(  # noqa: PLR0913 - options of the verb
     release = known_release(target or latest_release(releases), releases)
     if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
         raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
-    charts = _library()
+    from ..render.page.document import library
+
+    charts = library()
     options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
     with reading("report", given, options) as captures:
         from ..render.messages import View
@@ -80,17 +82,6 @@ def report(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2) from None
     typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
     exit_if_incomplete(captures)
-
-
-def _library() -> str:
-    from ..render.page.document import NoLibraryError, library
-
-    try:
-        return library()
-    except NoLibraryError:
-        message = "the charts need plotly: pip install 'kafkawire[report]'"
-        refuse("report", InputError(message))
-        raise typer.Exit(2) from None
 
 
 def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from kafkawire.display import plural, printable
+from kafkawire.extras import requires
 
 from .. import pipes
 from ..input.names import complete_table, unknown_table
@@ -94,12 +95,9 @@ def spark(  # noqa: PLR0913 - options of the verb
     kafkawire spark --watch /var/captures --output tables/
     kafkawire spark --check --output tables/
     """
-    try:
+    with requires("pyarrow", "spark"), requires("pyspark", "spark"):
         from kafkawire.spark.errors import SparkError, one_line_errors
         from kafkawire.spark.watch import Mode
-    except ImportError as error:
-        typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
-        raise typer.Exit(2) from None
     if [bool(given), watch is not None, check].count(True) != 1:
         raise typer.BadParameter("expected one of INPUT, --watch and --check")
     if ((once or end) and watch is None) or (once and end):

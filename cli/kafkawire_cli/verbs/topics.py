@@ -13,7 +13,7 @@ import typer
 from kafkawire.display import plural
 
 from ..input import cluster as live
-from ..input.cluster import ClusterOption, SettingOption
+from ..input.cluster import NO_OPTIONS, ClusterOptions
 from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions, pairs
 from ..live.offset_spec import OffsetKind, parse_offset
 from ..render.report import Section, count_text, print_report
@@ -37,10 +37,12 @@ class Changes(NamedTuple):
             min=-1, metavar="N", help="With --create: replication factor; -1: broker default."
         ),
     ] = -1
-    config: Annotated[
+    topic_config: Annotated[
         list[str] | None,
         typer.Option(
-            "--config", metavar="KEY=VALUE", help="With --create: topic configuration; repeatable."
+            "--topic-config",
+            metavar="KEY=VALUE",
+            help="With --create: configuration of the topic; repeatable.",
         ),
     ] = None
     delete: Annotated[
@@ -50,9 +52,9 @@ class Changes(NamedTuple):
 
     def new_topics(self) -> list[tuple[str, int]]:
         """Return the names and numbers of partitions of the topics to create."""
-        if not self.create and (self.config or self.replication_factor != -1):
+        if not self.create and (self.topic_config or self.replication_factor != -1):
             raise typer.BadParameter(
-                "only allowed with --create", param_hint="--config, --replication-factor"
+                "only allowed with --create", param_hint="--topic-config, --replication-factor"
             )
         return [_new_topic(text) for text in self.create or []]
 
@@ -60,10 +62,10 @@ class Changes(NamedTuple):
 NO_CHANGES: Final = Changes()
 
 
-def topics(  # noqa: PLR0913 - options of the verb
+def topics(
     context: typer.Context,
     given: OptionalFiles = None,
-    bootstrap: ClusterOption = None,
+    cluster: ClusterOptions = NO_OPTIONS,
     named: Annotated[
         list[str] | None,
         typer.Option("--topic", metavar="NAME", help="Describe this topic; repeatable."),
@@ -77,7 +79,6 @@ def topics(  # noqa: PLR0913 - options of the verb
         ),
     ] = None,
     changes: Changes = NO_CHANGES,
-    setting: SettingOption = None,
     sort: Annotated[Sort, typer.Option(help="Sort topics by this, largest first.")] = Sort.BYTES,
     options: ReportOptions = DEFAULTS,
 ) -> None:
@@ -88,12 +89,12 @@ def topics(  # noqa: PLR0913 - options of the verb
     kafkawire topics trace.pcap --sort records --top 50
     kafkawire topics -b localhost:9092
     kafkawire topics -b localhost:9092 --topic orders --at 2026-01-31T12:00:00Z
-    kafkawire topics -b localhost:9092 --create orders:6 --config retention.ms=60000
+    kafkawire topics -b localhost:9092 --create orders:6 --topic-config retention.ms=60000
 
     With --bootstrap-server, lists, describes, creates or deletes topics of a live cluster. In
     captures, bytes are those of (compressed) record batches.
     """
-    if not live.is_live(context, given, bootstrap, "sort"):
+    if not live.is_live(context, given, cluster, "sort"):
         of_captures(given or [], sort, options)
         return
     if sum(map(bool, (named, changes.create, changes.delete))) > 1:
@@ -102,10 +103,11 @@ def topics(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("only allowed with --topic", param_hint="--at")
     timestamp = None if at is None else _time(at)
     new_topics = changes.new_topics()
-    configs = pairs(changes.config, "--config")
+    configs = pairs(changes.topic_config, "--topic-config")
+    client = live.admin_configuration(cluster)
 
     async def work() -> None:
-        async with live.admin(bootstrap, setting) as admin:
+        async with live.admin(client.values) as admin:
             for name, partitions in new_topics:
                 await admin.create_topic(
                     name,
@@ -118,7 +120,7 @@ def topics(  # noqa: PLR0913 - options of the verb
             if not new_topics and not changes.delete:
                 await _show(admin, named, timestamp, options.form)
 
-    live.run(work)
+    live.run(work, client)
 
 
 def _new_topic(text: str) -> tuple[str, int]:
@@ -150,6 +152,7 @@ async def _show(admin: Admin, named: list[str] | None, timestamp: int | None, fo
         form,
         lambda: [_section(topic, ends) for topic in found] if named else [_list(found)],
         lambda: {"topics": [_json(topic, ends) for topic in found]},
+        "No topics found.",
     )
 
 

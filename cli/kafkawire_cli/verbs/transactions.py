@@ -44,4 +44,4 @@ def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
             "left_out": shown.left_out,
         }
 
-    print_capture_report(captures, options.form, sections, as_json)
+    print_capture_report(captures, options.form, sections, as_json, "No transactions found.")

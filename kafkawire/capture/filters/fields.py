@@ -102,6 +102,10 @@ def _directions() -> Iterable[str]:
     return ("request", "response")
 
 
+def _answers() -> Iterable[str]:
+    return ("yes", "no")
+
+
 _ALL: Final = (
     Field(
         "api",
@@ -146,6 +150,14 @@ _ALL: Final = (
         "latency",
         Type.DURATION,
         "time from request to response: with `us`, `ms`, `s` or `min`",
+        of_exchange=True,
+    ),
+    Field(
+        "answered",
+        Type.NAME,
+        "`yes` if the response is in the capture or none is expected, else `no`",
+        _answers,
+        _one_of(_answers),
         of_exchange=True,
     ),
     Field(

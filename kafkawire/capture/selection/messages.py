@@ -106,8 +106,8 @@ class Message(Generic[Item]):
         if self.other is not None:
             found += OF_EXCHANGE[field](self.other, names)
             complete = True
-        if field == "error" and complete and not found:
-            found = ["none"]
+        if complete and not found:
+            found = list(ABSENT.get(field, ()))
         return Values(found, complete)
 
 
@@ -189,6 +189,11 @@ def _latency(message: AnyMessage, _: Names | None) -> list[int]:
     return [row.time_ns - row.request_time_ns]
 
 
+def _answered(message: AnyMessage, _: Names | None) -> list[str]:
+    is_answer = message.header.direction == "response"
+    return ["yes"] if is_answer or message.expects_no_response() else []
+
+
 def _errors(message: AnyMessage, _: Names | None) -> list[str]:
     from ...protocol.error_code import ErrorCode
 
@@ -230,9 +235,13 @@ def _entities(message: AnyMessage, names: Names | None) -> Any:
 
 OF_EXCHANGE: Final[dict[str, Callable[[AnyMessage, Names | None], list[Any]]]] = {
     "latency": _latency,
+    "answered": _answered,
     "error": _errors,
     "topic": _topics,
     "partition": _partitions,
     "group": _groups,
 }
 """Fields of an exchange: what one of its messages contributes."""
+
+ABSENT: Final = {"error": ("none",), "answered": ("no",)}
+"""Values of fields of an exchange to which no message contributes."""

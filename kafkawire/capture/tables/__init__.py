@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from ...extras import requires
+
 if TYPE_CHECKING:
     from .reading import BATCH_ROWS, read, read_tables
     from .tables import TABLES, Table
@@ -35,6 +37,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    with requires("pyarrow", "tables"):
+        value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value

@@ -68,6 +68,10 @@ def _code(code: int | None) -> Iterable[str]:
     return _codes([code or 0])
 
 
+def _answered(packet: int | None) -> Iterable[str]:
+    return ["no" if packet is None else "yes"]
+
+
 def _topics(values: list[dict[str, Any]]) -> Iterable[str]:
     return [text for one in values for text in (one["topic"], one["topic_id"]) if text]
 
@@ -106,6 +110,7 @@ SOURCES: Final[dict[str, tuple[Source, ...]]] = {
     "group": (Source("group_id", _one), Source("group_ids", _each)),
     "size": _columns("length", "request_bytes", "response_bytes"),
     "latency": _columns("latency_ns"),
+    "answered": (Source("response_packet", _answered, True),),
     "time": _columns("time_ns", "response_time_ns", "first_time_ns", "last_time_ns"),
     "packet": _columns("packet", "response_packet", "first_packet", "last_packet"),
     "correlation_id": _columns("correlation_id"),

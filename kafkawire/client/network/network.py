@@ -163,7 +163,7 @@ class Network:
         closed = (queued.fail(Reason.TIMED_OUT, detail) for queued in late)
         self._dispatch(closed, now, out)
         if self._bootstrap_deadline is not None and self._bootstrap_deadline <= now:
-            self._dispatch(self._on_bootstrap_timeout(), now, out)
+            self._dispatch(self._on_bootstrap_timeout(now), now, out)
         self._send_ready(now, out)
         return out
 
@@ -311,11 +311,11 @@ class Network:
         if timeout_s is not None and self._bootstrap_deadline is None and not self.view.brokers:
             self._bootstrap_deadline = now + timeout_s
 
-    def _on_bootstrap_timeout(self) -> Iterator[PartEffect]:
+    def _on_bootstrap_timeout(self, now: float) -> Iterator[PartEffect]:
         """Fail what waits for a broker, unless one is connected and merely slow."""
         self._bootstrap_deadline = None
-        connected = any(each.connection and not each.connecting for each in self._connections)
-        if connected and not self.view.last_error:
+        if any(each.connection and not each.connecting for each in self._connections):
+            self._start_bootstrap_timeout(now)
             return
         cause = self.view.last_error or "no connection in time"
         detail = with_cause("no broker reachable", cause)

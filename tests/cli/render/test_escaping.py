@@ -258,7 +258,7 @@ def test_messages_of_a_broker_are_escaped(capsys: pytest.CaptureFixture[str]) ->
         raise ClientError(HOSTILE)
 
     with pytest.raises(Exception):  # noqa: B017  # Typer's own
-        live.run(work)
+        live.run(work, live.Configuration({}, {}))
     assert_clean(capsys.readouterr().err)
 
 

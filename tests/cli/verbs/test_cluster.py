@@ -186,7 +186,7 @@ def test_our_own_cluster_loses_a_broker(release: str) -> None:
 
 
 def test_addresses_and_options(controllers: str) -> None:
-    for words in (("a:1", "-b", "b:1"), ("nowhere",), (controllers, "--all", "--top", "1")):
+    for words in (("a:1", "-b", "b:1"), ("no:where",), (controllers, "--all", "--top", "1")):
         assert run("cluster", *words).exit_code == 2, words
     unreachable = run("cluster", "127.0.0.1:1", "-X", "default.api.timeout.ms=300")
     assert (unreachable.exit_code, unreachable.stdout) == (1, "")

@@ -92,7 +92,14 @@ def table(message: str) -> list[list[str]]:
 
 def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     name, here = f"live-{next(NUMBERS)}", ("-b", place.bootstrap)
-    made = ("--create", f"{name}:2", "--config", "retention.ms=60000", "--replication-factor", "1")
+    made = (
+        "--create",
+        f"{name}:2",
+        "--topic-config",
+        "retention.ms=60000",
+        "--replication-factor",
+        "1",
+    )
     assert ran_alone("topics", *here, *made) == (0, "", "")
     until(lambda: [name, "2", "1"] in table(ran_alone("topics", *here)[1]))
     code, message, _ = ran_alone("topics", *here, "--topic", name)
@@ -394,8 +401,11 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("groups", "-b", NOBODY, "--port", "9092"): "only allowed with captures",
     ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
     ("topics", "-b", NOBODY, "--create", "t:x"): "invalid number of partitions 'x'",
-    ("topics", "-b", NOBODY, "--config", "a=b"): "only allowed with --create",
-    ("topics", "-b", "nowhere"): "invalid address 'nowhere': expected host:port",
+    ("topics", "-b", NOBODY, "--topic-config", "a=b"): "only allowed with --create",
+    ("topics", "-b", "http://a:9092"): "invalid address 'http://a:9092': a URL, expected host:port",
+    ("topics", "-b", "a:"): "invalid address 'a:': no port, expected host:port",
+    ("topics", "--config", "a=b"): "--config: a=b: No such file or directory",
+    ("topics", "t.pcap", "--profile", "p"): "--profile: not allowed together with captures",
     ("consume", "t", "-b", NOBODY, "-o", "yesterday"): "invalid offset 'yesterday'",
     ("consume", "t", "-b", NOBODY, "-X", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-X", "fetch.min.byte=1"): "fetch.min.byte",

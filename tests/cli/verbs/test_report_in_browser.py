@@ -192,8 +192,8 @@ def test_slowest_exchanges_link_to_their_bodies(page: Page, group_range: str) ->
     page.do("document.querySelector('#table-slowest a').click()")
     page.wait("document.querySelector('details[open] pre')")
     shown = page.do("[...document.querySelectorAll('details[open] pre')].map((o) => o.textContent)")
-    assert '"groupId": "grp-range"' in shown[0]
-    assert '"generationId"' in shown[1]
+    assert '"name": "g-topic"' in shown[0]  # of Metadata: JoinGroup waits for other members
+    assert '"brokers"' in shown[1]
 
 
 def test_groups(page: Page, group_range: str) -> None:

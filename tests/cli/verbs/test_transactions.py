@@ -213,7 +213,7 @@ def test_many_transactions_are_counted_and_the_last_are_kept(tmp_path: Path) -> 
 
 
 def test_nothing_was_transactional() -> None:
-    assert text("transactions", CAPTURES / "kcat-kf.pcap") == "  Nothing found.\n"
+    assert text("transactions", CAPTURES / "kcat-kf.pcap") == "  No transactions found.\n"
 
 
 def test_hostile_names_and_a_narrow_terminal(tmp_path: Path) -> None:

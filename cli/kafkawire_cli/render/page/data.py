@@ -15,8 +15,8 @@ from kafkawire.display import time_text
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.reports.buckets import LATENCIES_PER_DOUBLING, Buckets, Counts
 from kafkawire.reports.distributions import KINDS, Distribution, Distributions
+from kafkawire.reports.exchanges import Slowest
 from kafkawire.reports.readiness import judge
-from kafkawire.reports.slowest import Slowest
 
 from ..messages import View
 from ..report import duration_text, top

@@ -16,22 +16,18 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final
 
+from kafkawire.extras import requires
+
 SCRIPTS: Final = ("model.js", "tables.js", "charts.js", "groups.js", "page.js")
 """The page's own script, in the order of use."""
 
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-class NoLibraryError(Exception):
-    """The library of charts is not installed."""
-
-
 def library() -> str:
-    """Return the library of charts, plotly.js (MIT). Raises NoLibraryError."""
-    try:
+    """Return the library of charts, plotly.js (MIT). Raises MissingPackage."""
+    with requires("plotly", "report"):
         from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise NoLibraryError from None
     return str(get_plotlyjs())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.reports.assignments import assignments
 
-from ..group_timeline import assigned_text
+from ..group_events import assigned_text
 from .bodies import shown_text
 
 if TYPE_CHECKING:

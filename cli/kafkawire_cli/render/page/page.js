@@ -87,7 +87,7 @@ function drawOverview() {
         all.reset ? `connections; ${count(all.reset)} reset` : "connections"),
       tile(count(all.brokers), "brokers"), tile(count(DATA.clients.rows.length + DATA.clients.left_out), "clients"),
       tile(count(all.topics.rows.length + all.topics.left_out), "topics"), tile(count(DATA.groups.rows.length + DATA.groups.left_out), "consumer groups"),
-      tile(count(all.packets), "packets"), tile(count(DATA.problems.reduce((total, one) => total + one.count, 0)), "problems")]));
+      tile(count(all.packets), "packets"), tile(count(DATA.problems.reduce((total, one) => total + one.count, 0)), "problems in decoding")]));
   drawPayload(all.payload);
   const wantedTopic = chosenName("topic");
   table("table-topics", [plainColumn("topic", "topic", { wide: true }), countColumn("partitions", "partitions"),

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Final
 
+from ....extras import requires
+
 UNUSED: Final = ("pandas", "dateutil")
 """What pyarrow tries to import once: when the first array of a process is made, or the first time
 in nanoseconds is read.
@@ -50,7 +52,7 @@ def without(*names: str) -> Iterator[None]:
 
 
 def import_arrow(*unused: str) -> None:
-    """Import pyarrow without UNUSED, and without other names."""
-    with without(*UNUSED, *unused):
+    """Import pyarrow without UNUSED, and without other names; raises MissingPackage."""
+    with requires("pyarrow", "tables"), without(*UNUSED, *unused):
         arrow = import_module("pyarrow")
         arrow.array([0], arrow.timestamp("ns")).to_pylist()
