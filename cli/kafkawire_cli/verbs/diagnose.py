@@ -25,7 +25,7 @@ from ..render.report import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkawire.reports.diagnosis.finding import Named
+    from kafkawire.reports.diagnosis.finding import ResolvedFinding
     from kafkawire.reports.diagnosis.registry import Settings
     from kafkawire.reports.diagnosis.rule import Rule
 
@@ -96,7 +96,7 @@ def _diagnosed(
     rules: Mapping[str, type[Rule]],
     settings: Settings,
     options: ReportOptions,
-) -> list[Named]:
+) -> list[ResolvedFinding]:
     """Read the captures and print the findings."""
     from kafkawire.reports.diagnosis.diagnosis import Diagnosis, as_json
     from kafkawire.reports.readiness import first_without
@@ -137,7 +137,7 @@ def _settings(disable: list[str] | None, change: list[str] | None) -> Settings:
     return Settings(frozenset(disable or ()), limits)
 
 
-def _reaches(findings: list[Named], fail_on: FailOn) -> bool:
+def _reaches(findings: list[ResolvedFinding], fail_on: FailOn) -> bool:
     """Whether a finding is at least as severe as `fail_on`."""
     order = list(FailOn)
     return any(
@@ -148,7 +148,7 @@ def _reaches(findings: list[Named], fail_on: FailOn) -> bool:
 # -- as text
 
 
-def _summary(findings: list[Named]) -> str:
+def _summary(findings: list[ResolvedFinding]) -> str:
     """Count the findings by severity."""
     from kafkawire.reports.diagnosis.diagnosis import counts
 
@@ -158,7 +158,7 @@ def _summary(findings: list[Named]) -> str:
     return f"{plural(len(findings), 'finding')}: {', '.join(by_severity)}"
 
 
-def _section(one: Named) -> Section:
+def _section(one: ResolvedFinding) -> Section:
     """Format a finding."""
     finding, seen = one.finding, one.finding.seen
     about = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in one.subject.items())
@@ -191,7 +191,7 @@ def _section(one: Named) -> Section:
     )
 
 
-def _packets(one: Named) -> str:
+def _packets(one: ResolvedFinding) -> str:
     """List the packets, by file."""
     by_file: dict[str, list[int]] = {}
     for file, packet in one.packets:
@@ -199,7 +199,7 @@ def _packets(one: Named) -> str:
     return "; ".join(f"{file} {', '.join(map(str, packets))}" for file, packets in by_file.items())
 
 
-def _when(one: Named) -> str:
+def _when(one: ResolvedFinding) -> str:
     """Say when and how often it was seen."""
     from kafkawire.display import time_text
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..clients import Clients
 from ..reading import Collector, Reading
 from .feeds import ErrorFeed, GroupFeed, ProduceFeed
-from .finding import SEVERITIES, Named, Severity, named
+from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
 from .rule import Rule, Scene
 
@@ -51,12 +51,12 @@ class Diagnosis:
         return [*own, *self.rules]
 
     @property
-    def findings(self) -> list[Named]:
+    def findings(self) -> list[ResolvedFinding]:
         """The findings, the most harmful first."""
         findings = [finding for rule in self.rules for finding in rule.findings()]
         place = self._captures.traffic.place
         return [
-            named(finding, self._scene.topic_name, place)
+            resolve(finding, self._scene.topic_name, place)
             for finding in sorted(findings, key=lambda finding: finding.order)
         ]
 
@@ -67,7 +67,7 @@ def overriding(rules: list[Rule], method: str) -> list[Rule]:
     return [rule for rule in rules if getattr(type(rule), method) is not inherited]
 
 
-def counts(findings: list[Named]) -> dict[Severity, int]:
+def counts(findings: list[ResolvedFinding]) -> dict[Severity, int]:
     """Count findings by severity."""
     return {
         severity: sum(one.finding.severity is severity for one in findings)
@@ -75,7 +75,7 @@ def counts(findings: list[Named]) -> dict[Severity, int]:
     }
 
 
-def as_json(findings: list[Named]) -> dict[str, Any]:
+def as_json(findings: list[ResolvedFinding]) -> dict[str, Any]:
     """Return the JSON form of findings."""
     return {
         "counts": {severity.value: count for severity, count in counts(findings).items()},

@@ -150,7 +150,7 @@ class Finding(NamedTuple):
         return rank, -seen.time_ns, -seen.count, -seen.bytes, self.rule, str(self.subject)
 
 
-class Named(NamedTuple):
+class ResolvedFinding(NamedTuple):
     """A finding with names of topics and places of packets.
 
     packets: file and number of each. expression: selects its messages, for `decode --filter`.
@@ -194,9 +194,9 @@ FIELDS: Final = {
 """Fields of a subject that filters can compare -> their names in filters."""
 
 
-def named(
+def resolve(
     finding: Finding, topic_name: Callable[[TopicKey], str], place: Callable[[int], tuple[str, int]]
-) -> Named:
+) -> ResolvedFinding:
     """Name the topics and packets of a finding."""
     subject: dict[str, str | int] = {
         key: value for key, value in finding.subject._asdict().items() if value is not None
@@ -209,7 +209,7 @@ def named(
         packets.append(seen.last_packet)
     terms = [] if finding.subject == OTHERS else _conditions(subject)
     expression = " and ".join([*terms, *finding.terms])
-    return Named(finding, subject, [place(packet) for packet in packets], expression)
+    return ResolvedFinding(finding, subject, [place(packet) for packet in packets], expression)
 
 
 def _conditions(subject: dict[str, str | int]) -> list[str]:
