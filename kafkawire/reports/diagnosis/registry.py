@@ -21,7 +21,7 @@ from .rules.client_errors import (
     UnsupportedVersions,
 )
 from .rules.clients import MetadataStorm, OldVersions, Throttling
-from .rules.connections import ConnectionChurn, ConnectionResets, UnansweredRequests
+from .rules.connections import ConnectionChurn, ConnectionResets, SlowResponses, UnansweredRequests
 from .rules.consuming import CommitRate, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
 from .rules.membership_errors import ExpelledMembers, StaticMembersFighting, ZombieCommits
@@ -67,6 +67,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     AuthorizationFailures,
     Throttling,
     UnansweredRequests,
+    SlowResponses,
     OldVersions,
     UnsupportedVersions,
     ApiVersionsFallback,

@@ -82,6 +82,15 @@ def test_requests_that_wait_on_purpose(
     assert rules(story, tmp_path) == {}
 
 
+def test_responses_that_come_late(tmp_path: Path) -> None:
+    found = rules(Story().exchange("Metadata", 5, latency=6), tmp_path)
+    assert list(found) == ["slow-responses"]
+    assert found["slow-responses"]["cost"]["time_ns"] > 6 * 10**9
+    assert rules(Story().exchange("Metadata", 5, latency=4), tmp_path) == {}
+    story = Story().exchange("Fetch", 4, replicaId=-1, maxWaitMs=8000, latency=8)
+    assert rules(story, tmp_path) == {}
+
+
 def connecting(times: int, life: float, every: float) -> Story:
     story = Story()
     for connection in range(times):
@@ -103,14 +112,14 @@ def test_few_rare_or_long_connections_are_no_trouble(tmp_path: Path) -> None:
     assert rules(connecting(60, 20, 0), tmp_path) == {}
 
 
-def resetting(times: int, in_flight: bool) -> Story:
+def resetting(times: int, in_flight: bool, after: float = 0.2) -> Story:
     story = Story()
     for connection in range(times):
         if in_flight:
             story.request("Metadata", 5, connection)
         else:
             story.exchange("Metadata", 5, connection)
-        story.reset(connection)
+        story.wait(after).reset(connection)
     return story
 
 
@@ -118,6 +127,15 @@ def test_connections_that_are_reset(tmp_path: Path) -> None:
     assert list(rules(resetting(3, True), tmp_path)) == ["connection-resets"]
     assert rules(resetting(2, True), tmp_path) == {}
     assert rules(resetting(3, False), tmp_path) == {}
+    assert rules(resetting(3, True, after=0), tmp_path) == {}
+
+
+def test_consumers_that_close_while_they_poll(tmp_path: Path) -> None:
+    story = Story()
+    for connection in range(3):
+        story.request("Fetch", 4, connection, replicaId=-1, maxWaitMs=500)
+        story.wait(0.2).reset(connection)
+    assert rules(story, tmp_path) == {}
 
 
 def two_brokers(slow: float, fast: float, times: int = 100) -> Story:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
@@ -90,15 +90,64 @@ class UnansweredRequests(Rule):
 
 
 def may_wait_ns(request: Row) -> int:
-    """Return how long a broker may wait on purpose before it responds."""
+    """Return how long a broker may wait on purpose before it responds, as the request says."""
     message: Any = request.message
-    if request.api_key == ApiKey.FETCH:
-        wait: int = getattr(message, "max_wait_ms", 0)
-        return wait * 1_000_000
-    if request.api_key == ApiKey.PRODUCE:
-        timeout: int = getattr(message, "timeout_ms", 0)
-        return timeout * 1_000_000
-    return 0
+    waits: list[int] = [getattr(message, name, 0) for name in ("max_wait_ms", "timeout_ms")]
+    return max(waits) * 1_000_000
+
+
+class SlowResponses(Rule):
+    """Responses that come too late."""
+
+    name = "slow-responses"
+    description = (
+        "A broker takes many seconds for requests that do not wait on purpose: the client may have "
+        "given up by then."
+    )
+    thresholds = (
+        Threshold("responses", 1, "responses", "a broker in order responds within a second"),
+        Threshold("seconds", 5, "s", "beyond the wait that the request allows"),
+        Threshold("critical", 100, "responses", "the broker is not usable"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._longest_ns = int(limits["seconds"] * 1e9)
+        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Count a response that took too long."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None:
+            return
+        latency = since(response.request_time_ns, response.time_ns)
+        if latency is None or latency < self._longest_ns or request.api_key in LONG_WAITS:
+            return
+        if latency >= self._longest_ns + may_wait_ns(request):
+            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
+            self._clients.of(subject).add(response, response.length + SIZE, latency)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients whose responses came late."""
+        for subject, seen in self._clients:
+            if seen.count < self.limits["responses"]:
+                continue
+            is_critical = seen.count >= self.limits["critical"]
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if is_critical else Severity.WARNING,
+                subject,
+                f"{plural(seen.count, 'response')} after {seen.time_ns / seen.count / 1e9:,.1f} s "
+                "on average",
+                seen,
+                "The broker was paused (garbage collection, a virtual machine), or its disks or "
+                "its request queue stall.",
+                "Look at the broker at these times; compare request.timeout.ms (librdkafka: "
+                "socket.timeout.ms) of the client.",
+                Confidence.MEDIUM,
+                (Setting("request.timeout.ms"),),
+                terms=(f"latency > {self.limits['seconds']:g}s",),
+            )
 
 
 HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.SASL_HANDSHAKE})
@@ -173,6 +222,17 @@ class ConnectionChurn(Rule):
             )
 
 
+POLLS: Final = LONG_WAITS | {ApiKey.FETCH, ApiKey.SHARE_FETCH}
+"""APIs whose requests are in flight nearly always, also when a client closes in order."""
+
+
+class InFlight(NamedTuple):
+    """The first request of a connection that has no response."""
+
+    subject: Subject
+    sent_ns: int
+
+
 class ConnectionResets(Rule):
     """Connections that end with requests in flight."""
 
@@ -180,24 +240,33 @@ class ConnectionResets(Rule):
     description = "Connections are reset while requests wait for their responses."
     thresholds = (
         Threshold("connections", 3, "connections", "a process that is killed gives one per broker"),
+        Threshold("seconds", 0.1, "s", "a client that ends does not wait for its last request"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._open: dict[int, Subject] = {}
+        self._open: dict[int, InFlight] = {}
         self._clients: Subjects[Occurrences] = Subjects(Occurrences)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Note a request without a response, until its connection ends."""
-        if exchange.response is None and not expects_no_response(exchange):
+        request = exchange.request
+        if exchange.response is not None or request is None or request.api_key in POLLS:
+            return
+        if not expects_no_response(exchange):
             subject = client_of(exchange, broker=exchange.broker)
-            self._open.setdefault(exchange.connection, subject)
+            self._open.setdefault(exchange.connection, InFlight(subject, request.time_ns))
 
     def ended(self, connection: Ended) -> None:
         """Count a connection that was reset with requests in flight."""
-        subject = self._open.pop(connection.connection, None)
-        if subject is not None and connection.reset:
-            self._clients.of(subject).add_at(connection.last_packet, connection.last_ns)
+        first = self._open.pop(connection.connection, None)
+        if first is None or not connection.reset:
+            return
+        waited_ns = since(first.sent_ns, connection.last_ns)
+        if waited_ns is not None and waited_ns >= self.limits["seconds"] * 1e9:
+            self._clients.of(first.subject).add_at(
+                connection.last_packet, connection.last_ns, time_ns=waited_ns
+            )
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients whose connections were reset."""
@@ -214,4 +283,5 @@ class ConnectionResets(Rule):
                     "Close clients before a process ends; keep connections.max.idle.ms below the "
                     "idle timeout of devices between them.",
                     Confidence.LOW,
+                    (Setting("connections.max.idle.ms"),),
                 )

@@ -68,7 +68,9 @@ class TinyFetches(Rule):
         fetches.seen.add(response, response.length + SIZE)
         fetches.min_bytes, fetches.max_wait_ms = message.min_bytes, message.max_wait_ms
         body: Any = response.message
-        fetches.empty += not body.responses
+        fetches.empty += not any(
+            partition.records for topic in body.responses for partition in topic.partitions
+        )
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients with many small responses."""

@@ -1,0 +1,46 @@
+"""Incidents that real clients had at a real Kafka: the diagnosis names each one first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.cli.reports import report
+from tests.conftest import FIXTURES
+
+FOLDER: Final = FIXTURES / "incidents"
+WHO: Final = {
+    "tiny-batches": {"client": "checkout", "topic": "orders"},
+    "acks-mixed": {"client": "legacy", "topic": "payments"},
+    "commit-rate": {"client": "invoicing", "group": "billing"},
+    "tiny-fetches": {"client": "alerting"},
+    "poll-timeouts": {"client": "thumbnails", "group": "billing"},
+    "rebalance-storm": {"group": "billing"},
+    "static-members-fighting": {"group": "billing"},
+    "expelled-members": {"client": "paused", "group": "billing"},
+    "unknown-topics": {"client": "audit", "topic": "audti"},
+    "offset-resets": {"client": "archive", "topic": "logs"},
+    "oversize-records": {"client": "scanner", "topic": "documents"},
+    "authentication-failures": {"client": "intruder"},
+    "throttling": {"client": "exporter", "api": "Produce"},
+    "metadata-storm": {"client": "dashboard"},
+    "connection-churn": {"client": "mailer"},
+    "unanswered-requests": {"client": "trader"},
+    "slow-responses": {"client": "trader", "api": "Produce"},
+    "aborted-transactions": {"client": "mover", "transactional_id": "mover-1"},
+    "fenced-producers": {"transactional_id": "worker"},
+}
+"""Incident, which has the name of its rule -> whom the first finding is about."""
+
+
+def test_every_incident_is_known() -> None:
+    assert {path.name.partition(".")[0] for path in FOLDER.glob("*.pcap.gz")} == WHO.keys()
+
+
+@pytest.mark.parametrize("name", WHO)
+def test_the_first_finding_is_the_incident(name: str) -> None:
+    first = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"][0]
+    assert first["rule"] == name
+    assert WHO[name].items() <= first["subject"].items()
+    assert first["severity"] != "notice"
