@@ -2,8 +2,8 @@
 
     python -m tests.real.incidents [NAME...]
 
-Writes fixtures/incidents/NAME.pcap.gz, where NAME begins with the rule of `kafkawire diagnose` that
-reports the incident first. Needs dumpcap, Java and the jars of Kafka; takes about five minutes.
+Writes fixtures/incidents/NAME.pcap.gz, where NAME is the rule of `kafkawire diagnose` that reports
+the incident first. Needs dumpcap, Java and the jars of Kafka; takes about five minutes.
 """
 
 from __future__ import annotations
@@ -385,6 +385,36 @@ def fenced_producers(broker: Broker) -> None:
                 first.commit_transaction(30)
 
 
+# -- nothing is wrong
+
+
+def healthy(broker: Broker) -> None:
+    """Produce, consume in a group whose members are deployed anew, and commit transactions."""
+    topic = create_topic(broker, "sales")
+    with recorded("healthy", broker):
+        plain = producer(broker, "shop", linger_ms=5)
+        exact = producer(broker, "ledger", transactional_id="ledger-1", linger_ms=5)
+        exact.init_transactions(30)
+        for _ in range(2):
+            members = [consumer(broker, f"reports-{at}", group_id="reports") for at in range(2)]
+            members.append(consumer(broker, "stock", group_id="stock", group_protocol="consumer"))
+            for member in members:
+                member.subscribe([topic])
+            deadline = time.monotonic() + 12
+            while time.monotonic() < deadline:
+                exact.begin_transaction()
+                for sender in (plain, exact):
+                    for at in range(10):
+                        sender.produce(topic, f"sale {at}".encode() * 20)
+                exact.commit_transaction(30)
+                for member in members:
+                    member.poll(0.1)
+                plain.poll(0.2)
+            for member in members:
+                member.close()
+        plain.flush()
+
+
 INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
     incident.__name__.replace("_", "-"): incident
     for incident in (
@@ -407,9 +437,10 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         slow_responses,
         aborted_transactions,
         fenced_producers,
+        healthy,
     )
 }
-"""By name, which is that of a rule."""
+"""By name, which is that of a rule, or `healthy`."""
 
 
 def main(names: list[str]) -> None:

@@ -10,6 +10,8 @@ from tests.cli.reports import report
 from tests.conftest import FIXTURES
 
 FOLDER: Final = FIXTURES / "incidents"
+HEALTHY: Final = "healthy"
+"""Producers, groups and transactions with which nothing is wrong."""
 WHO: Final = {
     "tiny-batches": {"client": "checkout", "topic": "orders"},
     "acks-mixed": {"client": "legacy", "topic": "payments"},
@@ -35,7 +37,8 @@ WHO: Final = {
 
 
 def test_every_incident_is_known() -> None:
-    assert {path.name.partition(".")[0] for path in FOLDER.glob("*.pcap.gz")} == WHO.keys()
+    names = {path.name.partition(".")[0] for path in FOLDER.glob("*.pcap.gz")}
+    assert names == {*WHO, HEALTHY}
 
 
 @pytest.mark.parametrize("name", WHO)
@@ -44,3 +47,7 @@ def test_the_first_finding_is_the_incident(name: str) -> None:
     assert first["rule"] == name
     assert WHO[name].items() <= first["subject"].items()
     assert first["severity"] != "notice"
+
+
+def test_healthy_traffic_has_no_findings() -> None:
+    assert report("diagnose", FOLDER / f"{HEALTHY}.pcap.gz")["findings"] == []
