@@ -1,6 +1,8 @@
 """Runs rules over a capture, in one pass, and sorts what they find.
 
-exchanges --> clients --> feeds: errors, group events, batches --> rules --> findings, sorted
+Each exchange passes the collectors in this order:
+
+    clients, watermarks --> feeds (errors, group events, batches) --> rules --> findings
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Any
 
 from ..clients import Clients
 from ..reading import Collector, Reading
+from ..watermarks import Watermarks
 from .feeds import ErrorFeed, GroupFeed, ProduceFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
@@ -27,7 +30,7 @@ class Diagnosis:
         settings: Settings = UNCHANGED,
     ) -> None:
         self._captures = captures
-        self._scene = Scene(captures.context, Clients(), dropped_in)
+        self._scene = Scene(captures, Clients(), Watermarks(captures), dropped_in)
         self.rules = create(rules, self._scene, settings)
 
     def read(self) -> None:
@@ -38,7 +41,7 @@ class Diagnosis:
     @property
     def collectors(self) -> list[Collector]:
         """The collectors, in the order in which they need each other."""
-        own: list[Collector] = [self._scene.clients]
+        own: list[Collector] = [self._scene.clients, self._scene.watermarks]
         erring = [rule for rule in self.rules if rule.error_codes]
         grouping = overriding(self.rules, "group_event")
         producing = overriding(self.rules, "produced")

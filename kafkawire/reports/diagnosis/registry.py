@@ -22,10 +22,16 @@ from .rules.client_errors import (
 )
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.connections import ConnectionChurn, ConnectionResets, SlowResponses, UnansweredRequests
-from .rules.consuming import CommitRate, TinyFetches
+from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
-from .rules.membership_errors import ExpelledMembers, StaticMembersFighting, ZombieCommits
+from .rules.membership_errors import (
+    ExpelledMembers,
+    InconsistentProtocols,
+    StaticMembersFighting,
+    ZombieCommits,
+)
 from .rules.network import CaptureLoss, Retransmissions, UndecodedConnections
+from .rules.produced_records import HotPartitions, RecordClock
 from .rules.producer_errors import (
     DuplicateSequences,
     FencedProducers,
@@ -33,7 +39,7 @@ from .rules.producer_errors import (
     SequenceErrors,
 )
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
-from .rules.transactions import AbortedTransactions
+from .rules.transactions import AbortedTransactions, HangingTransactions
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
 """The group of entry points whose objects are subclasses of `Rule`."""
@@ -49,12 +55,17 @@ RULES: Final[tuple[type[Rule], ...]] = (
     OversizeRecords,
     FencedProducers,
     AbortedTransactions,
+    HangingTransactions,
+    HotPartitions,
+    RecordClock,
     # consumers
     RebalanceStorm,
     PollTimeouts,
     ExpelledMembers,
     StaticMembersFighting,
+    InconsistentProtocols,
     ZombieCommits,
+    GrowingLag,
     CommitRate,
     TinyFetches,
     OffsetResets,

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
-from kafkawire.capture.tables.context import Context
+from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
 from kafkawire.capture.tables.extraction.group_event import GroupEvent
 
 from ..clients import Clients, host
-from ..reading import Collector
+from ..reading import Collector, Reading
+from ..watermarks import Watermarks
 from .finding import OTHERS, Finding, Subject
 from .produced import Produced
 
@@ -35,17 +35,23 @@ class Threshold(NamedTuple):
 class Scene(NamedTuple):
     """What rules know besides the traffic.
 
-    clients: a collector that handles everything before the rules. dropped_in: returns the first
-    Kafka release that no longer supports a version of an API, None if all do.
+    clients, watermarks: collectors that handle everything before the rules. dropped_in: returns the
+    first Kafka release that no longer supports a version of an API, None if all do.
     """
 
-    context: Context
+    captures: Reading
     clients: Clients
+    watermarks: Watermarks
     dropped_in: Callable[[str, int], str | None]
+
+    @property
+    def names(self) -> TopicNames:
+        """The names of topics."""
+        return self.captures.context.names
 
     def topic_name(self, key: TopicKey) -> str:
         """Return the name of a topic, or its id while the name is unknown."""
-        names = self.context.names
+        names = self.names
         topic = names.topic(None, key) if isinstance(key, bytes) else names.topic(key)
         return topic.name or topic.id_text or ""
 

@@ -108,3 +108,25 @@ def test_a_member_that_is_restarted(tmp_path: Path) -> None:
     story.close()
     story.join(2, 1)
     assert rules(story, tmp_path) == {}
+
+
+def lagging(produced: int, consumed: int, every: float = 1) -> Story:
+    """Produce and consume so many records in each of sixty rounds."""
+    story = Story()
+    for at in range(60):
+        story.fetch(end=500 + at * produced)
+        story.commit(at * consumed).wait(every)
+    return story
+
+
+def test_a_group_that_does_not_keep_up(tmp_path: Path) -> None:
+    found = rules(lagging(200, 100), tmp_path)
+    assert list(found) == ["growing-lag"]
+    assert found["growing-lag"]["subject"] == {"group": "billing", "topic": "orders"}
+
+
+def test_a_lag_that_stays_or_hardly_grows(tmp_path: Path) -> None:
+    assert rules(lagging(200, 200), tmp_path) == {}
+    assert rules(lagging(200, 190), tmp_path) == {}
+    assert rules(lagging(110, 100), tmp_path) == {}
+    assert rules(lagging(200, 100, every=0.4), tmp_path) == {}

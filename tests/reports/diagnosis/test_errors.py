@@ -98,6 +98,14 @@ CASES = [
     Case("zombie-commits", ErrorCode.ILLEGAL_GENERATION, committed, 1, 0, subject=IN_GROUP),
     Case("expelled-members", ErrorCode.UNKNOWN_MEMBER_ID, heartbeats, 1, 0, subject=IN_GROUP),
     Case(
+        "inconsistent-group-protocols",
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        heartbeats,
+        1,
+        0,
+        subject=IN_GROUP,
+    ),
+    Case(
         "static-members-fighting",
         ErrorCode.FENCED_INSTANCE_ID,
         heartbeats,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from .stories import LZ4, Story, batch, batch_of, rules
+from .stories import LZ4, NOW_MS, Story, batch, batch_of, rules
 
 
 def producing(
@@ -115,3 +116,64 @@ def test_transactions_that_are_aborted(tmp_path: Path) -> None:
     assert rules(ending(0, 5), tmp_path)["aborted-transactions"]["severity"] == "critical"
     assert rules(ending(5, 4), tmp_path) == {}
     assert rules(ending(30, 5), tmp_path) == {}
+
+
+def spread(*sizes: int) -> Story:
+    """Produce so many batches of 30 kB to each partition."""
+    story = Story()
+    for partition, times in enumerate(sizes):
+        for _ in range(times):
+            story.produce(batch(30_000), partition=partition).wait(0.1)
+    return story
+
+
+def test_a_partition_with_most_of_the_bytes(tmp_path: Path) -> None:
+    found = rules(spread(40, 3, 3, 3), tmp_path)
+    assert list(found) == ["hot-partitions"]
+    assert found["hot-partitions"]["subject"] == {"topic": "orders", "partition": 0}
+
+
+def test_partitions_that_are_alike_few_or_small(tmp_path: Path) -> None:
+    assert rules(spread(12, 10, 10, 8), tmp_path) == {}
+    assert rules(spread(40, 2), tmp_path) == {}
+    assert rules(spread(20, 1, 1, 1), tmp_path) == {}
+
+
+HOUR_MS = 3_600_000
+
+
+def stamped(times: int, timestamp: int) -> Story:
+    return producing(times, batch_of([10], timestamp), every=0.1)
+
+
+def test_records_of_another_time(tmp_path: Path) -> None:
+    found = rules(stamped(10, NOW_MS + 2 * HOUR_MS), tmp_path)
+    assert list(found) == ["record-timestamps"]
+    assert "in the future" in found["record-timestamps"]["what"]
+    found = rules(stamped(10, NOW_MS - 200 * HOUR_MS), tmp_path)
+    assert "long ago" in found["record-timestamps"]["what"]
+    assert rules(stamped(10, NOW_MS // 1000), tmp_path) != {}
+
+
+def test_records_of_now_or_last_week(tmp_path: Path) -> None:
+    assert rules(stamped(9, NOW_MS + 2 * HOUR_MS), tmp_path) == {}
+    assert rules(stamped(10, NOW_MS + HOUR_MS // 2), tmp_path) == {}
+    assert rules(stamped(10, NOW_MS - 100 * HOUR_MS), tmp_path) == {}
+
+
+def hanging(seconds: float, *, ends: bool = False) -> Story:
+    same: Any = {"transactionalId": "tx", "producerId": 7, "producerEpoch": 0}
+    story = Story()
+    story.exchange("AddOffsetsToTxn", 3, groupId="g", **same)
+    story.wait(seconds)
+    if ends:
+        story.exchange("EndTxn", 3, committed=True, **same)
+    return story.exchange("InitProducerId", 4, transactionalId="other", transactionTimeoutMs=1000)
+
+
+def test_a_transaction_without_an_end(tmp_path: Path) -> None:
+    found = rules(hanging(70), tmp_path)
+    assert list(found) == ["hanging-transactions"]
+    assert found["hanging-transactions"]["subject"]["transactional_id"] == "tx"
+    assert rules(hanging(50), tmp_path) == {}
+    assert rules(hanging(70, ends=True), tmp_path) == {}

@@ -128,7 +128,7 @@ class LeaderElections(Rule):
         if response is None or response.message is None:
             return
         message: Any = response.message
-        names, leaders = self.scene.context.names, self._leaders
+        names, leaders = self.scene.names, self._leaders
         for topic in message.topics or ():
             key = names.topic(topic.name, TOPIC_ID.of(topic)).key
             for partition in topic.partitions:
