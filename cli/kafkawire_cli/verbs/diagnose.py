@@ -116,7 +116,7 @@ def _diagnosed(
             *map(_section, shown.first),
             Section("", lines=shown.more("findings")),
         ],
-        lambda: as_json(findings) if bound is None else as_json(shown.first),
+        lambda: as_json(findings, bound),
     )
     return findings
 

@@ -78,9 +78,11 @@ def counts(findings: list[ResolvedFinding]) -> dict[Severity, int]:
     }
 
 
-def as_json(findings: list[ResolvedFinding]) -> dict[str, Any]:
-    """Return the JSON form of findings."""
+def as_json(findings: list[ResolvedFinding], most: int | None = None) -> dict[str, Any]:
+    """Return the JSON form of findings. most: how many are listed, None for all."""
+    listed = findings[:most]
     return {
         "counts": {severity.value: count for severity, count in counts(findings).items()},
-        "findings": [one.json() for one in findings],
+        "findings": [one.json() for one in listed],
+        "left_out": len(findings) - len(listed),
     }
