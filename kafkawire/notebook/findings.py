@@ -13,6 +13,7 @@ from kafkawire_codegen.schema import RELEASES
 from ..capture.multifile import Traffic
 from ..reports.diagnosis.diagnosis import Diagnosis
 from ..reports.diagnosis.registry import Settings, installed_rules
+from ..reports.diagnosis.rule import Scene
 from ..reports.readiness import first_without
 from ..reports.reading import Reading
 from .html import MAX_ROWS, table_html
@@ -35,8 +36,8 @@ class Findings:
         settings = Settings(
             disable, {_rule_and_threshold(key): value for key, value in thresholds.items()}
         )
-        reading = Reading(traffic, Progress())
-        diagnosis = Diagnosis(reading, installed_rules(), dropped_in, settings)
+        scene = Scene.of(Reading(traffic, Progress()), dropped_in)
+        diagnosis = Diagnosis(scene, installed_rules(), settings)
         diagnosis.read()
         self._findings = [one.json() for one in diagnosis.findings]
 

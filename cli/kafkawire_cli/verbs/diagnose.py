@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkawire.display import plural
+from kafkawire.display import plural, time_text
 
 from ..input.names import releases_of_kafka, suggestion
 from ..input.options import DEFAULTS, OptionalFiles, ReportOptions, pairs
@@ -99,12 +99,13 @@ def _diagnosed(
 ) -> list[ResolvedFinding]:
     """Read the captures and print the findings."""
     from kafkawire.reports.diagnosis.diagnosis import Diagnosis, as_json
+    from kafkawire.reports.diagnosis.rule import Scene
     from kafkawire.reports.readiness import first_without
 
     bound = options.limit()
     dropped_in = partial(first_without, releases=releases_of_kafka())
     with reading("diagnose", given, options) as captures:
-        diagnosis = Diagnosis(captures, rules, dropped_in, settings)
+        diagnosis = Diagnosis(Scene.of(captures, dropped_in), rules, settings)
         diagnosis.read()
     findings = diagnosis.findings
     shown = top(findings, bound)
@@ -145,9 +146,6 @@ def _reaches(findings: list[ResolvedFinding], fail_on: FailOn) -> bool:
     )
 
 
-# -- as text
-
-
 def _summary(findings: list[ResolvedFinding]) -> str:
     """Count the findings by severity."""
     from kafkawire.reports.diagnosis.diagnosis import counts
@@ -161,7 +159,7 @@ def _summary(findings: list[ResolvedFinding]) -> str:
 def _section(one: ResolvedFinding) -> Section:
     """Format a finding."""
     finding, seen = one.finding, one.finding.seen
-    about = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in one.subject.items())
+    about = one.who
     settings = ", ".join(
         setting.key if setting.value is None else f"{setting.key} ({setting.value})"
         for setting in finding.settings
@@ -201,8 +199,6 @@ def _packets(one: ResolvedFinding) -> str:
 
 def _when(one: ResolvedFinding) -> str:
     """Say when and how often it was seen."""
-    from kafkawire.display import time_text
-
     seen = one.finding.seen
     times = plural(seen.count, "time")
     first, last = time_text(seen.first_ns), time_text(seen.last_ns)

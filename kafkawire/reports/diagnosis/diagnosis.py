@@ -7,12 +7,10 @@ Each exchange passes the collectors in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ..clients import Clients
-from ..reading import Collector, Reading
-from ..watermarks import Watermarks
+from ..reading import Collector
 from .feeds import ErrorFeed, GroupFeed, ProduceFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
@@ -20,35 +18,31 @@ from .rule import Rule, Scene
 
 
 class Diagnosis:
-    """The findings about a capture. dropped_in: as in `Scene`. Raises RuleError."""
+    """The findings about a capture. Raises RuleError."""
 
     def __init__(
-        self,
-        captures: Reading,
-        rules: Mapping[str, type[Rule]],
-        dropped_in: Callable[[str, int], str | None],
-        settings: Settings = UNCHANGED,
+        self, scene: Scene, rules: Mapping[str, type[Rule]], settings: Settings = UNCHANGED
     ) -> None:
-        self._captures = captures
-        self._scene = Scene(captures, Clients(), Watermarks(captures), dropped_in)
-        self.rules = create(rules, self._scene, settings)
+        self._scene = scene
+        self.rules = create(rules, scene, settings)
 
     def read(self) -> None:
         """Read the captures in one pass, and look up unnamed topics in the rest."""
-        self._captures.read(*self.collectors)
-        self._captures.name_topics()
+        scene = self._scene
+        scene.captures.read(scene.clients, scene.watermarks, *self.collectors)
+        scene.captures.name_topics()
 
     @property
     def collectors(self) -> list[Collector]:
-        """The collectors, in the order in which they need each other."""
-        own: list[Collector] = [self._scene.clients, self._scene.watermarks]
+        """The collectors besides those of the scene, in the order in which they need each other."""
+        own: list[Collector] = []
         erring = [rule for rule in self.rules if rule.error_codes]
         grouping = overriding(self.rules, "group_event")
         producing = overriding(self.rules, "produced")
         if erring:
             own.append(ErrorFeed(erring))
         if grouping:
-            own.append(GroupFeed(self._captures.context, grouping))
+            own.append(GroupFeed(self._scene.captures.context, grouping))
         if producing:
             own.append(ProduceFeed(producing))
         return [*own, *self.rules]
@@ -57,7 +51,7 @@ class Diagnosis:
     def findings(self) -> list[ResolvedFinding]:
         """The findings, the most harmful first."""
         findings = [finding for rule in self.rules for finding in rule.findings()]
-        place = self._captures.traffic.place
+        place = self._scene.captures.traffic.place
         return [
             resolve(finding, self._scene.topic_name, place)
             for finding in sorted(findings, key=lambda finding: finding.order)

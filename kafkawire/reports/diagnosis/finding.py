@@ -161,6 +161,11 @@ class ResolvedFinding(NamedTuple):
     packets: list[tuple[str, int]]
     expression: str
 
+    @property
+    def who(self) -> str:
+        """The subject in words: `client billing, topic orders`."""
+        return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in self.subject.items())
+
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
         finding, seen = self.finding, self.finding.seen

@@ -44,6 +44,11 @@ class Scene(NamedTuple):
     watermarks: Watermarks
     dropped_in: Callable[[str, int], str | None]
 
+    @classmethod
+    def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
+        """Make the scene of captures."""
+        return cls(captures, Clients(), Watermarks(captures), dropped_in)
+
     @property
     def names(self) -> TopicNames:
         """The names of topics."""
