@@ -90,8 +90,8 @@ def filled(broker: Broker, name: str, records: int) -> str:
     """Create a topic with records."""
     create_topic(broker, name)
     filler = producer(broker, "filler", linger_ms=100)
-    for at in range(records):
-        filler.produce(name, f"record {at}".encode())
+    for number in range(records):
+        filler.produce(name, f"record {number}".encode())
     filler.flush()
     return name
 
@@ -104,8 +104,8 @@ def tiny_batches(broker: Broker) -> None:
     topic = create_topic(broker, "orders")
     with recorded("tiny-batches", broker):
         sender = producer(broker, "checkout", linger_ms=0)
-        for at in range(700):
-            sender.produce(topic, f"order {at}".encode())
+        for number in range(700):
+            sender.produce(topic, f"order {number}".encode())
             sender.flush()
 
 
@@ -114,9 +114,9 @@ def acks_mixed(broker: Broker) -> None:
     topic = create_topic(broker, "payments")
     with recorded("acks-mixed", broker):
         careful, careless = producer(broker, "ledger"), producer(broker, "legacy", acks="1")
-        for at in range(20):
+        for number in range(20):
             for sender in (careful, careless):
-                sender.produce(topic, f"payment {at}".encode())
+                sender.produce(topic, f"payment {number}".encode())
                 sender.flush()
 
 
@@ -188,7 +188,7 @@ def static_members_fighting(broker: Broker) -> None:
     with recorded("static-members-fighting", broker):
         for _ in range(2):
             same = {"group_instance_id": "pod", "session_timeout_ms": SESSION_MS}
-            pods = [consumer(broker, f"pod-{at}", **same) for at in range(2)]
+            pods = [consumer(broker, f"pod-{number}", **same) for number in range(2)]
             for pod in pods:
                 pod.subscribe([topic])
                 deadline = time.monotonic() + 5
@@ -308,9 +308,9 @@ def connection_churn(broker: Broker) -> None:
     """Create a producer for each record."""
     topic = create_topic(broker, "mails")
     with recorded("connection-churn", broker):
-        for at in range(60):
+        for number in range(60):
             sender = producer(broker, "mailer")
-            sender.produce(topic, f"mail {at}".encode())
+            sender.produce(topic, f"mail {number}".encode())
             sender.flush()
 
 
@@ -358,11 +358,11 @@ def aborted_transactions(broker: Broker) -> None:
     with recorded("aborted-transactions", broker):
         sender = producer(broker, "mover", transactional_id="mover-1")
         sender.init_transactions(30)
-        for at in range(10):
+        for number in range(10):
             sender.begin_transaction()
-            sender.produce(topic, f"transfer {at}".encode())
+            sender.produce(topic, f"transfer {number}".encode())
             sender.flush()
-            if at % 5:
+            if number % 5:
                 sender.abort_transaction(30)
             else:
                 sender.commit_transaction(30)
@@ -374,7 +374,8 @@ def fenced_producers(broker: Broker) -> None:
     with recorded("fenced-producers", broker):
         for _ in range(4):
             first, second = (
-                producer(broker, f"worker-{at}", transactional_id="worker") for at in range(2)
+                producer(broker, f"worker-{number}", transactional_id="worker")
+                for number in range(2)
             )
             first.init_transactions(30)
             first.begin_transaction()
@@ -396,7 +397,9 @@ def healthy(broker: Broker) -> None:
         exact = producer(broker, "ledger", transactional_id="ledger-1", linger_ms=5)
         exact.init_transactions(30)
         for _ in range(2):
-            members = [consumer(broker, f"reports-{at}", group_id="reports") for at in range(2)]
+            members = [
+                consumer(broker, f"reports-{number}", group_id="reports") for number in range(2)
+            ]
             members.append(consumer(broker, "stock", group_id="stock", group_protocol="consumer"))
             for member in members:
                 member.subscribe([topic])
@@ -404,8 +407,8 @@ def healthy(broker: Broker) -> None:
             while time.monotonic() < deadline:
                 exact.begin_transaction()
                 for sender in (plain, exact):
-                    for at in range(10):
-                        sender.produce(topic, f"sale {at}".encode() * 20)
+                    for number in range(10):
+                        sender.produce(topic, f"sale {number}".encode() * 20)
                 exact.commit_transaction(30)
                 for member in members:
                     member.poll(0.1)

@@ -39,7 +39,7 @@ class FailOn(StrEnum):
 
 
 def diagnose(
-    given: OptionalFiles = None,
+    files: OptionalFiles = None,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
@@ -81,9 +81,9 @@ def diagnose(
         if show_rules:
             _print_rules(rules, options)
             return
-        if not given:
+        if not files:
             raise typer.BadParameter("give captures, or --list", param_hint="FILE")
-        findings = _diagnosed(given, rules, settings, options)
+        findings = _diagnosed(files, rules, settings, options)
     except RuleError as error:
         hint = suggestion(error.name, error.names)
         raise typer.BadParameter(f"{error}{hint}") from None
@@ -92,7 +92,7 @@ def diagnose(
 
 
 def _diagnosed(
-    given: list[str],
+    files: list[str],
     rules: Mapping[str, type[Rule]],
     settings: Settings,
     options: ReportOptions,
@@ -104,7 +104,7 @@ def _diagnosed(
 
     bound = options.limit()
     dropped_in = partial(first_without, releases=releases_of_kafka())
-    with reading("diagnose", given, options) as captures:
+    with reading("diagnose", files, options) as captures:
         diagnosis = Diagnosis(Scene.of(captures, dropped_in), rules, settings)
         diagnosis.read()
     findings = diagnosis.findings

@@ -56,10 +56,10 @@ class GroupFeed(Collector):
         self._events = GroupEvents(context)
         self._rules = rules
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Note a request that may cause a rebalance, when it is sent."""
-        if found.row.api_key in CAUSES:
-            self._events.requested(found)
+        if located.row.api_key in CAUSES:
+            self._events.requested(located)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Pass the events of an exchange to the rules."""

@@ -107,9 +107,9 @@ class Subjects(Generic[T]):
         """Return the state of a subject."""
         state = self._states.get(subject)
         if state is None:
-            if len(self._states) >= MAX_SUBJECTS:
-                subject = OTHERS
-            state = self._states.setdefault(subject, self._create())
+            if len(self._states) >= MAX_SUBJECTS and subject != OTHERS:
+                return self.of(OTHERS)
+            state = self._states[subject] = self._create()
         return state
 
     def __iter__(self) -> Iterator[tuple[Subject, T]]:

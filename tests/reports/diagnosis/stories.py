@@ -153,11 +153,11 @@ def findings(story: Scenario, folder: Path, *options: str) -> list[Json]:
     path = story.save(folder / "story.pcap")
     result = run("diagnose", path, "--format", "json", *options)
     assert result.exit_code in (0, 1), result.output
-    found: list[Json] = json.loads(result.stdout)["findings"]
-    for one in found:
+    reported: list[Json] = json.loads(result.stdout)["findings"]
+    for one in reported:
         if one["filter"] and one["rule"] not in NOT_MESSAGES:
             assert any(True for _ in decode_capture(path, where=parse(one["filter"]))), one
-    return found
+    return reported
 
 
 NOT_MESSAGES = {"capture-loss", "undecoded-connections"}
@@ -166,10 +166,10 @@ NOT_MESSAGES = {"capture-loss", "undecoded-connections"}
 
 def rules(story: Scenario, folder: Path, *options: str) -> dict[str, Json]:
     """Diagnose a story; return the first finding of each rule."""
-    found: dict[str, Json] = {}
+    by_rule: dict[str, Json] = {}
     for one in findings(story, folder, *options):
-        found.setdefault(one["rule"], one)
-    return found
+        by_rule.setdefault(one["rule"], one)
+    return by_rule
 
 
 LZ4 = Compression.LZ4

@@ -18,9 +18,9 @@ def producing(
 
 
 def test_many_small_batches(tmp_path: Path) -> None:
-    found = rules(producing(600, batch(50)), tmp_path)
-    assert list(found) == ["tiny-batches"]
-    one = found["tiny-batches"]
+    by_rule = rules(producing(600, batch(50)), tmp_path)
+    assert list(by_rule) == ["tiny-batches"]
+    one = by_rule["tiny-batches"]
     assert one["subject"] == {"client": "tester", "topic": "orders"}
     assert {setting["key"] for setting in one["settings"]} == {"linger.ms", "batch.size"}
 
@@ -40,10 +40,10 @@ def test_one_producer_with_fewer_acks(tmp_path: Path) -> None:
     story = producing(3, every=1)
     for _ in range(12):
         story.produce(acks=1, client_id="careless").wait(1)
-    found = rules(story, tmp_path)
-    assert list(found) == ["acks-mixed"]
-    assert found["acks-mixed"]["subject"] == {"client": "careless", "topic": "orders"}
-    assert found["acks-mixed"]["settings"] == [{"key": "acks", "value": "1"}]
+    by_rule = rules(story, tmp_path)
+    assert list(by_rule) == ["acks-mixed"]
+    assert by_rule["acks-mixed"]["subject"] == {"client": "careless", "topic": "orders"}
+    assert by_rule["acks-mixed"]["settings"] == [{"key": "acks", "value": "1"}]
 
 
 def test_the_same_acks_everywhere_or_of_another_topic(tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ SOME_BYTES = "--set", "compression.bytes=100000"
 
 def test_batches_without_compression(tmp_path: Path) -> None:
     full = batch_of([1000] * 40)
-    found = rules(producing(4, full), tmp_path, *SOME_BYTES)
-    assert found["compression"]["settings"] == [{"key": "compression.type", "value": "none"}]
+    by_rule = rules(producing(4, full), tmp_path, *SOME_BYTES)
+    assert by_rule["compression"]["settings"] == [{"key": "compression.type", "value": "none"}]
     small = batch_of([1000] * 40, compression=LZ4)
     assert rules(producing(600, small, every=1), tmp_path, *SOME_BYTES) == {}
     assert rules(producing(2, full), tmp_path, *SOME_BYTES) == {}
@@ -70,8 +70,8 @@ def test_batches_without_compression(tmp_path: Path) -> None:
 def test_several_codecs(tmp_path: Path) -> None:
     story = producing(4, batch(40_000))
     story.produce(batch(compression=LZ4), client_id="other")
-    found = rules(story, tmp_path, *SOME_BYTES)
-    assert found["compression"]["what"].endswith("none by tester, lz4 by other")
+    by_rule = rules(story, tmp_path, *SOME_BYTES)
+    assert by_rule["compression"]["what"].endswith("none by tester, lz4 by other")
 
 
 def idempotent(sequences: list[int], epoch: int = 0) -> Story:
@@ -83,36 +83,36 @@ def idempotent(sequences: list[int], epoch: int = 0) -> Story:
 
 
 def test_batches_that_are_sent_again(tmp_path: Path) -> None:
-    found = rules(idempotent([at // 2 for at in range(20)]), tmp_path)
-    assert list(found) == ["produce-retries"]
-    assert found["produce-retries"]["count"] == 10
+    by_rule = rules(idempotent([number // 2 for number in range(20)]), tmp_path)
+    assert list(by_rule) == ["produce-retries"]
+    assert by_rule["produce-retries"]["count"] == 10
 
 
 def test_sequences_that_grow_or_begin_again(tmp_path: Path) -> None:
     assert rules(idempotent(list(range(200))), tmp_path) == {}
-    assert rules(idempotent([at // 2 for at in range(18)]), tmp_path) == {}
+    assert rules(idempotent([number // 2 for number in range(18)]), tmp_path) == {}
     assert rules(idempotent([2**31 - 1, *range(20)]), tmp_path) == {}
 
 
 def ending(committed: int, aborted: int, code: int = 0) -> Story:
     story = Story()
-    for at in range(committed + aborted):
+    for number in range(committed + aborted):
         story.exchange(
             "EndTxn",
             3,
             transactionalId="tx",
             producerId=7,
-            committed=at < committed,
+            committed=number < committed,
             response={"errorCode": code},
         )
     return story
 
 
 def test_transactions_that_are_aborted(tmp_path: Path) -> None:
-    found = rules(ending(5, 5), tmp_path)
-    assert list(found) == ["aborted-transactions"]
-    assert found["aborted-transactions"]["subject"]["transactional_id"] == "tx"
-    assert found["aborted-transactions"]["severity"] == "warning"
+    by_rule = rules(ending(5, 5), tmp_path)
+    assert list(by_rule) == ["aborted-transactions"]
+    assert by_rule["aborted-transactions"]["subject"]["transactional_id"] == "tx"
+    assert by_rule["aborted-transactions"]["severity"] == "warning"
     assert rules(ending(0, 5), tmp_path)["aborted-transactions"]["severity"] == "critical"
     assert rules(ending(5, 4), tmp_path) == {}
     assert rules(ending(30, 5), tmp_path) == {}
@@ -128,9 +128,9 @@ def spread(*sizes: int) -> Story:
 
 
 def test_a_partition_with_most_of_the_bytes(tmp_path: Path) -> None:
-    found = rules(spread(40, 3, 3, 3), tmp_path)
-    assert list(found) == ["hot-partitions"]
-    assert found["hot-partitions"]["subject"] == {"topic": "orders", "partition": 0}
+    by_rule = rules(spread(40, 3, 3, 3), tmp_path)
+    assert list(by_rule) == ["hot-partitions"]
+    assert by_rule["hot-partitions"]["subject"] == {"topic": "orders", "partition": 0}
 
 
 def test_partitions_that_are_alike_few_or_small(tmp_path: Path) -> None:
@@ -147,11 +147,11 @@ def stamped(times: int, timestamp: int) -> Story:
 
 
 def test_records_of_another_time(tmp_path: Path) -> None:
-    found = rules(stamped(10, NOW_MS + 2 * HOUR_MS), tmp_path)
-    assert list(found) == ["record-timestamps"]
-    assert "in the future" in found["record-timestamps"]["what"]
-    found = rules(stamped(10, NOW_MS - 200 * HOUR_MS), tmp_path)
-    assert "long ago" in found["record-timestamps"]["what"]
+    by_rule = rules(stamped(10, NOW_MS + 2 * HOUR_MS), tmp_path)
+    assert list(by_rule) == ["record-timestamps"]
+    assert "in the future" in by_rule["record-timestamps"]["what"]
+    by_rule = rules(stamped(10, NOW_MS - 200 * HOUR_MS), tmp_path)
+    assert "long ago" in by_rule["record-timestamps"]["what"]
     assert rules(stamped(10, NOW_MS // 1000), tmp_path) != {}
 
 
@@ -172,8 +172,8 @@ def hanging(seconds: float, *, ends: bool = False) -> Story:
 
 
 def test_a_transaction_without_an_end(tmp_path: Path) -> None:
-    found = rules(hanging(70), tmp_path)
-    assert list(found) == ["hanging-transactions"]
-    assert found["hanging-transactions"]["subject"]["transactional_id"] == "tx"
+    by_rule = rules(hanging(70), tmp_path)
+    assert list(by_rule) == ["hanging-transactions"]
+    assert by_rule["hanging-transactions"]["subject"]["transactional_id"] == "tx"
     assert rules(hanging(50), tmp_path) == {}
     assert rules(hanging(70, ends=True), tmp_path) == {}

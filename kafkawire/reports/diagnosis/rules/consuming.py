@@ -159,7 +159,9 @@ class GrowingLag(Rule):
         for subject, lags in self._topics:
             first = sum(one.lag for one in lags.first.values())
             last = sum(one.lag for one in lags.last.values())
-            consumed = sum(lags.last[at].offset - one.offset for at, one in lags.first.items())
+            consumed = sum(
+                lags.last[partition].offset - one.offset for partition, one in lags.first.items()
+            )
             began = min(one.time_ns for one in lags.first.values())
             ended = max(one.time_ns for one in lags.last.values())
             grown, seconds = last - first, (ended - began) / 1e9
