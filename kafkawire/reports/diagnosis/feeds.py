@@ -20,6 +20,7 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.records import RecordBatches
 
 from ..reading import Collector
+from .finding import Subject
 from .produced import Produced
 from .rule import Rule, client_of
 
@@ -91,14 +92,20 @@ class ProduceFeed(Collector):
         for topic in getattr(message, path.attributes[0]):
             topic_id = TOPIC_ID.of(topic)
             key = topic_id if topic_id and topic_id != ZERO else topic.name
-            subject = client_of(exchange, topic=key)
+            subject, topic_alone = client_of(exchange, topic=key), Subject(topic=key)
             for partition in getattr(topic, path.partitions):
                 data = partition.records
                 if not data:
                     continue
                 batches = list(RecordBatches(data).batches(faults))
                 produced = Produced(
-                    exchange, subject, partition.index, message.acks, batches, len(data)
+                    exchange,
+                    subject,
+                    topic_alone,
+                    partition.index,
+                    message.acks,
+                    batches,
+                    len(data),
                 )
                 for rule in self._rules:
                     rule.produced(produced)

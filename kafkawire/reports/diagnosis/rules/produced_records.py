@@ -8,7 +8,7 @@ from typing import Final
 
 from kafkawire.capture.files.blocks import NO_TIME
 
-from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity
 from ..produced import Produced
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 
@@ -46,7 +46,7 @@ class HotPartitions(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Add the bytes of a partition."""
-        load = self._topics.of(Subject(topic=produced.subject.topic))
+        load = self._topics.of(produced.topic)
         partition = produced.partition
         if partition not in load.bytes:
             if self._partitions >= MAX_SUBJECTS:

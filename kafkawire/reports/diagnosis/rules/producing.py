@@ -100,7 +100,7 @@ class AcksMixed(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Note the acks of a request for a topic."""
-        topic = Subject(topic=produced.subject.topic)
+        topic = produced.topic
         unsafe = self._unsafe.get(produced.acks)
         if unsafe is not None:
             unsafe.of(produced.subject).add(produced.exchange.main_row, produced.size)
@@ -167,7 +167,7 @@ class CompressionHabits(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Count the codecs of a partition's batches."""
-        topic = self._topics.of(Subject(topic=produced.subject.topic))
+        topic = self._topics.of(produced.topic)
         topic.seen.add(produced.exchange.main_row, produced.size)
         client = produced.exchange.main_row.client_id or produced.exchange.client
         for batch in produced.batches:
