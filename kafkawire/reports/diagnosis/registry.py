@@ -21,7 +21,7 @@ from .rules.client_errors import (
     UnsupportedVersions,
 )
 from .rules.clients import MetadataStorm, OldVersions, Throttling
-from .rules.connections import ConnectionChurn, ConnectionResets, SlowResponses, UnansweredRequests
+from .rules.connections import ConnectionChurn, ConnectionResets
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
 from .rules.membership_errors import (
@@ -39,6 +39,7 @@ from .rules.producer_errors import (
     SequenceErrors,
 )
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
+from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.transactions import AbortedTransactions, HangingTransactions
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
@@ -94,6 +95,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     Retransmissions,
     ConnectionResets,
     CaptureLoss,
+    OneWayCaptures,
     UndecodedConnections,
 )
 """The rules of kafkawire."""

@@ -51,7 +51,7 @@ def test_versions_that_a_release_drops(tmp_path: Path) -> None:
 
 
 def unanswered(times: int, seconds: float, **fields: Any) -> Story:
-    story = Story()
+    story = Story().exchange("Metadata", 5)
     for _ in range(times):
         story.request("Metadata", 5, **fields)
     story.wait(seconds)
@@ -64,6 +64,26 @@ def test_requests_without_a_response(tmp_path: Path) -> None:
     assert by_rule["unanswered-requests"]["severity"] == "warning"
     assert rules(unanswered(20, 10), tmp_path)["unanswered-requests"]["severity"] == "critical"
     assert rules(unanswered(20, 3), tmp_path) == {}
+
+
+def test_responses_that_the_capture_lacks(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(20):
+        story.request("Metadata", 5)
+    by_rule = rules(story.wait(10).close(), tmp_path)
+    assert list(by_rule) == ["one-way-captures"]
+    assert by_rule["one-way-captures"]["subject"] == {"broker": "10.0.0.2:9092"}
+    story = unanswered(1, 10).exchange("Metadata", 5, 1).exchange("Metadata", 5, 1)
+    del story.packets[3]  # the first response
+    story.wait(10).close(1)
+    assert "unanswered-requests" not in rules(story, tmp_path)
+
+
+def test_a_few_requests_at_the_edge_of_a_capture(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(9):
+        story.request("Metadata", 5)
+    assert rules(story.close(), tmp_path) == {}
 
 
 @pytest.mark.parametrize(

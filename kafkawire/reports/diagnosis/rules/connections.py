@@ -1,154 +1,20 @@
-"""Rules about connections: their number, their ends, and requests without a response."""
+"""Rules about connections: their number and their ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
-from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
-from kafkawire.protocol.frame import SIZE
 
 from ...apis import expects_no_response
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_at, client_of
-
-LONG_WAITS: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
-"""APIs whose responses wait for other members, for minutes if need be."""
-
-
-MAX_WAITING: Final = 100
-"""Requests without a response of a connection that are kept."""
-
-
-class UnansweredRequests(Rule):
-    """Requests that never get a response."""
-
-    name = "unanswered-requests"
-    description = (
-        "A request gets no response although its connection stays open for a while: the broker "
-        "hangs, or the client gave up."
-    )
-    thresholds = (
-        Threshold("requests", 1, "requests", "brokers respond to every request"),
-        Threshold("seconds", 5, "s", "a response is usually there within a second"),
-        Threshold("critical", 20, "requests", "the client makes no progress"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._open: dict[int, list[Exchange]] = {}
-        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
-
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Note a request without a response, until its connection ends."""
-        if exchange.response is not None or exchange.request is None:
-            return
-        if exchange.request.api_key in LONG_WAITS or expects_no_response(exchange):
-            return
-        waiting = self._open.setdefault(exchange.connection, [])
-        if len(waiting) < MAX_WAITING:
-            waiting.append(exchange)
-
-    def ended(self, connection: Ended) -> None:
-        """Judge the requests of a connection by how long it stayed open after them."""
-        for exchange in self._open.pop(connection.connection, ()):
-            request = exchange.request
-            if request is None or NO_TIME in (request.time_ns, connection.last_ns):
-                continue
-            waited_ns = connection.last_ns - request.time_ns
-            if waited_ns < self.limits["seconds"] * 1e9 + may_wait_ns(request):
-                continue
-            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            self._clients.of(subject).add(request, request.length + SIZE, waited_ns)
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the clients whose requests got no response."""
-        for subject, seen in self._clients:
-            if seen.count < self.limits["requests"]:
-                continue
-            is_critical = seen.count >= self.limits["critical"]
-            yield Finding(
-                self.name,
-                Severity.CRITICAL if is_critical else Severity.WARNING,
-                subject,
-                f"{plural(seen.count, 'request')} without a response for "
-                f"{seen.time_ns / seen.count / 1e9:,.0f} s on average",
-                seen,
-                "The broker is paused, overloaded or dead, or a device on the way drops packets; "
-                "the responses may also be missing in the capture.",
-                "Look at the broker at these times, and at gaps of the capture; compare "
-                "request.timeout.ms.",
-                Confidence.MEDIUM,
-                (Setting("request.timeout.ms"),),
-            )
-
-
-def may_wait_ns(request: Row) -> int:
-    """Return how long a broker may wait on purpose before it responds, as the request says."""
-    message: Any = request.message
-    waits: list[int] = [getattr(message, name, 0) for name in ("max_wait_ms", "timeout_ms")]
-    return max(waits) * 1_000_000
-
-
-class SlowResponses(Rule):
-    """Responses that come too late."""
-
-    name = "slow-responses"
-    description = (
-        "A broker takes many seconds for requests that do not wait on purpose: the client may have "
-        "given up by then."
-    )
-    thresholds = (
-        Threshold("responses", 1, "responses", "a broker in order responds within a second"),
-        Threshold("seconds", 5, "s", "beyond the wait that the request allows"),
-        Threshold("critical", 100, "responses", "the broker is not usable"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._longest_ns = int(limits["seconds"] * 1e9)
-        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
-
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Count a response that took too long."""
-        request, response = exchange.request, exchange.response
-        if request is None or response is None:
-            return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is None or latency < self._longest_ns or request.api_key in LONG_WAITS:
-            return
-        if latency >= self._longest_ns + may_wait_ns(request):
-            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            self._clients.of(subject).add(response, response.length + SIZE, latency)
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the clients whose responses came late."""
-        for subject, seen in self._clients:
-            if seen.count < self.limits["responses"]:
-                continue
-            is_critical = seen.count >= self.limits["critical"]
-            yield Finding(
-                self.name,
-                Severity.CRITICAL if is_critical else Severity.WARNING,
-                subject,
-                f"{plural(seen.count, 'response')} after {seen.time_ns / seen.count / 1e9:,.1f} s "
-                "on average",
-                seen,
-                "The broker was paused (garbage collection, a virtual machine), or its disks or "
-                "its request queue stall.",
-                "Look at the broker at these times; compare request.timeout.ms (librdkafka: "
-                "socket.timeout.ms) of the client.",
-                Confidence.MEDIUM,
-                (Setting("request.timeout.ms"),),
-                terms=(f"latency > {self.limits['seconds']:g}s",),
-            )
-
+from .responses import LONG_WAITS
 
 HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.SASL_HANDSHAKE})
 """APIs of which at least one is on each connection of a client."""

@@ -89,7 +89,7 @@ class RecordClock(Rule):
     )
     thresholds = (
         Threshold("batches", 10, "batches", "a few may be a test"),
-        Threshold("ahead_hours", 1, "h", "log.message.timestamp.after.max.ms since Kafka 3.6"),
+        Threshold("ahead_hours", 1, "h", "the broker rejects such records since Kafka 4.0"),
         Threshold("behind_hours", 168, "h", "log.retention.hours, a week, deletes such records"),
     )
 
@@ -132,6 +132,6 @@ class RecordClock(Rule):
                     "message.timestamp.type=LogAppendTime lets the broker set them.",
                     Confidence.MEDIUM,
                     (Setting("message.timestamp.type"),),
-                    "KIP-937",
+                    "KIP-937, KIP-1030",
                     ("api == Produce",),
                 )
