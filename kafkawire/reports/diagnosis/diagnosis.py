@@ -2,7 +2,7 @@
 
 Each exchange passes the collectors in this order:
 
-    clients, watermarks --> feeds (errors, group events, batches) --> rules --> findings
+    clients, watermarks --> feeds (outcomes, group events, batches) --> rules --> findings
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..reading import Collector
-from .feeds import ErrorFeed, GroupFeed, ProduceFeed
+from .feeds import GroupFeed, OutcomeFeed, ProduceFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
 from .rule import Rule, Scene
@@ -39,8 +39,9 @@ class Diagnosis:
         erring = [rule for rule in self.rules if rule.error_codes]
         grouping = overriding(self.rules, "group_event")
         producing = overriding(self.rules, "produced")
-        if erring:
-            own.append(ErrorFeed(erring))
+        throttling = overriding(self.rules, "throttled")
+        if erring or throttling:
+            own.append(OutcomeFeed(erring, throttling))
         if grouping:
             own.append(GroupFeed(self._scene.captures.context, grouping))
         if producing:

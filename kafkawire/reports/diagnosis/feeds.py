@@ -9,7 +9,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import ZERO
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.capture.tables.extraction.partition_paths import REQUESTS
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
@@ -25,19 +25,24 @@ from .produced import Produced
 from .rule import Rule, client_of
 
 
-class ErrorFeed(Collector):
-    """Passes exchanges with error codes to the rules that have these."""
+class OutcomeFeed(Collector):
+    """Passes exchanges with error codes to the rules that have these, and throttled ones."""
 
-    entities = frozenset({ERROR_CODES})
+    entities = frozenset({ERROR_CODES, THROTTLING})
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, erring: Iterable[Rule], throttled: Sequence[Rule]) -> None:
+        self._throttled = throttled
         self._rules: dict[int, list[Rule]] = {}
-        for rule in rules:
+        for rule in erring:
             for code in rule.error_codes:
                 self._rules.setdefault(code, []).append(rule)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        """Pass an exchange to the rules of its error codes."""
+        """Pass an exchange to the rules of its error codes, and of throttling."""
+        throttle_time_ms = entities.throttle_time_ms
+        if throttle_time_ms:
+            for rule in self._throttled:
+                rule.throttled(exchange, throttle_time_ms)
         if not entities.error_codes:
             return
         api_key = exchange.main_row.api_key
@@ -98,6 +103,9 @@ class ProduceFeed(Collector):
                 if not data:
                     continue
                 batches = list(RecordBatches(data).batches(faults))
+                records = 0
+                for batch in batches:  # -1: unknown without decompression, of old formats
+                    records += max(batch.records_count, 1)
                 produced = Produced(
                     exchange,
                     subject,
@@ -105,6 +113,7 @@ class ProduceFeed(Collector):
                     partition.index,
                     message.acks,
                     batches,
+                    records,
                     len(data),
                 )
                 for rule in self._rules:

@@ -13,7 +13,8 @@ from .finding import Subject
 class Produced(NamedTuple):
     """The batches of a partition in a Produce request.
 
-    subject: the client and the topic; topic: the topic alone. size: bytes of all batches.
+    subject: the client and the topic; topic: the topic alone. records, size: number of records and
+    bytes of all batches.
     """
 
     exchange: Exchange
@@ -22,4 +23,5 @@ class Produced(NamedTuple):
     partition: int
     acks: int
     batches: list[Batch]
+    records: int
     size: int

@@ -82,6 +82,9 @@ class Rule(Collector):
     def error(self, exchange: Exchange, code: int) -> None:
         """Handle an exchange whose response has one of the error codes."""
 
+    def throttled(self, exchange: Exchange, throttle_time_ms: int) -> None:
+        """Handle an exchange whose response has a throttle time."""
+
     def group_event(self, event: GroupEvent) -> None:
         """Handle an event of a consumer group."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
@@ -13,6 +13,9 @@ from kafkawire.messages.api_key import ApiKey
 from ...transactions import HANDLERS, Transactions
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_of
+
+PRODUCE: Final = ApiKey.PRODUCE
+ID: Final = "transactional_id"
 
 
 class HangingTransactions(Rule):
@@ -33,6 +36,10 @@ class HangingTransactions(Rule):
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle a request of a transaction."""
+        row = exchange.request
+        message: Any = None if row is None else row.message
+        if row is None or (row.api_key == PRODUCE and not getattr(message, ID, None)):
+            return
         self._transactions.exchange(exchange, entities)
 
     def findings(self) -> Iterator[Finding]:
