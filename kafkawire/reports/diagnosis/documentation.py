@@ -137,9 +137,9 @@ sends every request, valid or not (`fg-sweep-*`), one snapshot length of 200 byt
 failed, and one whose response took six seconds. The notices are connections that are encrypted,
 missing packets, and brokers that shut down.
 
-One pass takes about 1.2 times the CPU time of `kafkawire summary`, a sixth of that of
-`tshark -T fields` on 100 MB of varied traffic, and a third on 100 MB of short connections
-(`python -m benchmarks.reports`).
+One pass takes 1.2 to 1.3 times the CPU time of `kafkawire summary`. `tshark -T fields` takes 5.3
+times as much on 100 MB of varied traffic, and 3.0 times on 100 MB of short connections (`python -m
+benchmarks.reports`).
 
 ## The rules
 """
