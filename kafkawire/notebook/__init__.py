@@ -8,12 +8,14 @@ needs them. HTML is escaped, and its size is bounded.
     capture.sql("SELECT api_name, count(*) FROM exchanges GROUP BY 1").to_polars()
     for message in capture.messages(api="Fetch"): ...
     capture.summary()
+    capture.diagnose()
 """
 
 from ..extras import requires
 
 with requires("pyarrow", "tables"):
     from .capture import Capture, open_capture
+    from .findings import Findings
     from .messages import CapturedMessage, Messages
     from .rows import Rows, Table
     from .summary import Group, Summary
@@ -21,6 +23,7 @@ with requires("pyarrow", "tables"):
 __all__ = [
     "Capture",
     "CapturedMessage",
+    "Findings",
     "Group",
     "Messages",
     "Rows",

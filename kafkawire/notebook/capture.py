@@ -6,7 +6,7 @@ need, which are kept in a private temporary folder until the capture is closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ..capture.tables import TABLES, read_tables
 from ..capture.tables.redaction import redacted
 from ..capture.tls.keylog import KeySource, as_key_log
 from ..sql import Database, Names
+from .findings import Findings
 from .html import MAX_ROWS, table_html
 from .messages import Messages, Options
 from .rows import Rows, Table
@@ -133,6 +134,16 @@ class Capture:
     def summary(self) -> Summary:
         """Summarise the captures: requests, topics, clients, groups, problems."""
         return Summary(self.traffic())
+
+    def diagnose(
+        self, disable: Iterable[str] = (), thresholds: Mapping[str, float] | None = None
+    ) -> Findings:
+        """Find out what is wrong, and what to look at or change.
+
+        disable: names of rules. thresholds: changed ones, `{"tiny-batches.bytes": 512}`. Raises
+        RuleError for rules and thresholds that do not exist.
+        """
+        return Findings(self.traffic(), frozenset(disable), thresholds or {})
 
     def groups(self) -> list[Group]:
         """List the consumer groups, by id."""

@@ -16,7 +16,7 @@ from ..reports.watermarks import Watermarks
 from .html import MAX_ROWS, table_html, tree_html
 
 
-class _Progress:
+class Progress:
     """Progress of reading, which nobody looks at."""
 
     packets = 0
@@ -55,7 +55,7 @@ class Summary:
     """What captures contain. Entries of the lists are as in `kafkawire summary --format json`."""
 
     def __init__(self, traffic: Traffic) -> None:
-        reading = Reading(traffic, _Progress())
+        reading = Reading(traffic, Progress())
         apis, clients, watermarks = Apis(), Clients(), Watermarks(reading)
         groups, problems = Groups(reading, watermarks), Problems(reading)
         topics = Topics(reading.context.names, problems.corrupt_records)

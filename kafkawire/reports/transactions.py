@@ -46,14 +46,17 @@ PRODUCER: Final = Struct(">qh")
 
 
 class Transactions(Collector):
-    """Collects transactions. all: the histories, by transactional id."""
+    """Collects transactions.
+
+    all: the histories, by transactional id. last_ns: the time of the last request.
+    """
 
     entities = frozenset({ERROR_CODES})
 
     def __init__(self, reading: Reading) -> None:
         self._names = reading.context.names
         self._histories: dict[str, IdHistory] = {}
-        self._last_ns = NO_TIME
+        self.last_ns = NO_TIME
 
     @property
     def all(self) -> list[IdHistory]:
@@ -74,7 +77,7 @@ class Transactions(Collector):
         if request is None or request.message is None:
             return
         if request.time_ns != NO_TIME:
-            self._last_ns = max(self._last_ns, request.time_ns)
+            self.last_ns = max(self.last_ns, request.time_ns)
         handle = None if request.api_key is None else HANDLERS.get(request.api_key)
         transactional_id = None if handle is None else _id_of(request.message)
         if handle is None or not transactional_id:
@@ -226,7 +229,7 @@ class Transactions(Collector):
     def _is_late(self, history: IdHistory, hanging: Transaction) -> bool:
         if history.timeout_ms is None or hanging.begin_ns == NO_TIME:
             return False
-        return self._last_ns - hanging.begin_ns > history.timeout_ms * 1_000_000
+        return self.last_ns - hanging.begin_ns > history.timeout_ms * 1_000_000
 
 
 HANDLERS: Final[dict[int, Callable[[Transactions, IdHistory, Exchange, Entities], None]]] = {

@@ -26,6 +26,7 @@ SEEDS = sorted(
 )
 REPORTS = [
     ["summary"],
+    ["diagnose"],
     ["latency", "--by", "client"],
     ["topics", "--sort", "records"],
     ["clients"],

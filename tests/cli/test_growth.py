@@ -36,6 +36,7 @@ from kafkawire_cli.verbs import (
 )
 from kafkawire_cli.verbs import (
     clients,
+    diagnose,
     latency,
     readiness,
     summary,
@@ -207,6 +208,7 @@ DIMENSIONS: dict[str, Callable[[int, Scenario], None]] = {
 }
 REPORTS: dict[str, Callable[[list[str], ReportOptions], None]] = {
     "summary": summary.summary,
+    "diagnose": lambda given, options: diagnose.diagnose(given, options=options),
     "latency": lambda given, options: latency.latency(given, By.CLIENT, options),
     "topics": lambda given, options: topics.topics(given, options=options),
     "clients": clients.clients,
@@ -297,7 +299,7 @@ def test_work_grows_as_the_input_does(
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize(
-    "name", ["summary", "latency", "topics", "clients", "groups", "transactions"]
+    "name", ["summary", "diagnose", "latency", "topics", "clients", "groups", "transactions"]
 )
 def test_text_reports_are_bounded(
     name: str, dimension: str, captures: Callable[[str, int], Path]

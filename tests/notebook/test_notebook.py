@@ -12,7 +12,7 @@ import pytest
 
 import kafkawire
 from kafkawire.capture import tables
-from kafkawire.errors import BadMagic, CaptureError, MissingPackage, QueryError
+from kafkawire.errors import BadMagic, CaptureError, KafkaWireError, MissingPackage, QueryError
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.notebook.html import MAX_NODES, MAX_ROWS, table_html, tree_html
 from tests.conftest import FIXTURES
@@ -173,3 +173,18 @@ def plain_outputs(notebook: dict[str, Any]) -> list[str]:
         if cell["cell_type"] == "code"
         for output in cell["outputs"]
     ]
+
+
+def test_findings() -> None:
+    capture = kafkawire.open_capture(CAPTURES / "kp22-old-0.9.pcap")
+    findings = capture.diagnose()
+    assert {one["rule"] for one in findings} == {"old-versions", "unsupported-versions"}
+    assert len(findings) == len(list(findings))
+    assert findings[0]["severity"] == "warning"
+    assert "old-versions" in repr(findings)
+    assert "<td>warning</td>" in findings._repr_html_()
+    assert len(capture.diagnose(disable=["old-versions", "unsupported-versions"])) == 0
+    fewer = capture.diagnose(thresholds={"unsupported-versions.errors": 2})
+    assert {one["rule"] for one in fewer} == {"old-versions"}
+    with pytest.raises(KafkaWireError, match="unknown rule"):
+        capture.diagnose(disable=["no-such-rule"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkawire.display import plural
+from kafkawire.display import plural, time_text
 
 from ..input.names import releases_of_kafka, suggestion
 from ..input.options import DEFAULTS, OptionalFiles, ReportOptions, pairs
@@ -25,7 +25,7 @@ from ..render.report import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkawire.reports.diagnosis.finding import Named
+    from kafkawire.reports.diagnosis.finding import ResolvedFinding
     from kafkawire.reports.diagnosis.registry import Settings
     from kafkawire.reports.diagnosis.rule import Rule
 
@@ -39,7 +39,7 @@ class FailOn(StrEnum):
 
 
 def diagnose(
-    given: OptionalFiles = None,
+    files: OptionalFiles = None,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
@@ -81,9 +81,9 @@ def diagnose(
         if show_rules:
             _print_rules(rules, options)
             return
-        if not given:
+        if not files:
             raise typer.BadParameter("give captures, or --list", param_hint="FILE")
-        findings = _diagnosed(given, rules, settings, options)
+        findings = _diagnosed(files, rules, settings, options)
     except RuleError as error:
         hint = suggestion(error.name, error.names)
         raise typer.BadParameter(f"{error}{hint}") from None
@@ -92,19 +92,20 @@ def diagnose(
 
 
 def _diagnosed(
-    given: list[str],
+    files: list[str],
     rules: Mapping[str, type[Rule]],
     settings: Settings,
     options: ReportOptions,
-) -> list[Named]:
+) -> list[ResolvedFinding]:
     """Read the captures and print the findings."""
     from kafkawire.reports.diagnosis.diagnosis import Diagnosis, as_json
+    from kafkawire.reports.diagnosis.rule import Scene
     from kafkawire.reports.readiness import first_without
 
     bound = options.limit()
     dropped_in = partial(first_without, releases=releases_of_kafka())
-    with reading("diagnose", given, options) as captures:
-        diagnosis = Diagnosis(captures, rules, dropped_in, settings)
+    with reading("diagnose", files, options) as captures:
+        diagnosis = Diagnosis(Scene.of(captures, dropped_in), rules, settings)
         diagnosis.read()
     findings = diagnosis.findings
     shown = top(findings, bound)
@@ -116,7 +117,7 @@ def _diagnosed(
             *map(_section, shown.first),
             Section("", lines=shown.more("findings")),
         ],
-        lambda: as_json(findings) if bound is None else as_json(shown.first),
+        lambda: as_json(findings, bound),
     )
     return findings
 
@@ -137,7 +138,7 @@ def _settings(disable: list[str] | None, change: list[str] | None) -> Settings:
     return Settings(frozenset(disable or ()), limits)
 
 
-def _reaches(findings: list[Named], fail_on: FailOn) -> bool:
+def _reaches(findings: list[ResolvedFinding], fail_on: FailOn) -> bool:
     """Whether a finding is at least as severe as `fail_on`."""
     order = list(FailOn)
     return any(
@@ -145,10 +146,7 @@ def _reaches(findings: list[Named], fail_on: FailOn) -> bool:
     )
 
 
-# -- as text
-
-
-def _summary(findings: list[Named]) -> str:
+def _summary(findings: list[ResolvedFinding]) -> str:
     """Count the findings by severity."""
     from kafkawire.reports.diagnosis.diagnosis import counts
 
@@ -158,10 +156,10 @@ def _summary(findings: list[Named]) -> str:
     return f"{plural(len(findings), 'finding')}: {', '.join(by_severity)}"
 
 
-def _section(one: Named) -> Section:
+def _section(one: ResolvedFinding) -> Section:
     """Format a finding."""
     finding, seen = one.finding, one.finding.seen
-    about = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in one.subject.items())
+    about = one.who
     settings = ", ".join(
         setting.key if setting.value is None else f"{setting.key} ({setting.value})"
         for setting in finding.settings
@@ -191,7 +189,7 @@ def _section(one: Named) -> Section:
     )
 
 
-def _packets(one: Named) -> str:
+def _packets(one: ResolvedFinding) -> str:
     """List the packets, by file."""
     by_file: dict[str, list[int]] = {}
     for file, packet in one.packets:
@@ -199,10 +197,8 @@ def _packets(one: Named) -> str:
     return "; ".join(f"{file} {', '.join(map(str, packets))}" for file, packets in by_file.items())
 
 
-def _when(one: Named) -> str:
+def _when(one: ResolvedFinding) -> str:
     """Say when and how often it was seen."""
-    from kafkawire.display import time_text
-
     seen = one.finding.seen
     times = plural(seen.count, "time")
     first, last = time_text(seen.first_ns), time_text(seen.last_ns)

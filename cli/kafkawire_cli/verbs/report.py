@@ -24,6 +24,8 @@ from ..input.sources import readable, reading, refuse
 from ..render.report import exit_if_incomplete
 
 if TYPE_CHECKING:
+    from kafkawire.reports.diagnosis.rule import Rule
+
     from ..render.page.data import PageData
 
 
@@ -67,12 +69,13 @@ def report(  # noqa: PLR0913 - options of the verb
     from ..render.page.document import library
 
     charts = library()
+    rules = _rules()
     options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
     with reading("report", given, options) as captures:
         from ..render.messages import View
         from ..render.page.data import PageData, Target
 
-        found = PageData(captures, View(secrets=show_secrets), Target(release, releases))
+        found = PageData(captures, View(secrets=show_secrets), Target(release, releases), rules)
         found.read()
     try:
         with readable(given, to):
@@ -82,6 +85,16 @@ def report(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2) from None
     typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
     exit_if_incomplete(captures)
+
+
+def _rules() -> dict[str, type[Rule]]:
+    from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
+
+    try:
+        return installed_rules()
+    except RuleError as error:
+        refuse("report", InputError(str(error)))
+        raise typer.Exit(2) from None
 
 
 def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:

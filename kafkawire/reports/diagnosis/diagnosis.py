@@ -1,62 +1,60 @@
 """Runs rules over a capture, in one pass, and sorts what they find.
 
-exchanges --> clients --> feeds: errors, group events, batches --> rules --> findings, sorted
+Each exchange passes the collectors in this order:
+
+    clients, watermarks --> feeds (outcomes, group events, batches) --> rules --> findings
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ..clients import Clients
-from ..reading import Collector, Reading
-from .feeds import ErrorFeed, GroupFeed, ProduceFeed
-from .finding import SEVERITIES, Named, Severity, named
+from ..reading import Collector
+from .feeds import GroupFeed, OutcomeFeed, ProduceFeed
+from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
 from .rule import Rule, Scene
 
 
 class Diagnosis:
-    """The findings about a capture. dropped_in: as in `Scene`. Raises RuleError."""
+    """The findings about a capture. Raises RuleError."""
 
     def __init__(
-        self,
-        captures: Reading,
-        rules: Mapping[str, type[Rule]],
-        dropped_in: Callable[[str, int], str | None],
-        settings: Settings = UNCHANGED,
+        self, scene: Scene, rules: Mapping[str, type[Rule]], settings: Settings = UNCHANGED
     ) -> None:
-        self._captures = captures
-        self._scene = Scene(captures.context, Clients(), dropped_in)
-        self.rules = create(rules, self._scene, settings)
+        self._scene = scene
+        self.rules = create(rules, scene, settings)
 
     def read(self) -> None:
         """Read the captures in one pass, and look up unnamed topics in the rest."""
-        self._captures.read(*self.collectors)
-        self._captures.name_topics()
+        scene = self._scene
+        scene.captures.read(scene.clients, scene.watermarks, *self.collectors)
+        scene.captures.name_topics()
 
     @property
     def collectors(self) -> list[Collector]:
-        """The collectors, in the order in which they need each other."""
-        own: list[Collector] = [self._scene.clients]
+        """The collectors besides those of the scene, in the order in which they need each other."""
+        own: list[Collector] = []
         erring = [rule for rule in self.rules if rule.error_codes]
         grouping = overriding(self.rules, "group_event")
         producing = overriding(self.rules, "produced")
-        if erring:
-            own.append(ErrorFeed(erring))
+        throttling = overriding(self.rules, "throttled")
+        if erring or throttling:
+            own.append(OutcomeFeed(erring, throttling))
         if grouping:
-            own.append(GroupFeed(self._captures.context, grouping))
+            own.append(GroupFeed(self._scene.captures.context, grouping))
         if producing:
             own.append(ProduceFeed(producing))
         return [*own, *self.rules]
 
     @property
-    def findings(self) -> list[Named]:
+    def findings(self) -> list[ResolvedFinding]:
         """The findings, the most harmful first."""
         findings = [finding for rule in self.rules for finding in rule.findings()]
-        place = self._captures.traffic.place
+        place = self._scene.captures.traffic.place
         return [
-            named(finding, self._scene.topic_name, place)
+            resolve(finding, self._scene.topic_name, place)
             for finding in sorted(findings, key=lambda finding: finding.order)
         ]
 
@@ -67,7 +65,7 @@ def overriding(rules: list[Rule], method: str) -> list[Rule]:
     return [rule for rule in rules if getattr(type(rule), method) is not inherited]
 
 
-def counts(findings: list[Named]) -> dict[Severity, int]:
+def counts(findings: list[ResolvedFinding]) -> dict[Severity, int]:
     """Count findings by severity."""
     return {
         severity: sum(one.finding.severity is severity for one in findings)
@@ -75,9 +73,11 @@ def counts(findings: list[Named]) -> dict[Severity, int]:
     }
 
 
-def as_json(findings: list[Named]) -> dict[str, Any]:
-    """Return the JSON form of findings."""
+def as_json(findings: list[ResolvedFinding], most: int | None = None) -> dict[str, Any]:
+    """Return the JSON form of findings. most: how many are listed, None for all."""
+    listed = findings[:most]
     return {
         "counts": {severity.value: count for severity, count in counts(findings).items()},
-        "findings": [one.json() for one in findings],
+        "findings": [one.json() for one in listed],
+        "left_out": len(findings) - len(listed),
     }

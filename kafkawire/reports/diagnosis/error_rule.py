@@ -107,7 +107,7 @@ class ErrorRule(Rule):
         if self.by is By.TOPIC:
             topics = dict.fromkeys(self._failed_topics(exchange, code))
             return [client._replace(topic=topic) for topic in topics] or (client,)
-        entities = Entities(self.scene.context.names)
+        entities = Entities(self.scene.names)
         entities.add(exchange.request)
         entities.add(exchange.response)
         if self.by is By.GROUP:
@@ -120,7 +120,7 @@ class ErrorRule(Rule):
         response = exchange.response
         if response is None or response.message is None:
             return
-        names = self.scene.context.names
+        names = self.scene.names
         if response.api_key == ApiKey.METADATA:  # its topics have codes of their own
             for topic in getattr(response.message, "topics", None) or ():
                 if topic.error_code == code:

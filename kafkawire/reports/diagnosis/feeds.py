@@ -9,7 +9,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import ZERO
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.capture.tables.extraction.partition_paths import REQUESTS
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
@@ -20,23 +20,29 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.records import RecordBatches
 
 from ..reading import Collector
+from .finding import Subject
 from .produced import Produced
 from .rule import Rule, client_of
 
 
-class ErrorFeed(Collector):
-    """Passes exchanges with error codes to the rules that have these."""
+class OutcomeFeed(Collector):
+    """Passes exchanges with error codes to the rules that have these, and throttled ones."""
 
-    entities = frozenset({ERROR_CODES})
+    entities = frozenset({ERROR_CODES, THROTTLING})
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, erring: Iterable[Rule], throttled: Sequence[Rule]) -> None:
+        self._throttled = throttled
         self._rules: dict[int, list[Rule]] = {}
-        for rule in rules:
+        for rule in erring:
             for code in rule.error_codes:
                 self._rules.setdefault(code, []).append(rule)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        """Pass an exchange to the rules of its error codes."""
+        """Pass an exchange to the rules of its error codes, and of throttling."""
+        throttle_time_ms = entities.throttle_time_ms
+        if throttle_time_ms:
+            for rule in self._throttled:
+                rule.throttled(exchange, throttle_time_ms)
         if not entities.error_codes:
             return
         api_key = exchange.main_row.api_key
@@ -56,10 +62,10 @@ class GroupFeed(Collector):
         self._events = GroupEvents(context)
         self._rules = rules
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Note a request that may cause a rebalance, when it is sent."""
-        if found.row.api_key in CAUSES:
-            self._events.requested(found)
+        if located.row.api_key in CAUSES:
+            self._events.requested(located)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Pass the events of an exchange to the rules."""
@@ -91,14 +97,24 @@ class ProduceFeed(Collector):
         for topic in getattr(message, path.attributes[0]):
             topic_id = TOPIC_ID.of(topic)
             key = topic_id if topic_id and topic_id != ZERO else topic.name
-            subject = client_of(exchange, topic=key)
+            subject, topic_alone = client_of(exchange, topic=key), Subject(topic=key)
             for partition in getattr(topic, path.partitions):
                 data = partition.records
                 if not data:
                     continue
                 batches = list(RecordBatches(data).batches(faults))
+                records = 0
+                for batch in batches:  # -1: unknown without decompression, of old formats
+                    records += max(batch.records_count, 1)
                 produced = Produced(
-                    exchange, subject, partition.index, message.acks, batches, len(data)
+                    exchange,
+                    subject,
+                    topic_alone,
+                    partition.index,
+                    message.acks,
+                    batches,
+                    records,
+                    len(data),
                 )
                 for rule in self._rules:
                     rule.produced(produced)

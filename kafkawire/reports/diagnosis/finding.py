@@ -150,7 +150,7 @@ class Finding(NamedTuple):
         return rank, -seen.time_ns, -seen.count, -seen.bytes, self.rule, str(self.subject)
 
 
-class Named(NamedTuple):
+class ResolvedFinding(NamedTuple):
     """A finding with names of topics and places of packets.
 
     packets: file and number of each. expression: selects its messages, for `decode --filter`.
@@ -160,6 +160,11 @@ class Named(NamedTuple):
     subject: dict[str, str | int]
     packets: list[tuple[str, int]]
     expression: str
+
+    @property
+    def who(self) -> str:
+        """The subject in words: `client billing, topic orders`."""
+        return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in self.subject.items())
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -194,9 +199,9 @@ FIELDS: Final = {
 """Fields of a subject that filters can compare -> their names in filters."""
 
 
-def named(
+def resolve(
     finding: Finding, topic_name: Callable[[TopicKey], str], place: Callable[[int], tuple[str, int]]
-) -> Named:
+) -> ResolvedFinding:
     """Name the topics and packets of a finding."""
     subject: dict[str, str | int] = {
         key: value for key, value in finding.subject._asdict().items() if value is not None
@@ -209,7 +214,7 @@ def named(
         packets.append(seen.last_packet)
     terms = [] if finding.subject == OTHERS else _conditions(subject)
     expression = " and ".join([*terms, *finding.terms])
-    return Named(finding, subject, [place(packet) for packet in packets], expression)
+    return ResolvedFinding(finding, subject, [place(packet) for packet in packets], expression)
 
 
 def _conditions(subject: dict[str, str | int]) -> list[str]:

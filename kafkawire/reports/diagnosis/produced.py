@@ -13,12 +13,15 @@ from .finding import Subject
 class Produced(NamedTuple):
     """The batches of a partition in a Produce request.
 
-    subject: the client and the topic. size: bytes of all batches.
+    subject: the client and the topic; topic: the topic alone. records, size: number of records and
+    bytes of all batches.
     """
 
     exchange: Exchange
     subject: Subject
+    topic: Subject
     partition: int
     acks: int
     batches: list[Batch]
+    records: int
     size: int

@@ -21,11 +21,17 @@ from .rules.client_errors import (
     UnsupportedVersions,
 )
 from .rules.clients import MetadataStorm, OldVersions, Throttling
-from .rules.connections import ConnectionChurn, ConnectionResets, UnansweredRequests
-from .rules.consuming import CommitRate, TinyFetches
+from .rules.connections import ConnectionChurn, ConnectionResets
+from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
-from .rules.membership_errors import ExpelledMembers, StaticMembersFighting, ZombieCommits
+from .rules.membership_errors import (
+    ExpelledMembers,
+    InconsistentProtocols,
+    StaticMembersFighting,
+    ZombieCommits,
+)
 from .rules.network import CaptureLoss, Retransmissions, UndecodedConnections
+from .rules.produced_records import HotPartitions, RecordClock
 from .rules.producer_errors import (
     DuplicateSequences,
     FencedProducers,
@@ -33,7 +39,8 @@ from .rules.producer_errors import (
     SequenceErrors,
 )
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
-from .rules.transactions import AbortedTransactions
+from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
+from .rules.transactions import AbortedTransactions, HangingTransactions
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
 """The group of entry points whose objects are subclasses of `Rule`."""
@@ -49,12 +56,17 @@ RULES: Final[tuple[type[Rule], ...]] = (
     OversizeRecords,
     FencedProducers,
     AbortedTransactions,
+    HangingTransactions,
+    HotPartitions,
+    RecordClock,
     # consumers
     RebalanceStorm,
     PollTimeouts,
     ExpelledMembers,
     StaticMembersFighting,
+    InconsistentProtocols,
     ZombieCommits,
+    GrowingLag,
     CommitRate,
     TinyFetches,
     OffsetResets,
@@ -67,6 +79,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     AuthorizationFailures,
     Throttling,
     UnansweredRequests,
+    SlowResponses,
     OldVersions,
     UnsupportedVersions,
     ApiVersionsFallback,
@@ -82,6 +95,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     Retransmissions,
     ConnectionResets,
     CaptureLoss,
+    OneWayCaptures,
     UndecodedConnections,
 )
 """The rules of kafkawire."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
-from kafkawire.capture.tables.context import Context
+from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
 from kafkawire.capture.tables.extraction.group_event import GroupEvent
 
 from ..clients import Clients, host
-from ..reading import Collector
+from ..reading import Collector, Reading
+from ..watermarks import Watermarks
 from .finding import OTHERS, Finding, Subject
 from .produced import Produced
 
@@ -35,17 +35,28 @@ class Threshold(NamedTuple):
 class Scene(NamedTuple):
     """What rules know besides the traffic.
 
-    clients: a collector that handles everything before the rules. dropped_in: returns the first
-    Kafka release that no longer supports a version of an API, None if all do.
+    clients, watermarks: collectors that handle everything before the rules. dropped_in: returns the
+    first Kafka release that no longer supports a version of an API, None if all do.
     """
 
-    context: Context
+    captures: Reading
     clients: Clients
+    watermarks: Watermarks
     dropped_in: Callable[[str, int], str | None]
+
+    @classmethod
+    def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
+        """Make the scene of captures."""
+        return cls(captures, Clients(), Watermarks(captures), dropped_in)
+
+    @property
+    def names(self) -> TopicNames:
+        """The names of topics."""
+        return self.captures.context.names
 
     def topic_name(self, key: TopicKey) -> str:
         """Return the name of a topic, or its id while the name is unknown."""
-        names = self.context.names
+        names = self.names
         topic = names.topic(None, key) if isinstance(key, bytes) else names.topic(key)
         return topic.name or topic.id_text or ""
 
@@ -70,6 +81,9 @@ class Rule(Collector):
 
     def error(self, exchange: Exchange, code: int) -> None:
         """Handle an exchange whose response has one of the error codes."""
+
+    def throttled(self, exchange: Exchange, throttle_time_ms: int) -> None:
+        """Handle an exchange whose response has a throttle time."""
 
     def group_event(self, event: GroupEvent) -> None:
         """Handle an event of a consumer group."""
@@ -96,9 +110,9 @@ class Subjects(Generic[T]):
         """Return the state of a subject."""
         state = self._states.get(subject)
         if state is None:
-            if len(self._states) >= MAX_SUBJECTS:
-                subject = OTHERS
-            state = self._states.setdefault(subject, self._create())
+            if len(self._states) >= MAX_SUBJECTS and subject != OTHERS:
+                return self.of(OTHERS)
+            state = self._states[subject] = self._create()
         return state
 
     def __iter__(self) -> Iterator[tuple[Subject, T]]:

@@ -42,6 +42,11 @@ def test_the_most_harmful_finding_is_first(tmp_path: Path) -> None:
     report = json.loads(result.stdout)
     assert [one["severity"] for one in report["findings"]] == ["critical", "warning", "notice"]
     assert report["counts"] == {"critical": 1, "warning": 1, "notice": 1}
+    assert report["left_out"] == 0
+    first = run("diagnose", tmp_path / "a.pcap", "--format", "json", "--top", "1")
+    bounded = json.loads(first.stdout)
+    assert bounded["findings"] == report["findings"][:1]
+    assert (bounded["left_out"], bounded["counts"]) == (2, report["counts"])
 
 
 def test_findings_are_shown_with_evidence(tmp_path: Path) -> None:

@@ -158,6 +158,15 @@ def test_clients_are_checked_against_a_release(tmp_path: Path) -> None:
     assert run("report", capture, "--target", "9.9", "-o", tmp_path / "x").exit_code == 2
 
 
+def test_findings_are_those_of_diagnose(tmp_path: Path) -> None:
+    capture = FIXTURES / "incidents" / "poll-timeouts.pcap.gz"
+    _, data = written(tmp_path, capture)
+    wanted = report("diagnose", capture)["findings"]
+    assert [one["rule"] for one in data["findings"]["rows"]] == [one["rule"] for one in wanted]
+    assert data["findings"]["rows"][0]["who"] == "client thumbnails, group billing"
+    assert data["findings"]["left_out"] == 0
+
+
 def test_problems_have_places(tmp_path: Path) -> None:
     capture = FIXTURES / "captures" / "kcat-kf--loss.pcap"
     _, data = written(tmp_path, capture)

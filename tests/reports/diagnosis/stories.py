@@ -10,10 +10,13 @@ from typing import Any
 from kafkawire.capture import decode_capture
 from kafkawire.capture.filters import parse
 from kafkawire.records import BatchBuilder, Compression
+from tests.capture.wire import START_NS
 from tests.capture.written import Scenario
 from tests.cli.reports import run
 
 Json = dict[str, Any]
+NOW_MS = START_NS // 1_000_000
+"""When stories begin, as records state it."""
 
 
 def batch(size: int = 100, **options: Any) -> str:
@@ -21,11 +24,11 @@ def batch(size: int = 100, **options: Any) -> str:
     return batch_of([size], **options)
 
 
-def batch_of(sizes: list[int], **options: Any) -> str:
+def batch_of(sizes: list[int], timestamp: int = NOW_MS, **options: Any) -> str:
     """Return a batch with a record of each size, as base64."""
     builder = BatchBuilder(**options)
     for size in sizes:
-        builder.append(b"k", bytes(size), 1_790_000_000_000)
+        builder.append(b"k", bytes(size), timestamp)
     return b64encode(builder.build()).decode()
 
 
@@ -54,11 +57,12 @@ class Story(Scenario):
         code: int = 0,
         acks: int = -1,
         topic: str = "orders",
+        partition: int = 0,
         **options: Any,
     ) -> Story:
-        """Send a batch to partition 0 of a topic."""
-        data = [{"index": 0, "records": batch() if records is None else records}]
-        result = [{"index": 0, "errorCode": code, "baseOffset": 0}]
+        """Send a batch to a partition of a topic."""
+        data = [{"index": partition, "records": batch() if records is None else records}]
+        result = [{"index": partition, "errorCode": code, "baseOffset": 0}]
         return self.exchange(
             "Produce",
             8,
@@ -70,10 +74,20 @@ class Story(Scenario):
         )
 
     def fetch(
-        self, records: str | None = None, code: int = 0, topic: str = "orders", **options: Any
+        self,
+        records: str | None = None,
+        code: int = 0,
+        topic: str = "orders",
+        end: int = -1,
+        **options: Any,
     ) -> Story:
-        """Fetch from partition 0 of a topic."""
-        partition = {"partitionIndex": 0, "errorCode": code, "records": records}
+        """Fetch from partition 0 of a topic. end: its high watermark."""
+        partition = {
+            "partitionIndex": 0,
+            "errorCode": code,
+            "records": records,
+            "highWatermark": end,
+        }
         return self.exchange(
             "Fetch",
             4,
@@ -139,11 +153,11 @@ def findings(story: Scenario, folder: Path, *options: str) -> list[Json]:
     path = story.save(folder / "story.pcap")
     result = run("diagnose", path, "--format", "json", *options)
     assert result.exit_code in (0, 1), result.output
-    found: list[Json] = json.loads(result.stdout)["findings"]
-    for one in found:
+    reported: list[Json] = json.loads(result.stdout)["findings"]
+    for one in reported:
         if one["filter"] and one["rule"] not in NOT_MESSAGES:
             assert any(True for _ in decode_capture(path, where=parse(one["filter"]))), one
-    return found
+    return reported
 
 
 NOT_MESSAGES = {"capture-loss", "undecoded-connections"}
@@ -152,10 +166,10 @@ NOT_MESSAGES = {"capture-loss", "undecoded-connections"}
 
 def rules(story: Scenario, folder: Path, *options: str) -> dict[str, Json]:
     """Diagnose a story; return the first finding of each rule."""
-    found: dict[str, Json] = {}
+    by_rule: dict[str, Json] = {}
     for one in findings(story, folder, *options):
-        found.setdefault(one["rule"], one)
-    return found
+        by_rule.setdefault(one["rule"], one)
+    return by_rule
 
 
 LZ4 = Compression.LZ4

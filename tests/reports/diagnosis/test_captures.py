@@ -26,8 +26,8 @@ ON_PURPOSE = ("fg-sweep", "kp22-old", "kcat-kf--snap200")
 
 
 def findings(path: Path) -> list[Any]:
-    found: list[Any] = report("diagnose", path)["findings"]
-    return found
+    reported: list[Any] = report("diagnose", path)["findings"]
+    return reported
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)

@@ -20,9 +20,9 @@ def requesting(name: str, version: int, times: int, every: float, **fields: Any)
 
 
 def test_metadata_all_the_time(tmp_path: Path) -> None:
-    found = rules(requesting("Metadata", 5, 70, 0.5), tmp_path)
-    assert list(found) == ["metadata-storm"]
-    assert found["metadata-storm"]["subject"] == {"client": "tester", "address": "10.0.0.1"}
+    by_rule = rules(requesting("Metadata", 5, 70, 0.5), tmp_path)
+    assert list(by_rule) == ["metadata-storm"]
+    assert by_rule["metadata-storm"]["subject"] == {"client": "tester", "address": "10.0.0.1"}
 
 
 def test_metadata_at_the_start_or_now_and_then(tmp_path: Path) -> None:
@@ -36,22 +36,22 @@ def throttled(times: int, ms: int) -> Story:
 
 
 def test_time_lost_by_quotas(tmp_path: Path) -> None:
-    found = rules(throttled(3, 500), tmp_path)
-    assert list(found) == ["throttling"]
-    assert found["throttling"]["cost"]["time_ns"] == 1_500_000_000
+    by_rule = rules(throttled(3, 500), tmp_path)
+    assert list(by_rule) == ["throttling"]
+    assert by_rule["throttling"]["cost"]["time_ns"] == 1_500_000_000
     assert rules(throttled(3, 300), tmp_path) == {}
     assert rules(throttled(3, 400_000), tmp_path) == {}  # garbage
 
 
 def test_versions_that_a_release_drops(tmp_path: Path) -> None:
-    found = rules(requesting("CreateTopics", 1, 1, 0), tmp_path)
-    assert found["old-versions"]["reference"] == "Kafka 4.0, KIP-896"
+    by_rule = rules(requesting("CreateTopics", 1, 1, 0), tmp_path)
+    assert by_rule["old-versions"]["reference"] == "Kafka 4.0, KIP-896"
     assert rules(requesting("CreateTopics", 2, 1, 0), tmp_path) == {}
     assert rules(requesting("StopReplica", 3, 1, 0, controllerId=1), tmp_path) == {}
 
 
 def unanswered(times: int, seconds: float, **fields: Any) -> Story:
-    story = Story()
+    story = Story().exchange("Metadata", 5)
     for _ in range(times):
         story.request("Metadata", 5, **fields)
     story.wait(seconds)
@@ -59,11 +59,31 @@ def unanswered(times: int, seconds: float, **fields: Any) -> Story:
 
 
 def test_requests_without_a_response(tmp_path: Path) -> None:
-    found = rules(unanswered(1, 10), tmp_path)
-    assert list(found) == ["unanswered-requests"]
-    assert found["unanswered-requests"]["severity"] == "warning"
+    by_rule = rules(unanswered(1, 10), tmp_path)
+    assert list(by_rule) == ["unanswered-requests"]
+    assert by_rule["unanswered-requests"]["severity"] == "warning"
     assert rules(unanswered(20, 10), tmp_path)["unanswered-requests"]["severity"] == "critical"
     assert rules(unanswered(20, 3), tmp_path) == {}
+
+
+def test_responses_that_the_capture_lacks(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(20):
+        story.request("Metadata", 5)
+    by_rule = rules(story.wait(10).close(), tmp_path)
+    assert list(by_rule) == ["one-way-captures"]
+    assert by_rule["one-way-captures"]["subject"] == {"broker": "10.0.0.2:9092"}
+    story = unanswered(1, 10).exchange("Metadata", 5, 1).exchange("Metadata", 5, 1)
+    del story.packets[3]  # the first response
+    story.wait(10).close(1)
+    assert "unanswered-requests" not in rules(story, tmp_path)
+
+
+def test_a_few_requests_at_the_edge_of_a_capture(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(9):
+        story.request("Metadata", 5)
+    assert rules(story.close(), tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -82,6 +102,15 @@ def test_requests_that_wait_on_purpose(
     assert rules(story, tmp_path) == {}
 
 
+def test_responses_that_come_late(tmp_path: Path) -> None:
+    by_rule = rules(Story().exchange("Metadata", 5, latency=6), tmp_path)
+    assert list(by_rule) == ["slow-responses"]
+    assert by_rule["slow-responses"]["cost"]["time_ns"] > 6 * 10**9
+    assert rules(Story().exchange("Metadata", 5, latency=4), tmp_path) == {}
+    story = Story().exchange("Fetch", 4, replicaId=-1, maxWaitMs=8000, latency=8)
+    assert rules(story, tmp_path) == {}
+
+
 def connecting(times: int, life: float, every: float) -> Story:
     story = Story()
     for connection in range(times):
@@ -92,9 +121,9 @@ def connecting(times: int, life: float, every: float) -> Story:
 
 
 def test_connections_all_the_time(tmp_path: Path) -> None:
-    found = rules(connecting(60, 0.1, 0.1), tmp_path, "--disable", "metadata-storm")
-    assert list(found) == ["connection-churn"]
-    assert found["connection-churn"]["subject"]["client"] == "tester"
+    by_rule = rules(connecting(60, 0.1, 0.1), tmp_path, "--disable", "metadata-storm")
+    assert list(by_rule) == ["connection-churn"]
+    assert by_rule["connection-churn"]["subject"]["client"] == "tester"
 
 
 def test_few_rare_or_long_connections_are_no_trouble(tmp_path: Path) -> None:
@@ -103,14 +132,14 @@ def test_few_rare_or_long_connections_are_no_trouble(tmp_path: Path) -> None:
     assert rules(connecting(60, 20, 0), tmp_path) == {}
 
 
-def resetting(times: int, in_flight: bool) -> Story:
+def resetting(times: int, in_flight: bool, after: float = 0.2) -> Story:
     story = Story()
     for connection in range(times):
         if in_flight:
             story.request("Metadata", 5, connection)
         else:
             story.exchange("Metadata", 5, connection)
-        story.reset(connection)
+        story.wait(after).reset(connection)
     return story
 
 
@@ -118,6 +147,15 @@ def test_connections_that_are_reset(tmp_path: Path) -> None:
     assert list(rules(resetting(3, True), tmp_path)) == ["connection-resets"]
     assert rules(resetting(2, True), tmp_path) == {}
     assert rules(resetting(3, False), tmp_path) == {}
+    assert rules(resetting(3, True, after=0), tmp_path) == {}
+
+
+def test_consumers_that_close_while_they_poll(tmp_path: Path) -> None:
+    story = Story()
+    for connection in range(3):
+        story.request("Fetch", 4, connection, replicaId=-1, maxWaitMs=500)
+        story.wait(0.2).reset(connection)
+    assert rules(story, tmp_path) == {}
 
 
 def two_brokers(slow: float, fast: float, times: int = 100) -> Story:
@@ -130,9 +168,9 @@ def two_brokers(slow: float, fast: float, times: int = 100) -> Story:
 
 
 def test_a_broker_that_is_slower_than_the_other(tmp_path: Path) -> None:
-    found = rules(two_brokers(0.2, 0.01), tmp_path)
-    assert list(found) == ["slow-broker"]
-    assert found["slow-broker"]["subject"] == {"broker": "10.0.0.2:9093", "api": "OffsetFetch"}
+    by_rule = rules(two_brokers(0.2, 0.01), tmp_path)
+    assert list(by_rule) == ["slow-broker"]
+    assert by_rule["slow-broker"]["subject"] == {"broker": "10.0.0.2:9093", "api": "OffsetFetch"}
 
 
 def test_brokers_that_are_equally_slow_or_fast(tmp_path: Path) -> None:
@@ -151,10 +189,10 @@ def led_by(*leaders: tuple[int, int]) -> Story:
 
 
 def test_a_leader_that_changes(tmp_path: Path) -> None:
-    found = rules(led_by((1, 5), (2, 6), (2, 6)), tmp_path)
-    assert list(found) == ["leader-elections"]
-    assert found["leader-elections"]["subject"] == {"broker_id": 1}
-    assert found["leader-elections"]["count"] == 1
+    by_rule = rules(led_by((1, 5), (2, 6), (2, 6)), tmp_path)
+    assert list(by_rule) == ["leader-elections"]
+    assert by_rule["leader-elections"]["subject"] == {"broker_id": 1}
+    assert by_rule["leader-elections"]["count"] == 1
 
 
 def test_metadata_of_a_broker_that_is_behind(tmp_path: Path) -> None:
@@ -162,8 +200,8 @@ def test_metadata_of_a_broker_that_is_behind(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_shuts_down(tmp_path: Path) -> None:
-    found = rules(requesting("ControlledShutdown", 1, 1, 0, brokerId=3), tmp_path)
-    assert found["controlled-shutdowns"]["subject"] == {"broker_id": 3}
+    by_rule = rules(requesting("ControlledShutdown", 1, 1, 0, brokerId=3), tmp_path)
+    assert by_rule["controlled-shutdowns"]["subject"] == {"broker_id": 3}
     story = requesting("BrokerHeartbeat", 0, 1, 0, brokerId=3, wantShutDown=False)
     assert rules(story, tmp_path) == {}
     story = requesting("BrokerHeartbeat", 0, 1, 0, brokerId=3, wantShutDown=True)
@@ -182,8 +220,8 @@ def repeating(share: float) -> Story:
 
 
 def test_retransmissions(tmp_path: Path) -> None:
-    found = rules(repeating(0.12), tmp_path)
-    assert found["retransmissions"]["severity"] == "warning"
+    by_rule = rules(repeating(0.12), tmp_path)
+    assert by_rule["retransmissions"]["severity"] == "warning"
     assert rules(repeating(0.9), tmp_path)["retransmissions"]["severity"] == "notice"
     assert rules(repeating(0.08), tmp_path) == {}
 

@@ -15,9 +15,9 @@ def fetching(times: int, records: str | None, every: float = 0) -> Story:
 
 
 def test_many_small_fetches(tmp_path: Path) -> None:
-    found = rules(fetching(600, batch(50)), tmp_path)
-    assert list(found) == ["tiny-fetches"]
-    values = {one["key"]: one["value"] for one in found["tiny-fetches"]["settings"]}
+    by_rule = rules(fetching(600, batch(50)), tmp_path)
+    assert list(by_rule) == ["tiny-fetches"]
+    values = {one["key"]: one["value"] for one in by_rule["tiny-fetches"]["settings"]}
     assert values == {"fetch.min.bytes": "1", "fetch.max.wait.ms": "500"}
 
 
@@ -36,15 +36,15 @@ def test_fetches_of_followers_are_not_counted(tmp_path: Path) -> None:
 
 def committing(times: int, records: int, every: float = 0) -> Story:
     story = Story()
-    for at in range(times):
-        story.commit(at * records).wait(every)
+    for number in range(times):
+        story.commit(number * records).wait(every)
     return story
 
 
 def test_a_commit_for_each_record(tmp_path: Path) -> None:
-    found = rules(committing(120, 1), tmp_path)
-    assert list(found) == ["commit-rate"]
-    assert found["commit-rate"]["subject"] == {"client": "tester", "group": "billing"}
+    by_rule = rules(committing(120, 1), tmp_path)
+    assert list(by_rule) == ["commit-rate"]
+    assert by_rule["commit-rate"]["subject"] == {"client": "tester", "group": "billing"}
 
 
 def test_few_rare_or_large_commits_are_no_trouble(tmp_path: Path) -> None:
@@ -56,25 +56,25 @@ def test_few_rare_or_large_commits_are_no_trouble(tmp_path: Path) -> None:
 def rebalancing(times: int, every: float) -> Story:
     """A member that stays, and another one that comes and goes."""
     story = Story()
-    for at in range(times):
-        story.join(at + 1)
+    for number in range(times):
+        story.join(number + 1)
         story.wait(every)
         story.exchange(
             "Heartbeat",
             3,
             groupId="billing",
             memberId="m",
-            generationId=at + 1,
+            generationId=number + 1,
             response={"errorCode": 27},
         )
     return story
 
 
 def test_rebalances_one_after_the_other(tmp_path: Path) -> None:
-    found = rules(rebalancing(12, 10), tmp_path)
-    assert list(found) == ["rebalance-storm"]
-    assert found["rebalance-storm"]["subject"] == {"group": "billing"}
-    assert found["rebalance-storm"]["severity"] == "warning"
+    by_rule = rules(rebalancing(12, 10), tmp_path)
+    assert list(by_rule) == ["rebalance-storm"]
+    assert by_rule["rebalance-storm"]["subject"] == {"group": "billing"}
+    assert by_rule["rebalance-storm"]["severity"] == "warning"
 
 
 def test_few_or_rare_rebalances_are_no_trouble(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_a_member_that_leaves_and_comes_back(tmp_path: Path) -> None:
     story.leave()
     story.wait(20)
     story.join(2)
-    found = rules(story, tmp_path)
-    assert list(found) == ["poll-timeouts"]
-    assert found["poll-timeouts"]["confidence"] == "medium"
-    assert found["poll-timeouts"]["cost"]["time_ns"] > 20 * 10**9
+    by_rule = rules(story, tmp_path)
+    assert list(by_rule) == ["poll-timeouts"]
+    assert by_rule["poll-timeouts"]["confidence"] == "medium"
+    assert by_rule["poll-timeouts"]["cost"]["time_ns"] > 20 * 10**9
 
 
 def test_a_member_that_states_its_reason(tmp_path: Path) -> None:
@@ -108,3 +108,25 @@ def test_a_member_that_is_restarted(tmp_path: Path) -> None:
     story.close()
     story.join(2, 1)
     assert rules(story, tmp_path) == {}
+
+
+def lagging(produced: int, consumed: int, every: float = 1) -> Story:
+    """Produce and consume so many records in each of sixty rounds."""
+    story = Story()
+    for number in range(60):
+        story.fetch(end=500 + number * produced)
+        story.commit(number * consumed).wait(every)
+    return story
+
+
+def test_a_group_that_does_not_keep_up(tmp_path: Path) -> None:
+    by_rule = rules(lagging(200, 100), tmp_path)
+    assert list(by_rule) == ["growing-lag"]
+    assert by_rule["growing-lag"]["subject"] == {"group": "billing", "topic": "orders"}
+
+
+def test_a_lag_that_stays_or_hardly_grows(tmp_path: Path) -> None:
+    assert rules(lagging(200, 200), tmp_path) == {}
+    assert rules(lagging(200, 190), tmp_path) == {}
+    assert rules(lagging(110, 100), tmp_path) == {}
+    assert rules(lagging(200, 100, every=0.4), tmp_path) == {}

@@ -29,8 +29,8 @@ def fetched(code: int, times: int, every: float = 0) -> Story:
 
 def committed(code: int, times: int, every: float = 0) -> Story:
     story = Story()
-    for at in range(times):
-        story.commit(at, int(code)).wait(every)
+    for number in range(times):
+        story.commit(number, int(code)).wait(every)
     return story
 
 
@@ -54,9 +54,9 @@ def metadata(code: int, times: int, every: float = 0) -> Story:
 
 def authenticated(code: int, times: int, every: float = 0) -> Story:
     story = Story()
-    for at in range(times):
-        story.exchange("SaslHandshake", 1, at, mechanism="PLAIN")
-        story.exchange("SaslAuthenticate", 1, at, response={"errorCode": int(code)}).wait(every)
+    for number in range(times):
+        story.exchange("SaslHandshake", 1, number, mechanism="PLAIN")
+        story.exchange("SaslAuthenticate", 1, number, response={"errorCode": int(code)}).wait(every)
     return story
 
 
@@ -97,6 +97,14 @@ CASES = [
     Case("offset-resets", ErrorCode.OFFSET_OUT_OF_RANGE, fetched, 1, 0),
     Case("zombie-commits", ErrorCode.ILLEGAL_GENERATION, committed, 1, 0, subject=IN_GROUP),
     Case("expelled-members", ErrorCode.UNKNOWN_MEMBER_ID, heartbeats, 1, 0, subject=IN_GROUP),
+    Case(
+        "inconsistent-group-protocols",
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        heartbeats,
+        1,
+        0,
+        subject=IN_GROUP,
+    ),
     Case(
         "static-members-fighting",
         ErrorCode.FENCED_INSTANCE_ID,
@@ -160,9 +168,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.code.name}")
 def test_enough_errors_are_a_finding(case: Case, tmp_path: Path) -> None:
-    found = rules(case.write(case.code, case.errors, case.every), tmp_path)
-    assert list(found) == [case.rule]
-    finding = found[case.rule]
+    by_rule = rules(case.write(case.code, case.errors, case.every), tmp_path)
+    assert list(by_rule) == [case.rule]
+    finding = by_rule[case.rule]
     key, value = case.subject
     assert finding["subject"][key] == value
     assert finding["count"] == case.errors

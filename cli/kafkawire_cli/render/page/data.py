@@ -7,7 +7,7 @@ were left out. Untrusted text is escaped as for a terminal; secrets are hidden a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafkawire.capture.files.blocks import NO_TIME
@@ -22,10 +22,12 @@ from ..messages import View
 from ..report import duration_text, top
 from ..summary_report import Summary
 from .bodies import Bodies, shown_text
+from .findings import diagnosis_of, finding_json
 from .groups import group_json
 
 if TYPE_CHECKING:
     from kafkawire.reports.client import Client
+    from kafkawire.reports.diagnosis.rule import Rule
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.topics import Topic
     from kafkawire_codegen.releases import Releases
@@ -57,20 +59,27 @@ class Target(NamedTuple):
 
 
 class PageData:
-    """The data of the page. view: what is shown of messages."""
+    """The data of the page. view: what is shown of messages. rules: those of the diagnosis."""
 
-    def __init__(self, captures: Reading, view: View, target: Target) -> None:
+    def __init__(
+        self, captures: Reading, view: View, target: Target, rules: Mapping[str, type[Rule]]
+    ) -> None:
         self._captures = captures
         self._target = target
         self._summary = Summary(captures)
         self._buckets = Buckets()
         self._distributions = Distributions()
+        self._diagnosis = diagnosis_of(self._summary, rules, target.releases)
         self._slowest = Slowest(SLOWEST, SLOWEST_OF_API, Bodies(captures, view).exchange)
 
     def read(self) -> None:
         """Read the captures in one pass."""
         self._captures.read(
-            *self._summary.collectors, self._buckets, self._distributions, self._slowest
+            *self._summary.collectors,
+            *self._diagnosis.collectors,
+            self._buckets,
+            self._distributions,
+            self._slowest,
         )
 
     def json(self, names: Sequence[str]) -> dict[str, Any]:
@@ -79,6 +88,7 @@ class PageData:
             "captures": [shown_text(name) for name in names[:MAX_ROWS]],
             "interrupted": self._captures.interrupted,
             "overview": self._overview(),
+            "findings": listed(self._diagnosis.findings, finding_json),
             "series": self._series(),
             "distributions": {kind: self._distribution(kind) for kind in KINDS},
             "groups": self._groups(),

@@ -171,6 +171,15 @@ function drawClients() {
   { noun: "clients", left_out: DATA.clients.left_out, none: "No clients." });
 }
 
+function drawFindings() {
+  const marks = { critical: "bad", warning: "warn", notice: "" };
+  table("table-findings", [
+    plainColumn("severity", "severity", { short: true, mark: (row) => marks[row.severity] ?? "" }), plainColumn("rule", "rule", { short: true }),
+    plainColumn("who", "who", { wide: true }), plainColumn("what", "what", { wide: true }), countColumn("times", "count"),
+    plainColumn("cause", "cause", { wide: true }), plainColumn("what to do", "advice", { wide: true }), plainColumn("filter", "filter", { wide: true }),
+  ], DATA.findings.rows, { noun: "findings", left_out: DATA.findings.left_out, none: "Nothing is wrong, as far as the rules know." });
+}
+
 function drawProblems() {
   const rows = DATA.problems.flatMap((one) => one.places.map((place, at) => ({ ...one, ...place, first: at === 0 })));
   table("table-problems", [
@@ -195,6 +204,7 @@ function redraw() {
   drawSlowest();
   drawClients();
   drawProblems();
+  drawFindings();
 }
 
 // -- start

@@ -12,7 +12,6 @@ from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
-from ...apis import expects_no_response
 from ...quantiles import Quantiles
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
@@ -60,18 +59,23 @@ class SlowBroker(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._brokers: Subjects[Latencies] = Subjects(Latencies)
+        self._by_api: dict[tuple[str, int | None], Latencies] = {}  # of some of the subjects
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Add the latency of an exchange."""
         response = exchange.response
-        if response is None or expects_no_response(exchange):
+        if response is None:
             return
         latency = since(response.request_time_ns, response.time_ns)
-        if latency is not None:
-            subject = Subject(broker=exchange.broker, api=exchange.main_row.api_name)
-            broker = self._brokers.of(subject)
-            broker.latency.add(latency)
-            broker.seen.add(response, time_ns=latency)
+        if latency is None:
+            return
+        broker = self._by_api.get((exchange.broker, response.api_key))
+        if broker is None:
+            broker = self._brokers.of(Subject(broker=exchange.broker, api=response.api_name))
+            if len(self._by_api) < MAX_SUBJECTS:
+                self._by_api[exchange.broker, response.api_key] = broker
+        broker.latency.add(latency)
+        broker.seen.add(response, time_ns=latency)
 
     def findings(self) -> Iterator[Finding]:
         """Return the brokers whose median is far above that of each other broker together."""
@@ -128,7 +132,7 @@ class LeaderElections(Rule):
         if response is None or response.message is None:
             return
         message: Any = response.message
-        names, leaders = self.scene.context.names, self._leaders
+        names, leaders = self.scene.names, self._leaders
         for topic in message.topics or ():
             key = names.topic(topic.name, TOPIC_ID.of(topic)).key
             for partition in topic.partitions:

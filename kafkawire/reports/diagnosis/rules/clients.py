@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.tables.extraction.entities import THROTTLING, Entities
+from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
@@ -68,7 +68,6 @@ class Throttling(Rule):
 
     name = "throttling"
     description = "A broker delays a client because it exceeds a quota."
-    entities = frozenset({THROTTLING})
     thresholds = (
         Threshold("seconds", 1, "s", "a client does not feel less"),
         Threshold("longest", 300, "s", "no quota delays one response for longer: it is garbage"),
@@ -78,13 +77,11 @@ class Throttling(Rule):
         super().__init__(scene, limits)
         self._clients: Subjects[Occurrences] = Subjects(Occurrences)
 
-    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+    def throttled(self, exchange: Exchange, throttle_time_ms: int) -> None:
         """Add up the throttle time of a response."""
-        if not entities.throttle_time_ms or exchange.response is None:
-            return
-        if entities.throttle_time_ms <= self.limits["longest"] * 1000:
+        if exchange.response is not None and throttle_time_ms <= self.limits["longest"] * 1000:
             subject = client_of(exchange, api=exchange.main_row.api_name)
-            lost = entities.throttle_time_ms * 1_000_000
+            lost = throttle_time_ms * 1_000_000
             self._clients.of(subject).add(exchange.response, time_ns=lost)
 
     def findings(self) -> Iterator[Finding]:

@@ -1,105 +1,20 @@
-"""Rules about connections: their number, their ends, and requests without a response."""
+"""Rules about connections: their number and their ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
-from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
-from kafkawire.protocol.frame import SIZE
 
 from ...apis import expects_no_response
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_at, client_of
-
-LONG_WAITS: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
-"""APIs whose responses wait for other members, for minutes if need be."""
-
-
-MAX_WAITING: Final = 100
-"""Requests without a response of a connection that are kept."""
-
-
-class UnansweredRequests(Rule):
-    """Requests that never get a response."""
-
-    name = "unanswered-requests"
-    description = (
-        "A request gets no response although its connection stays open for a while: the broker "
-        "hangs, or the client gave up."
-    )
-    thresholds = (
-        Threshold("requests", 1, "requests", "brokers respond to every request"),
-        Threshold("seconds", 5, "s", "a response is usually there within a second"),
-        Threshold("critical", 20, "requests", "the client makes no progress"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._open: dict[int, list[Exchange]] = {}
-        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
-
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Note a request without a response, until its connection ends."""
-        if exchange.response is not None or exchange.request is None:
-            return
-        if exchange.request.api_key in LONG_WAITS or expects_no_response(exchange):
-            return
-        waiting = self._open.setdefault(exchange.connection, [])
-        if len(waiting) < MAX_WAITING:
-            waiting.append(exchange)
-
-    def ended(self, connection: Ended) -> None:
-        """Judge the requests of a connection by how long it stayed open after them."""
-        for exchange in self._open.pop(connection.connection, ()):
-            request = exchange.request
-            if request is None or NO_TIME in (request.time_ns, connection.last_ns):
-                continue
-            waited_ns = connection.last_ns - request.time_ns
-            if waited_ns < self.limits["seconds"] * 1e9 + may_wait_ns(request):
-                continue
-            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            self._clients.of(subject).add(request, request.length + SIZE, waited_ns)
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the clients whose requests got no response."""
-        for subject, seen in self._clients:
-            if seen.count < self.limits["requests"]:
-                continue
-            is_critical = seen.count >= self.limits["critical"]
-            yield Finding(
-                self.name,
-                Severity.CRITICAL if is_critical else Severity.WARNING,
-                subject,
-                f"{plural(seen.count, 'request')} without a response for "
-                f"{seen.time_ns / seen.count / 1e9:,.0f} s on average",
-                seen,
-                "The broker is paused, overloaded or dead, or a device on the way drops packets; "
-                "the responses may also be missing in the capture.",
-                "Look at the broker at these times, and at gaps of the capture; compare "
-                "request.timeout.ms.",
-                Confidence.MEDIUM,
-                (Setting("request.timeout.ms"),),
-            )
-
-
-def may_wait_ns(request: Row) -> int:
-    """Return how long a broker may wait on purpose before it responds."""
-    message: Any = request.message
-    if request.api_key == ApiKey.FETCH:
-        wait: int = getattr(message, "max_wait_ms", 0)
-        return wait * 1_000_000
-    if request.api_key == ApiKey.PRODUCE:
-        timeout: int = getattr(message, "timeout_ms", 0)
-        return timeout * 1_000_000
-    return 0
-
+from .responses import LONG_WAITS
 
 HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.SASL_HANDSHAKE})
 """APIs of which at least one is on each connection of a client."""
@@ -173,6 +88,17 @@ class ConnectionChurn(Rule):
             )
 
 
+POLLS: Final = LONG_WAITS | {ApiKey.FETCH, ApiKey.SHARE_FETCH}
+"""APIs whose requests are in flight nearly always, also when a client closes in order."""
+
+
+class InFlight(NamedTuple):
+    """The first request of a connection that has no response."""
+
+    subject: Subject
+    sent_ns: int
+
+
 class ConnectionResets(Rule):
     """Connections that end with requests in flight."""
 
@@ -180,24 +106,33 @@ class ConnectionResets(Rule):
     description = "Connections are reset while requests wait for their responses."
     thresholds = (
         Threshold("connections", 3, "connections", "a process that is killed gives one per broker"),
+        Threshold("seconds", 0.1, "s", "a client that ends does not wait for its last request"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._open: dict[int, Subject] = {}
+        self._open: dict[int, InFlight] = {}
         self._clients: Subjects[Occurrences] = Subjects(Occurrences)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Note a request without a response, until its connection ends."""
-        if exchange.response is None and not expects_no_response(exchange):
+        request = exchange.request
+        if exchange.response is not None or request is None or request.api_key in POLLS:
+            return
+        if not expects_no_response(exchange):
             subject = client_of(exchange, broker=exchange.broker)
-            self._open.setdefault(exchange.connection, subject)
+            self._open.setdefault(exchange.connection, InFlight(subject, request.time_ns))
 
     def ended(self, connection: Ended) -> None:
         """Count a connection that was reset with requests in flight."""
-        subject = self._open.pop(connection.connection, None)
-        if subject is not None and connection.reset:
-            self._clients.of(subject).add_at(connection.last_packet, connection.last_ns)
+        first = self._open.pop(connection.connection, None)
+        if first is None or not connection.reset:
+            return
+        waited_ns = since(first.sent_ns, connection.last_ns)
+        if waited_ns is not None and waited_ns >= self.limits["seconds"] * 1e9:
+            self._clients.of(first.subject).add_at(
+                connection.last_packet, connection.last_ns, time_ns=waited_ns
+            )
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients whose connections were reset."""
@@ -214,4 +149,5 @@ class ConnectionResets(Rule):
                     "Close clients before a process ends; keep connections.max.idle.ms below the "
                     "idle timeout of devices between them.",
                     Confidence.LOW,
+                    (Setting("connections.max.idle.ms"),),
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
@@ -12,7 +12,7 @@ from kafkawire.capture.tables.extraction.group_event import COMMITTED, GroupEven
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
-from ..finding import Confidence, Finding, Occurrences, Setting, Severity
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 
 CONSUMER: Final = -1
@@ -68,7 +68,9 @@ class TinyFetches(Rule):
         fetches.seen.add(response, response.length + SIZE)
         fetches.min_bytes, fetches.max_wait_ms = message.min_bytes, message.max_wait_ms
         body: Any = response.message
-        fetches.empty += not body.responses
+        fetches.empty += not any(
+            partition.records for topic in body.responses for partition in topic.partitions
+        )
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients with many small responses."""
@@ -98,6 +100,88 @@ class TinyFetches(Rule):
                     Setting("fetch.max.wait.ms", str(fetches.max_wait_ms)),
                 ),
                 terms=("api == Fetch",),
+            )
+
+
+class Lag(NamedTuple):
+    """The lag of a partition at a commit, and the end offset then."""
+
+    time_ns: int
+    lag: int
+    offset: int
+
+
+class Lags:
+    """The first and the last lag of each partition of a topic, for a group."""
+
+    __slots__ = ("first", "last", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.first: dict[int, Lag] = {}
+        self.last: dict[int, Lag] = {}
+
+
+class GrowingLag(Rule):
+    """A group that does not keep up."""
+
+    name = "growing-lag"
+    description = (
+        "The lag of a group grows: records are produced faster than the group commits. Known where "
+        "the capture has commits, and Fetch or ListOffsets responses with end offsets."
+    )
+    thresholds = (
+        Threshold("seconds", 30, "s", "a batch that is being processed is no trend"),
+        Threshold("records", 1000, "records", "by which the lag grew; less is made up for soon"),
+        Threshold("share", 0.1, "of what is produced", "by which the group falls behind"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._topics: Subjects[Lags] = Subjects(Lags)
+
+    def group_event(self, event: GroupEvent) -> None:
+        """Note the lags at a commit."""
+        if event.type is not COMMITTED:
+            return
+        for topic, partition, offset, code in event.offsets or ():
+            lag = None if code else self.scene.watermarks.lag(topic, partition, offset)
+            if lag is None:
+                continue
+            lags = self._topics.of(Subject(group=event.group_id, topic=topic.key))
+            at_commit = Lag(event.row.time_ns, lag, offset)
+            if lags.first.setdefault(partition, at_commit) is at_commit:
+                lags.seen.add(event.row)
+            lags.last[partition] = at_commit
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the groups and topics whose lag grew."""
+        for subject, lags in self._topics:
+            first = sum(one.lag for one in lags.first.values())
+            last = sum(one.lag for one in lags.last.values())
+            consumed = sum(
+                lags.last[partition].offset - one.offset for partition, one in lags.first.items()
+            )
+            began = min(one.time_ns for one in lags.first.values())
+            ended = max(one.time_ns for one in lags.last.values())
+            grown, seconds = last - first, (ended - began) / 1e9
+            if seconds < self.limits["seconds"] or grown < self.limits["records"]:
+                continue
+            if grown < self.limits["share"] * (consumed + grown):
+                continue
+            lags.seen.last_ns = ended
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                subject,
+                f"lag grew from {first:,} to {last:,} records: {(consumed + grown) / seconds:,.0f} "
+                f"produced and {consumed / seconds:,.0f} consumed a second",
+                lags.seen,
+                "The consumers are slower than the producers, or too few.",
+                "Add members (up to the number of partitions), process in batches, or raise "
+                "max.poll.records and fetch.min.bytes.",
+                Confidence.HIGH,
+                terms=("api in (OffsetCommit, TxnOffsetCommit)",),
             )
 
 

@@ -76,6 +76,30 @@ class ZombieCommits(ErrorRule):
     )
 
 
+class InconsistentProtocols(ErrorRule):
+    """Members without a common assignor."""
+
+    name = "inconsistent-group-protocols"
+    description = (
+        "A member is refused because it has no assignor in common with the other members, or "
+        "because it uses the classic protocol in a group of the consumer protocol."
+    )
+    by = By.GROUP
+    error_codes = frozenset({ErrorCode.INCONSISTENT_GROUP_PROTOCOL})
+    thresholds = (
+        errors_threshold(1, "members that agree never get it"),
+        critical_threshold(5, "the member goes on, and does not get in"),
+    )
+    cause = (
+        "partition.assignment.strategy differs between members, for example eager and cooperative."
+    )
+    advice = (
+        "Give all members a common assignor first; change to cooperative assignors in two rolling "
+        "restarts."
+    )
+    reference = "KIP-429"
+
+
 class StaticMembersFighting(ErrorRule):
     """Two processes with one group.instance.id."""
 

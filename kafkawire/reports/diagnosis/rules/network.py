@@ -93,9 +93,9 @@ class CaptureLoss(Rule):
         self._seen = Occurrences()
         self._captured = 0
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Count a gap, or a frame that is cut off."""
-        self._seen.add(found.row, found.row.length if found.row.status is Status.GAP else 0)
+        self._seen.add(located.row, located.row.length if located.row.status is Status.GAP else 0)
 
     def ended(self, connection: Ended) -> None:
         """Add the captured bytes of a connection."""

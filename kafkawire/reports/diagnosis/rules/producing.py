@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafkawire.capture.tables.arrow.record_fields import batch_names
 from kafkawire.display import plural
 from kafkawire.errors import WireError
 from kafkawire.records import Batch, Compression
@@ -50,7 +51,7 @@ class TinyBatches(Rule):
         batches = self._clients.of(produced.subject)
         batches.seen.add(produced.exchange.main_row, produced.size)
         batches.batches += len(produced.batches)
-        batches.records += sum(max(batch.records_count, 0) for batch in produced.batches)
+        batches.records += produced.records
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients and topics with many small batches."""
@@ -100,7 +101,7 @@ class AcksMixed(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Note the acks of a request for a topic."""
-        topic = Subject(topic=produced.subject.topic)
+        topic = produced.topic
         unsafe = self._unsafe.get(produced.acks)
         if unsafe is not None:
             unsafe.of(produced.subject).add(produced.exchange.main_row, produced.size)
@@ -167,15 +168,15 @@ class CompressionHabits(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Count the codecs of a partition's batches."""
-        topic = self._topics.of(Subject(topic=produced.subject.topic))
+        topic = self._topics.of(produced.topic)
         topic.seen.add(produced.exchange.main_row, produced.size)
-        client = produced.exchange.main_row.client_id or produced.exchange.client
+        topic.records += produced.records
         for batch in produced.batches:
             codec = codec_name(batch)
             topic.codecs[codec] += 1
-            topic.records += max(batch.records_count, 1)
             if codec not in topic.clients and len(topic.clients) < MAX_CLIENTS:
-                topic.clients[codec] = client
+                exchange = produced.exchange
+                topic.clients[codec] = exchange.main_row.client_id or exchange.client
 
     def findings(self) -> Iterator[Finding]:
         """Return the topics without compression, and those with several codecs."""
@@ -210,7 +211,7 @@ class CompressionHabits(Rule):
 def codec_name(batch: Batch) -> str:
     """Return the name of a batch's codec; a number for an unknown one."""
     try:
-        return batch.compression.name.lower()
+        return batch_names(batch)[1]
     except WireError:
         return str(batch.attributes & max(Compression))
 

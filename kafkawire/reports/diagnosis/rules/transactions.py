@@ -3,14 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.messages.api_key import ApiKey
 
-from ..finding import Confidence, Finding, Occurrences, Severity
+from ...transactions import HANDLERS, Transactions
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_of
+
+PRODUCE: Final = ApiKey.PRODUCE
+ID: Final = "transactional_id"
+
+
+class HangingTransactions(Rule):
+    """Transactions without an end."""
+
+    name = "hanging-transactions"
+    description = (
+        "A transaction stays open for longer than its timeout, or for very long: consumers with "
+        "read_committed do not get beyond it."
+    )
+    apis = frozenset(HANDLERS)
+    entities = frozenset({ERROR_CODES})
+    thresholds = (Threshold("seconds", 60, "s", "transaction.timeout.ms is a minute by default"),)
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._transactions = Transactions(scene.captures)
+
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Handle a request of a transaction."""
+        row = exchange.request
+        message: Any = None if row is None else row.message
+        if row is None or (row.api_key == PRODUCE and not getattr(message, ID, None)):
+            return
+        self._transactions.exchange(exchange, entities)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the transactions that are open for too long when the capture ends."""
+        for history in self._transactions.all:
+            open_one = history.current
+            if open_one is None:
+                continue
+            age_ns = since(open_one.begin_ns, self._transactions.last_ns)
+            if age_ns is None or age_ns < self.limits["seconds"] * 1e9:
+                continue
+            seen = Occurrences()
+            seen.count, seen.time_ns, seen.bytes = 1, age_ns, open_one.bytes
+            seen.first_ns, seen.last_ns = open_one.begin_ns, self._transactions.last_ns
+            timeout = history.timeout_ms
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                Subject(
+                    client=open_one.client_id or None,
+                    transactional_id=history.transactional_id,
+                ),
+                f"open for {age_ns / 1e9:,.0f} s at the end of the capture",
+                seen,
+                "The producer ended without ending its transaction, or it takes very long.",
+                "Look at the process; a coordinator aborts the transaction after "
+                "transaction.timeout.ms, or kafka-transactions.sh abort does.",
+                Confidence.MEDIUM,
+                (Setting("transaction.timeout.ms", None if timeout is None else str(timeout)),),
+                "KIP-664",
+            )
 
 
 class Ends:

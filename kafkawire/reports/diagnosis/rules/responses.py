@@ -1,0 +1,220 @@
+"""Rules about responses: those that never come, and those that come late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.rows import Located, Row, Status
+from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.display import plural
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.protocol.frame import SIZE
+
+from ...apis import expects_no_response
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..rule import Rule, Scene, Subjects, Threshold, client_of
+
+LONG_WAITS: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+"""APIs whose responses wait for other members, for minutes if need be."""
+
+MAX_WAITING: Final = 100
+"""Requests without a response of a connection that are kept."""
+
+
+class Waiting(NamedTuple):
+    """A request without a response, as long as its connection is open."""
+
+    subject: Subject
+    packet: int
+    time_ns: int
+    size: int
+    may_wait_ns: int
+
+
+class UnansweredRequests(Rule):
+    """Requests that never get a response."""
+
+    name = "unanswered-requests"
+    description = (
+        "A request gets no response although its connection stays open for a while: the broker "
+        "hangs, or the client gave up. Connections with gaps, and brokers of which the capture has "
+        "no response at all, are not counted."
+    )
+    statuses = frozenset({Status.GAP, Status.TRUNCATED})
+    thresholds = (
+        Threshold("requests", 1, "requests", "brokers respond to every request"),
+        Threshold("seconds", 5, "s", "a response is usually there within a second"),
+        Threshold("critical", 20, "requests", "the client makes no progress"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._open: dict[int, list[Waiting]] = {}
+        self._with_gaps: set[int] = set()
+        self._responding: set[str] = set()
+        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
+
+    def row(self, located: Located) -> None:
+        """Note that a connection has a gap, in which responses may be."""
+        if located.connection is not None:
+            self._with_gaps.add(located.connection)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note a request without a response, until its connection ends."""
+        if exchange.response is not None:
+            self._responding.add(exchange.broker)
+            return
+        request = exchange.request
+        if request is None or request.api_key in LONG_WAITS or expects_no_response(exchange):
+            return
+        waiting = self._open.setdefault(exchange.connection, [])
+        if len(waiting) < MAX_WAITING:
+            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
+            size = request.length + SIZE
+            waiting.append(
+                Waiting(subject, request.packet, request.time_ns, size, may_wait_ns(request))
+            )
+
+    def ended(self, connection: Ended) -> None:
+        """Judge the requests of a connection by how long it stayed open after them."""
+        requests = self._open.pop(connection.connection, ())
+        if connection.connection in self._with_gaps:
+            self._with_gaps.discard(connection.connection)
+            return
+        for request in requests:
+            waited_ns = since(request.time_ns, connection.last_ns)
+            allowed_ns = self.limits["seconds"] * 1e9 + request.may_wait_ns
+            if waited_ns is not None and waited_ns >= allowed_ns:
+                self._clients.of(request.subject).add_at(
+                    request.packet, request.time_ns, request.size, waited_ns
+                )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients whose requests got no response."""
+        for subject, seen in self._clients:
+            if seen.count < self.limits["requests"] or subject.broker not in self._responding:
+                continue
+            is_critical = seen.count >= self.limits["critical"]
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if is_critical else Severity.WARNING,
+                subject,
+                f"{plural(seen.count, 'request')} without a response for "
+                f"{seen.time_ns / seen.count / 1e9:,.0f} s on average",
+                seen,
+                "The broker is paused, overloaded or dead, or a device on the way drops packets.",
+                "Look at the broker at these times; compare request.timeout.ms.",
+                Confidence.MEDIUM,
+                (Setting("request.timeout.ms"),),
+            )
+
+
+class OneWayCaptures(Rule):
+    """Captures with one direction of the traffic."""
+
+    name = "one-way-captures"
+    description = (
+        "Of a broker, the capture has requests and no response at all, or responses and no "
+        "request: what the other direction would show is not diagnosed."
+    )
+    thresholds = (Threshold("messages", 10, "messages", "of a few, the others may be at the edge"),)
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._directions: dict[str, Subjects[Occurrences]] = {
+            direction: Subjects(Occurrences) for direction in ("request", "response")
+        }
+        self._both: set[str] = set()
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note the directions of a broker's traffic."""
+        if exchange.broker in self._both:
+            return
+        if exchange.request is not None and exchange.response is not None:
+            self._both.add(exchange.broker)
+        elif not expects_no_response(exchange):
+            row = exchange.main_row
+            seen = self._directions[row.direction].of(Subject(broker=exchange.broker))
+            seen.add(row, row.length + SIZE)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the brokers with one direction."""
+        for direction, brokers in self._directions.items():
+            for subject, seen in brokers:
+                if subject.broker in self._both or seen.count < self.limits["messages"]:
+                    continue
+                yield Finding(
+                    self.name,
+                    Severity.NOTICE,
+                    subject,
+                    f"{plural(seen.count, direction)}, and nothing of the other direction",
+                    seen,
+                    "The capturing host or port sees only one direction (asymmetric routes, a "
+                    "mirror port for one direction), or the broker never responds.",
+                    "Capture on the broker or the client.",
+                    Confidence.MEDIUM,
+                )
+
+
+def may_wait_ns(request: Row) -> int:
+    """Return how long a broker may wait on purpose before it responds, as the request says."""
+    message: Any = request.message
+    waits: list[int] = [getattr(message, name, 0) for name in ("max_wait_ms", "timeout_ms")]
+    return max(waits) * 1_000_000
+
+
+class SlowResponses(Rule):
+    """Responses that come too late."""
+
+    name = "slow-responses"
+    description = (
+        "A broker takes many seconds for requests that do not wait on purpose: the client may have "
+        "given up by then."
+    )
+    thresholds = (
+        Threshold("responses", 1, "responses", "a broker in order responds within a second"),
+        Threshold("seconds", 5, "s", "beyond the wait that the request allows"),
+        Threshold("critical", 100, "responses", "the broker is not usable"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._longest_ns = int(limits["seconds"] * 1e9)
+        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Count a response that took too long."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None:
+            return
+        latency = since(response.request_time_ns, response.time_ns)
+        if latency is None or latency < self._longest_ns or request.api_key in LONG_WAITS:
+            return
+        if latency >= self._longest_ns + may_wait_ns(request):
+            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
+            self._clients.of(subject).add(response, response.length + SIZE, latency)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients whose responses came late."""
+        for subject, seen in self._clients:
+            if seen.count < self.limits["responses"]:
+                continue
+            is_critical = seen.count >= self.limits["critical"]
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if is_critical else Severity.WARNING,
+                subject,
+                f"{plural(seen.count, 'response')} after {seen.time_ns / seen.count / 1e9:,.1f} s "
+                "on average",
+                seen,
+                "The broker was paused (garbage collection, a virtual machine), or its disks or "
+                "its request queue stall.",
+                "Look at the broker at these times; compare request.timeout.ms (librdkafka: "
+                "socket.timeout.ms) of the client.",
+                Confidence.MEDIUM,
+                (Setting("request.timeout.ms"),),
+                terms=(f"latency > {self.limits['seconds']:g}s",),
+            )

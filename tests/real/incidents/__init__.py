@@ -1,0 +1,1 @@
+"""Incidents: real clients in trouble at a real Kafka, recorded as small captures."""

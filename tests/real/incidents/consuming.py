@@ -1,0 +1,135 @@
+"""Incidents of consumers and their groups."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import Final
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.real.broker import Broker
+
+from .recording import SESSION_MS, consumer, create_topic, filled, recorded
+
+
+def commit_rate(broker: Broker) -> None:
+    """Commit each record by itself."""
+    topic = filled(broker, "invoices", 200)
+    with recorded("commit-rate", broker):
+        reader = consumer(broker, "invoicing", enable_auto_commit=False)
+        reader.subscribe([topic])
+        for _ in range(200):
+            message = reader.poll(30)
+            assert message is not None
+            reader.commit(message=message, asynchronous=False)
+        reader.close()
+
+
+def tiny_fetches(broker: Broker) -> None:
+    """Do not let the broker wait for records."""
+    topic = create_topic(broker, "alerts")
+    with recorded("tiny-fetches", broker):
+        reader = consumer(broker, "alerting", fetch_wait_max_ms=2)
+        reader.subscribe([topic])
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:
+            reader.poll(0.5)
+        reader.close()
+
+
+def offset_resets(broker: Broker) -> None:
+    """Read from an offset whose record was deleted."""
+    topic = filled(broker, "logs", 100)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for deleted in admin.delete_records([TopicPartition(topic, 0, 90)]).values():
+        deleted.result()
+    with recorded("offset-resets", broker):
+        reader = consumer(broker, "archive")
+        reader.assign([TopicPartition(topic, 0, 5)])
+        assert reader.poll(30) is not None
+        reader.close()
+
+
+def poll_timeouts(broker: Broker) -> None:
+    """Take longer for a record than max.poll.interval.ms, twice."""
+    topic = filled(broker, "images", 100)
+    with recorded("poll-timeouts", broker):
+        reader = consumer(
+            broker,
+            "thumbnails",
+            max_poll_interval_ms=SESSION_MS,
+            session_timeout_ms=SESSION_MS,
+        )
+        reader.subscribe([topic])
+        for _ in range(2):
+            while (message := reader.poll(30)) is None or message.error():
+                pass
+            time.sleep(SESSION_MS / 1000 + 3)
+        while (message := reader.poll(30)) is None or message.error():
+            pass
+        reader.close()
+
+
+def rebalance_storm(broker: Broker) -> None:
+    """Restart a member of two every few seconds."""
+    topic = filled(broker, "clicks", 10)
+    with recorded("rebalance-storm", broker):
+        steady = consumer(broker, "steady", session_timeout_ms=SESSION_MS)
+        steady.subscribe([topic])
+        for _ in range(12):
+            restless = consumer(broker, "restless", session_timeout_ms=SESSION_MS)
+            restless.subscribe([topic])
+            deadline = time.monotonic() + 6
+            while time.monotonic() < deadline:
+                restless.poll(0.2)
+                steady.poll(0.2)
+            restless.close()
+        steady.close()
+
+
+def static_members_fighting(broker: Broker) -> None:
+    """Start two processes with the same group.instance.id."""
+    topic = filled(broker, "visits", 10)
+    with recorded("static-members-fighting", broker):
+        for _ in range(2):
+            same = {"group_instance_id": "pod", "session_timeout_ms": SESSION_MS}
+            pods = [consumer(broker, f"pod-{number}", **same) for number in range(2)]
+            for pod in pods:
+                pod.subscribe([topic])
+                deadline = time.monotonic() + 5
+                while time.monotonic() < deadline:
+                    for one in pods:
+                        one.poll(0.2)
+            for pod in pods:
+                pod.close()
+
+
+PAUSED: Final = """
+import sys
+from confluent_kafka import Consumer
+reader = Consumer({
+    "bootstrap.servers": sys.argv[1], "client.id": "paused", "group.id": "billing",
+    "session.timeout.ms": 6000, "auto.offset.reset": "earliest", "auto.commit.interval.ms": 500,
+})
+reader.subscribe([sys.argv[2]])
+while True:
+    reader.poll(0.2)
+"""
+
+
+def expelled_members(broker: Broker) -> None:
+    """Pause a process for longer than its session."""
+    topic = filled(broker, "sensors", 10)
+    with recorded("expelled-members", broker):
+        process = subprocess.Popen([sys.executable, "-c", PAUSED, broker.bootstrap, topic])
+        time.sleep(8)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(SESSION_MS / 1000 + 4)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(8)
+        process.kill()
+        process.wait(30)

@@ -1,0 +1,99 @@
+"""Incidents of producers."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+
+from confluent_kafka import KafkaException
+
+from kafkawire.messages import alter_client_quotas_request as quotas
+from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
+from tests.real.broker import Broker
+from tests.real.wire import Wire
+
+from .recording import create_topic, producer, recorded
+
+
+def tiny_batches(broker: Broker) -> None:
+    """Wait for each record before the next one is sent."""
+    topic = create_topic(broker, "orders")
+    with recorded("tiny-batches", broker):
+        sender = producer(broker, "checkout", linger_ms=0)
+        for number in range(700):
+            sender.produce(topic, f"order {number}".encode())
+            sender.flush()
+
+
+def acks_mixed(broker: Broker) -> None:
+    """One of two producers does not wait for all replicas."""
+    topic = create_topic(broker, "payments")
+    with recorded("acks-mixed", broker):
+        careful, careless = producer(broker, "ledger"), producer(broker, "legacy", acks="1")
+        for number in range(20):
+            for sender in (careful, careless):
+                sender.produce(topic, f"payment {number}".encode())
+                sender.flush()
+
+
+def oversize_records(broker: Broker) -> None:
+    """Send records that are larger than the topic allows."""
+    topic = create_topic(broker, "documents", **{"max.message.bytes": "5000"})
+    rng = random.Random(1)
+    with recorded("oversize-records", broker):
+        sender = producer(broker, "scanner")
+        for _ in range(3):
+            sender.produce(topic, rng.randbytes(6000))
+            sender.flush()
+
+
+def throttling(broker: Broker) -> None:
+    """Produce more than a quota allows."""
+    topic = create_topic(broker, "metrics")
+    entity = quotas.EntityData(entity_type="client-id", entity_name="exporter")
+    limit = quotas.OpData(key="producer_byte_rate", value=20_000.0)
+    entry = quotas.EntryData(entity=[entity], ops=[limit])
+    with Wire(broker.port) as wire:
+        request = quotas.AlterClientQuotasRequest(entries=[entry])
+        assert not wire.exchange(request, 1, AlterClientQuotasResponse).entries[0].error_code
+    rng = random.Random(1)
+    with recorded("throttling", broker):
+        sender = producer(broker, "exporter", linger_ms=100)
+        for _ in range(60):
+            sender.produce(topic, rng.randbytes(1000) * 10)
+            sender.poll(0.1)
+        sender.flush(60)
+
+
+def aborted_transactions(broker: Broker) -> None:
+    """Abort most transactions."""
+    topic = create_topic(broker, "transfers")
+    with recorded("aborted-transactions", broker):
+        sender = producer(broker, "mover", transactional_id="mover-1")
+        sender.init_transactions(30)
+        for number in range(10):
+            sender.begin_transaction()
+            sender.produce(topic, f"transfer {number}".encode())
+            sender.flush()
+            if number % 5:
+                sender.abort_transaction(30)
+            else:
+                sender.commit_transaction(30)
+
+
+def fenced_producers(broker: Broker) -> None:
+    """Start processes with the same transactional id, which replace each other."""
+    topic = create_topic(broker, "jobs")
+    with recorded("fenced-producers", broker):
+        for _ in range(4):
+            first, second = (
+                producer(broker, f"worker-{number}", transactional_id="worker")
+                for number in range(2)
+            )
+            first.init_transactions(30)
+            first.begin_transaction()
+            first.produce(topic, b"job")
+            first.flush()
+            second.init_transactions(30)
+            with suppress(KafkaException):  # it is fenced
+                first.commit_transaction(30)

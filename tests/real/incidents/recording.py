@@ -1,0 +1,82 @@
+"""Records incidents, and makes the clients and topics that they need."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.conftest import FIXTURES
+from tests.real.broker import Broker
+
+FOLDER: Final = FIXTURES / "incidents"
+SESSION_MS: Final = 6000
+"""The shortest session that a broker accepts by default."""
+SETTLING_SECONDS: Final = 0.5
+"""How long dumpcap takes to begin, and packets to arrive."""
+
+
+@contextmanager
+def recorded(name: str, broker: Broker) -> Iterator[None]:
+    """Record the packets of clients of a broker."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.pcap"
+        ports = f"tcp port {broker.port} or tcp port {broker.sasl_port}"
+        process = subprocess.Popen(
+            ["dumpcap", "-q", "-P", "-i", "lo", "-f", ports, "-w", str(path)],
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(SETTLING_SECONDS)
+        try:
+            yield
+        finally:
+            time.sleep(SETTLING_SECONDS)
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+        FOLDER.mkdir(exist_ok=True)
+        packed = gzip.compress(path.read_bytes(), mtime=0)
+        (FOLDER / f"{name}.pcap.gz").write_bytes(packed)
+
+
+def create_topic(broker: Broker, name: str, **config: str) -> str:
+    """Create a topic with one partition."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for created in admin.create_topics([NewTopic(name, 1, 1, config=config)]).values():
+        created.result()
+    return name
+
+
+def producer(broker: Broker, client_id: str, **config: Any) -> Producer:
+    """Return a producer; `_` in keys stands for `.`."""
+    return Producer(_config(broker, client_id, config))
+
+
+def consumer(broker: Broker, client_id: str, **config: Any) -> Consumer:
+    """Return a consumer that starts at the beginning; `_` in keys stands for `.`."""
+    usual = {"auto_offset_reset": "earliest", "group_id": "billing"}
+    return Consumer(_config(broker, client_id, {**usual, **config}))
+
+
+def _config(broker: Broker, client_id: str, config: dict[str, Any]) -> dict[str, Any]:
+    named = {key.replace("_", "."): value for key, value in config.items()}
+    return {"bootstrap.servers": broker.bootstrap, "client.id": client_id, **named}
+
+
+def filled(broker: Broker, name: str, records: int) -> str:
+    """Create a topic with records."""
+    create_topic(broker, name)
+    filler = producer(broker, "filler", linger_ms=100)
+    for number in range(records):
+        filler.produce(name, f"record {number}".encode())
+    filler.flush()
+    return name

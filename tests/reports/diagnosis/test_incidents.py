@@ -1,0 +1,56 @@
+"""Incidents that real clients had at a real Kafka: the diagnosis names each one first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.cli.reports import report
+from tests.conftest import FIXTURES
+
+FOLDER: Final = FIXTURES / "incidents"
+HEALTHY: Final = "healthy"
+"""Producers, groups and transactions with which nothing is wrong."""
+WHO: Final = {
+    "tiny-batches": {"client": "checkout", "topic": "orders"},
+    "acks-mixed": {"client": "legacy", "topic": "payments"},
+    "commit-rate": {"client": "invoicing", "group": "billing"},
+    "tiny-fetches": {"client": "alerting"},
+    "poll-timeouts": {"client": "thumbnails", "group": "billing"},
+    "rebalance-storm": {"group": "billing"},
+    "static-members-fighting": {"group": "billing"},
+    "expelled-members": {"client": "paused", "group": "billing"},
+    "unknown-topics": {"client": "audit", "topic": "audti"},
+    "offset-resets": {"client": "archive", "topic": "logs"},
+    "oversize-records": {"client": "scanner", "topic": "documents"},
+    "authentication-failures": {"client": "intruder"},
+    "throttling": {"client": "exporter", "api": "Produce"},
+    "metadata-storm": {"client": "dashboard"},
+    "connection-churn": {"client": "mailer"},
+    "unanswered-requests": {"client": "trader"},
+    "slow-responses": {"client": "trader", "api": "Produce"},
+    "aborted-transactions": {"client": "mover", "transactional_id": "mover-1"},
+    "fenced-producers": {"transactional_id": "worker"},
+    "commit-rate-aiokafka": {"client": "receipting", "group": "billing-asyncio"},
+    "poll-timeouts-aiokafka": {"client": "transcoder", "group": "billing-asyncio"},
+    "rebalance-storm-aiokafka": {"group": "billing-asyncio"},
+}
+"""Incident, which begins with the name of its rule -> whom the first finding is about."""
+
+
+def test_every_incident_is_known() -> None:
+    names = {path.name.partition(".")[0] for path in FOLDER.glob("*.pcap.gz")}
+    assert names == {*WHO, HEALTHY}
+
+
+@pytest.mark.parametrize("name", WHO)
+def test_the_first_finding_is_the_incident(name: str) -> None:
+    first = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"][0]
+    assert first["rule"] == name.removesuffix("-aiokafka")
+    assert WHO[name].items() <= first["subject"].items()
+    assert first["severity"] != "notice"
+
+
+def test_healthy_traffic_has_no_findings() -> None:
+    assert report("diagnose", FOLDER / f"{HEALTHY}.pcap.gz")["findings"] == []
