@@ -94,6 +94,8 @@ class BrokerLifecycleManager:
         self._previous_epoch = previous_epoch
         self._due: float | None = now
         """When to send the next request; None while one is in flight."""
+        self._urgent = False
+        """Whether something has changed since the request in flight: the next one follows it."""
         self._stop_at: float | None = None
 
     # -- what happens
@@ -125,6 +127,8 @@ class BrokerLifecycleManager:
             delay = 0.0
         elif isinstance(body, BrokerHeartbeatResponse) and not self.error:
             delay = self._heartbeat(body)
+            if self._urgent:
+                delay = 0.0
         self._due = now + delay
 
     def _heartbeat(self, body: BrokerHeartbeatResponse) -> float:
@@ -145,6 +149,8 @@ class BrokerLifecycleManager:
     def _hurry(self, now: float) -> None:
         if self._due is not None:
             self._due = min(self._due, now)
+        else:
+            self._urgent = True
 
     # -- what is due
 
@@ -163,6 +169,7 @@ class BrokerLifecycleManager:
         if self.state is S.SHUTTING_DOWN or self._due is None or now < self._due:
             return None
         self._due = None
+        self._urgent = False
         if self.epoch == NO_EPOCH:
             return self._registration(), REGISTRATION_VERSION
         return self._next_heartbeat(metadata_offset), HEARTBEAT_VERSION
