@@ -53,14 +53,15 @@ class ControllerConfig:
 
     features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
     own configuration, which broker-wide and topic values take precedence over.
-    max_partitions: that one request may create.
+    max_partitions_per_request: that one may create. max_partitions: of all topics.
     """
 
     cluster_id: str
     session_timeout: float = 9.0
     rebalance_interval: float | None = 300.0
     max_elections: int = 1000
-    max_partitions: int = 10_000
+    max_partitions_per_request: int = 10_000
+    max_partitions: int = 100_000
     features: Mapping[str, tuple[int, int]] = field(default_factory=lambda: FEATURES)
     bootstrap: Mapping[str, int] = field(default_factory=lambda: BOOTSTRAP)
     static: Mapping[str, str] = field(default_factory=dict)

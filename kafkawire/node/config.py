@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 
@@ -35,6 +36,7 @@ class NodeConfig:
     epoch_ms: milliseconds since 1970 at `now` 0.
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
     log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
+    bounds: limits for which Kafka has no key.
     """
 
     node_id: int
@@ -57,6 +59,7 @@ class NodeConfig:
     request_timeout: float = 30.0
     retry_backoff: float = 0.1
     rebalance_interval: float | None = 300.0
+    bounds: Bounds = DEFAULT_BOUNDS
 
     @property
     def is_broker(self) -> bool:

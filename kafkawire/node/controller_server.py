@@ -50,6 +50,8 @@ class ControllerServer:
             session_timeout=config.session_timeout,
             rebalance_interval=config.rebalance_interval,
             static=config.static,
+            max_partitions_per_request=config.bounds.partitions_per_request,
+            max_partitions=config.bounds.partitions,
         )
         self._controller = QuorumController(settings, rng, new_uuid)
 

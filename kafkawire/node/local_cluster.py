@@ -20,6 +20,7 @@ from ..broker import (
     Connected,
     Disconnected,
     Drained,
+    Fault,
     PauseReading,
     Received,
     Reply,
@@ -33,11 +34,10 @@ from ..metadata import MetadataImage
 from ..storage import Disk
 from .config import NodeConfig
 from .controller_server import Randomness
-from .effects import Effect as OfNode
 from .effects import Stopped
 from .events import ShutdownRequested
 from .front.front import Accepted, Event, NodeFront
-from .front.front import Effect as OfFront
+from .front.front import Effect as FrontEffect
 from .front.options import DEFAULT, FrontOptions
 from .node import Node
 
@@ -70,13 +70,13 @@ class NodeEffect(NamedTuple):
     """What a node reports, besides what is for a client: `Published`, `Stopped`, ..."""
 
     node_id: int
-    effect: OfNode | transport.Disconnected
+    effect: FrontEffect
 
 
 ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
 ClusterEvent = ClientEvent | NodeStarted | ShutDown | Killed
-Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Report | NodeEffect
-OF_CONNECTIONS: Final = (Reply, Close, AwaitDrain, PauseReading, ResumeReading)
+OfConnection = Reply | Close | AwaitDrain | PauseReading | ResumeReading
+Effect = OfConnection | Report | NodeEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class _Running:
 class LocalCluster:
     """The nodes of a cluster, driven by `handle`, `next_deadline` and `advance`.
 
-    new_uuid: returns 16 random bytes. options: of each node. isolated: the nodes that reach no
-    others; `cut` closes their connections.
+    new_uuid: returns 16 random bytes. options: of each node. faults: to inject into requests of
+    clients, of all nodes. isolated: the nodes that reach no others; `cut` closes their connections.
     """
 
     def __init__(
@@ -123,6 +123,7 @@ class LocalCluster:
         options: FrontOptions = DEFAULT,
     ) -> None:
         self.nodes = {each.config.node_id: each for each in nodes}
+        self.faults: list[Fault] = []
         self.isolated: set[int] = set()
         self._rng = rng
         self._new_uuid = new_uuid
@@ -242,7 +243,9 @@ class LocalCluster:
     def _start(self, node_id: int, now: float) -> None:
         config, disks = self.nodes[node_id].config, self.nodes[node_id].disks
         node = Node(config, disks, self._rng, self._new_uuid, now)
-        front = NodeFront(node, config, self._new_uuid, self._rng.random, self._options)
+        front = NodeFront(
+            node, config, self._new_uuid, self._rng.random, self._options, self.faults
+        )
         self._running[node_id] = _Running(front)
         self._take(node_id, front.start(now))
         self._set_deadline(node_id)
@@ -263,32 +266,42 @@ class LocalCluster:
 
     # -- effects of nodes
 
-    def _take(self, node_id: int, effects: Iterable[OfFront]) -> None:
+    def _take(self, node_id: int, effects: Iterable[FrontEffect]) -> None:
         for effect in effects:
             match effect:
                 case Reply() | Close() | AwaitDrain() | PauseReading() | ResumeReading():
-                    pipe = self._pipes.get(effect.connection)
-                    if pipe is not None:
-                        self._to_client_node(pipe, effect)
-                    elif effect.connection in self._node_of:
-                        self._effects.append(effect)
+                    self._on_connection(effect)
+                case transport.Connect() | transport.Write() | transport.Close():
+                    self._to_node(node_id, effect)
                 case Report():
                     self._effects.append(effect)
-                case transport.Connect():
-                    self._connect(node_id, effect)
-                case transport.Write():
-                    pipe = self._pipe(node_id, effect.connection)
-                    if pipe is not None:
-                        self._queue.append((pipe.server, Received(pipe.number, effect.data)))
-                case transport.Close():
-                    pipe = self._pipe(node_id, effect.connection)
-                    if pipe is not None:
-                        self._close(pipe, "closed by the other node")
                 case _:
                     self._effects.append(NodeEffect(node_id, effect))
                     if isinstance(effect, Stopped):
                         self._end(node_id, effect.failure or "the node has stopped")
                         return
+
+    def _on_connection(self, effect: OfConnection) -> None:
+        pipe = self._pipes.get(effect.connection)
+        if pipe is not None:
+            self._to_client_node(pipe, effect)
+        elif effect.connection in self._node_of:
+            self._effects.append(effect)
+
+    def _to_node(
+        self, node_id: int, effect: transport.Connect | transport.Write | transport.Close
+    ) -> None:
+        if isinstance(effect, transport.Connect):
+            self._connect(node_id, effect)
+            return
+        number = self._number_of.get((node_id, effect.connection))
+        if number is None:
+            return  # closed by the other node meanwhile
+        pipe = self._pipes[number]
+        if isinstance(effect, transport.Write):
+            self._queue.append((pipe.server, Received(number, effect.data)))
+        else:
+            self._close(pipe, "closed by the other node")
 
     # -- connections between nodes
 
@@ -314,14 +327,7 @@ class LocalCluster:
         self._queue.append((pipe.server, Accepted(server[1], pipe.number, HOST)))
         self._queue.append((node_id, transport.ConnectionMade(effect.connection)))
 
-    def _pipe(self, node_id: int, connection: int) -> _Pipe | None:
-        """Return the pipe of a connection of a node to another; None if it is closed."""
-        number = self._number_of.get((node_id, connection))
-        return None if number is None else self._pipes[number]
-
-    def _to_client_node(
-        self, pipe: _Pipe, effect: Reply | Close | AwaitDrain | PauseReading | ResumeReading
-    ) -> None:
+    def _to_client_node(self, pipe: _Pipe, effect: OfConnection) -> None:
         """Carry out what the server of a pipe does.
 
         It never has more than one request to read, so pausing changes nothing.

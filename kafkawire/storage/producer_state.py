@@ -1,7 +1,9 @@
 """The producers of a partition: their state, ongoing transactions, and snapshots of both.
 
 Law: the state is that of all batches before `map_end_offset`. A snapshot is named by that offset;
-one that is corrupt, or beyond the log, is deleted, and an earlier one takes its place.
+one that is corrupt, or beyond the log, is deleted, and an earlier one takes its place. There are
+at most MAX_PRODUCERS: the one that wrote longest ago is forgotten, as Kafka forgets it after
+`producer.id.expiration.ms`, and its next batch may have any sequence.
 
     ongoing:      transactions without a marker
     unreplicated: transactions whose marker is not below the high watermark
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable
+from typing import Final
 
 from ..records import Batch
 from .disks.disk import Disk
@@ -21,11 +24,18 @@ from .names import SNAPSHOT, file_name, numbered
 from .producer_entry import NONE, AppendOrigin, BatchMetadata, CompletedTxn, LastRecord
 from .producer_entry import ProducerStateEntry as Entry
 
+MAX_PRODUCERS: Final = 10_000
+"""Producers of one partition; clients choose the ids, and the number of them."""
+
 
 class ProducerStateManager:
-    """The producers of a partition."""
+    """The producers of a partition, the one that wrote longest ago first. most: how many at most.
 
-    def __init__(self, disk: Disk, folder: str) -> None:
+    Those with an ongoing transaction do not count.
+    """
+
+    def __init__(self, disk: Disk, folder: str, most: int = MAX_PRODUCERS) -> None:
+        self._most = most
         self.folder = folder
         self._disk = disk
         self.producers: dict[int, Entry] = {}
@@ -61,12 +71,24 @@ class ProducerStateManager:
         self.map_end_offset = batch.last_offset + 1
         if batch.producer_id < 0:
             return None
-        entry = self.producers.setdefault(batch.producer_id, Entry(batch.producer_id))
+        entry = self.producers.pop(batch.producer_id, None) or Entry(batch.producer_id)
+        self.producers[batch.producer_id] = entry
+        for _ in range(len(self.producers) - self._most - len(self._ongoing)):
+            self._forget_oldest()
         before = entry.current_txn_first_offset
         completed = entry.update(batch)
         if before == NONE and entry.current_txn_first_offset != NONE:
             self._ongoing[entry.current_txn_first_offset] = batch.producer_id
         return completed
+
+    def _forget_oldest(self) -> None:
+        """Forget the producer that wrote longest ago; those in a transaction go to the end."""
+        for _ in range(len(self._ongoing) + 1):
+            producer_id = next(iter(self.producers))
+            entry = self.producers.pop(producer_id)
+            if entry.current_txn_first_offset == NONE:
+                return
+            self.producers[producer_id] = entry
 
     def last_stable_offset(self, completed: CompletedTxn) -> int:
         """Return the last stable offset once this transaction is complete."""

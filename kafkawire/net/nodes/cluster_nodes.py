@@ -7,6 +7,7 @@ socket, and what it has not written is lost when it is killed.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Final
 from ...broker.effects import Report
 from ...metadata import MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
+from ...node.properties import CONTROLLER, Identity, node_config
 from ...storage import LogManager, MemoryDisk
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
-from .start import BROKER, CONTROLLER, Controller, Identity, bound, client_listener, node_config
+from .start import BROKER, Controller, bound, client_listener, endpoints_of, voter_set
 
 if TYPE_CHECKING:
     import ssl
@@ -100,7 +102,13 @@ class ClusterNodes:
         ]
         rack = self._options.racks[node_id - 1 : node_id]
         settings = self._options.settings | ({"broker.rack": rack[0]} if rack else {})
-        config = node_config(Identity(node_id), settings, controllers, sockets)
+        config = node_config(
+            Identity(node_id),
+            settings,
+            voter_set(controllers),
+            endpoints_of(sockets),
+            int(time.time() * 1000),
+        )
         server = PacedServer(
             config,
             member.disks,

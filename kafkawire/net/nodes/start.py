@@ -13,33 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ...broker.configs import Settings
 from ...broker.security.protocols import SecurityProtocol
-from ...node import NodeConfig, ProcessRole
+from ...node import NodeConfig
 from ...node.front.options import DEFAULT, FrontOptions
-from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
-from ...replication import ReplicationConfig
+from ...node.properties import CLUSTER_ID, CONTROLLER, Identity, node_config
+from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
 
 if TYPE_CHECKING:
     import ssl
 
-CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
-CONTROLLER: Final = "CONTROLLER"
-LOG_INTERVALS: Final = {
-    "cleaner_backoff_ms": "log.cleaner.backoff.ms",
-    "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
-    "flush_scheduler_interval_ms": "log.flush.scheduler.interval.ms",
-    "flush_start_offset_checkpoint_interval_ms": "log.flush.start.offset.checkpoint.interval.ms",
-    "high_watermark_checkpoint_interval_ms": "replica.high.watermark.checkpoint.interval.ms",
-    "producer_id_expiration_ms": "producer.id.expiration.ms",
-    "replica_fetch_max_bytes": "replica.fetch.max.bytes",
-    "retention_check_interval_ms": "log.retention.check.interval.ms",
-}
-"""Field of `storage.LogManagerConfig` -> its key."""
-RACK_AWARE: Final = "RackAwareReplicaSelector"
 BACKLOG: Final = 1024
 LOG_DIRS: Final = "log.dirs"
 
@@ -78,13 +63,6 @@ class NodeOptions:
         return client_listener(self.settings, self.tls)
 
 
-class Identity(NamedTuple):
-    """Which node of which cluster."""
-
-    node_id: int
-    cluster_id: str = CLUSTER_ID
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A node that may be started. resources: what is open until it has stopped."""
@@ -115,7 +93,9 @@ def prepare(options: NodeOptions) -> Prepared:
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
         settings = {**options.settings, LOG_DIRS: ",".join(disks)}
-        config = node_config(identity, settings, voters, sockets)
+        config = node_config(
+            identity, settings, voter_set(voters), endpoints_of(sockets), int(time.time() * 1000)
+        )
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 
@@ -140,64 +120,16 @@ def bound(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), backlog=BACKLOG)
 
 
-def _voter(controller: Controller) -> Voter:
-    endpoint = Endpoint(CONTROLLER, controller.host, controller.port)
-    return Voter(ReplicaKey(controller.node_id), (endpoint,))
-
-
-def node_config(
-    identity: Identity,
-    given: Mapping[str, str],
-    controllers: Iterable[Controller],
-    sockets: Mapping[str, socket.socket],
-) -> NodeConfig:
-    """Return the configuration of a node. given: Kafka's keys. sockets: of its listeners."""
-    settings = Settings(given)
-    roles = {ProcessRole.BROKER} | ({ProcessRole.CONTROLLER} if CONTROLLER in sockets else set())
-    listeners = [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]
-    return NodeConfig(
-        identity.node_id,
-        identity.cluster_id,
-        frozenset(roles),
-        tuple(listeners),
-        CONTROLLER,
-        VoterSet(tuple(map(_voter, controllers))),
-        rack=settings.text("broker.rack") or None,
-        static=given,
-        epoch_ms=int(time.time() * 1000),
-        quorum=_timeouts(settings),
-        replication=_replication(settings),
-        log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
-        snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
-        rebalance_interval=(
-            float(settings.number("leader.imbalance.check.interval.seconds"))
-            if settings.flag("auto.leader.rebalance.enable")
-            else None
-        ),
-        session_timeout=settings.seconds("broker.session.timeout.ms"),
-        heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+def voter_set(controllers: Iterable[Controller]) -> VoterSet:
+    """Return the voters of a quorum."""
+    return VoterSet(
+        tuple(
+            Voter(ReplicaKey(each.node_id), (Endpoint(CONTROLLER, each.host, each.port),))
+            for each in controllers
+        )
     )
 
 
-def _timeouts(settings: Settings) -> Timeouts:
-    return Timeouts(
-        election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
-        fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
-        election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
-        request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
-        retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
-        append_linger=settings.seconds("controller.quorum.append.linger.ms"),
-    )
-
-
-def _replication(settings: Settings) -> ReplicationConfig:
-    return ReplicationConfig(
-        replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
-        replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
-        replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
-        replica_fetch_min_bytes=settings.number("replica.fetch.min.bytes"),
-        replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
-        replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
-        fetch_max_bytes=settings.number("fetch.max.bytes"),
-        rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
-    )
+def endpoints_of(sockets: Mapping[str, socket.socket]) -> list[Endpoint]:
+    """Return the addresses of bound sockets, by the names of their listeners."""
+    return [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]

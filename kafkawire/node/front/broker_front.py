@@ -190,7 +190,10 @@ class BrokerFront:
     def _commit_expired(self, due: CommitExpired, now: float) -> None:
         self._coordinators.deferred.expire(due.reply_to, now)
 
-    def _unused(self, _due: FetchExpired | OffsetsLoaded, _now: float) -> None:
+    def _offsets_loaded(self, due: OffsetsLoaded, now: float) -> None:
+        self._coordinators.load(due.partition, now)
+
+    def _unused(self, _due: FetchExpired, _now: float) -> None:
         """The machines have deadlines of their own."""
 
 
@@ -202,5 +205,5 @@ _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] 
     OffsetsDue: BrokerFront._offsets_due,
     CommitExpired: BrokerFront._commit_expired,
     FetchExpired: BrokerFront._unused,
-    OffsetsLoaded: BrokerFront._unused,
+    OffsetsLoaded: BrokerFront._offsets_loaded,
 }

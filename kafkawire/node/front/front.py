@@ -66,7 +66,8 @@ Effect = ClientEffect | ShellEffect | NodeEffect
 class NodeFront:
     """A node that clients and other nodes connect to.
 
-    new_uuid, draw: as of `Cluster`.
+    new_uuid, draw: as of `Cluster`. faults: those to inject into requests of clients; nodes may
+    share them.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class NodeFront:
         new_uuid: Callable[[], bytes],
         draw: Callable[[], float],
         options: FrontOptions = DEFAULT,
+        faults: list[Fault] | None = None,
     ) -> None:
         self.config = config
         self._now = 0.0
@@ -83,6 +85,7 @@ class NodeFront:
         self._effects: list[Effect] = []
         settings = Settings(dict(config.static), broker_configs(RELEASE))
         self._options = options
+        self._faults: list[Fault] = [] if faults is None else faults
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
@@ -122,16 +125,18 @@ class NodeFront:
             RELEASE,
             *offers,
             self._settings,
-            self._options.bounds,
+            config.bounds,
             self._new_uuid,
             self._draw,
             config.epoch_ms,
+            self._options.load_seconds,
+            self._faults,
         )
 
     @property
     def faults(self) -> list[Fault]:
         """The faults to inject into requests of clients."""
-        return self.broker.broker.context.faults
+        return self._faults
 
     # -- the machine
 
