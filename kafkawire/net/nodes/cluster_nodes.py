@@ -15,6 +15,7 @@ from ...broker.effects import Report
 from ...metadata import MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
 from ...storage import LogManager, MemoryDisk
+from ..shell import Observers
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
@@ -106,7 +107,7 @@ class ClusterNodes:
             member.disks,
             sockets,
             member.take_time,
-            on_report=lambda report: self._reported(node_id, report),
+            observers=Observers(lambda report: self._reported(node_id, report)),
             on_effect=lambda effect, _names: self._invariants.observe(node_id, effect),
             front=self._options.front,
             tls=self._options.tls,
