@@ -15,6 +15,7 @@ from ..protocol import ErrorCode
 from .loop_thread import LoopThread
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
+from .shell import Observers
 
 if TYPE_CHECKING:
     from .server_recording import Recording
@@ -40,10 +41,8 @@ class ServerThread:
         self.closed: list[Close] = []
         self.server = Server(
             config,
-            on_report=self.requests.append,
+            Observers(self.requests.append, self.closed.append, recording),
             on_persist=self.persisted.append,
-            on_close=self.closed.append,
-            recording=recording,
             persisted=tuple(self.persisted),
         )
         self._thread = LoopThread()

@@ -125,10 +125,31 @@ def test_a_match_may_be_a_function() -> None:
     assert client.receive(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("match", ["Nothing", "produced"])
-def test_an_unknown_api_is_rejected(match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        Fault(match)
+def test_an_error_may_be_given_by_its_name() -> None:
+    _, client, _ = with_fault(match="Produce", error="NOT_LEADER_OR_FOLLOWER")
+    assert produce(client, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"match": "Nothing"}, "Nothing"),
+        ({"match": "Prodcue"}, "'Produce'"),
+        ({"match": 3.5}, "function"),
+        ({"action": "disconect"}, "disconnect"),
+        ({"error": "NOT_LEADER_FOR_PARTITION"}, "'NOT_LEADER_OR_FOLLOWER'"),
+        ({"error": 6}, "name of an error"),
+        ({"nth": 0}, "from 1"),
+        ({"probability": 1.5}, "from 0 to 1"),
+        ({"delay": -1.0}, "seconds"),
+        ({"keep": -1}, "bytes"),
+    ],
+)
+def test_a_fault_that_no_request_could_meet_is_refused(
+    fault: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Fault(**fault)  # type: ignore[arg-type]
 
 
 def test_an_error_without_a_response_closes() -> None:

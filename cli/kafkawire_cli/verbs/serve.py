@@ -19,9 +19,8 @@ from kafkawire.display import printable
 from ..input.names import complete_release
 from ..input.node import NodeChoice, node_options
 from ..input.options import pairs
-from ..live.node import run_node
+from ..live.node import observers, run_node
 from ..pipes import stop_at_closed_pipe
-from ..render.request_lines import print_close, print_report
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
@@ -223,12 +222,7 @@ async def _serve(
 ) -> None:
     from kafkawire.net.server import Server
 
-    server = Server(
-        config,
-        on_report=None if quiet else print_report,
-        on_close=None if quiet else print_close,
-        recording=recording,
-    )
+    server = Server(config, observers(recording, quiet))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -17,6 +17,7 @@ from ...metadata import MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
 from ...node.properties import CONTROLLER, Identity, node_config
 from ...storage import LogManager, MemoryDisk
+from ..shell import Observers
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
@@ -114,7 +115,7 @@ class ClusterNodes:
             member.disks,
             sockets,
             member.take_time,
-            on_report=lambda report: self._reported(node_id, report),
+            observers=Observers(lambda report: self._reported(node_id, report)),
             on_effect=lambda effect, _names: self._invariants.observe(node_id, effect),
             front=self._options.front,
             tls=self._options.tls,
