@@ -30,7 +30,12 @@ from ..broker import (
 )
 from ..broker.deadlines import Deadlines
 from ..client.network import transport
+from ..errors import UnsupportedVersion
+from ..messages import REGISTRY
+from ..messages.api_key import ApiKey
 from ..metadata import MetadataImage
+from ..primitives import Message
+from ..protocol import decode_frame, encode_frame
 from ..storage import Disk
 from .config import NodeConfig
 from .controller_server import Randomness
@@ -45,6 +50,8 @@ CONTROLLER_ID: Final = 1 << 16
 """The id of a node that is only a controller: above those of brokers."""
 HOST: Final = "127.0.0.1"
 """The address that nodes have for each other."""
+ADMINISTRATOR: Final = "kafkawire-administrator"
+"""The client id of requests that this process makes."""
 Address = tuple[str, int]
 
 
@@ -135,6 +142,8 @@ class LocalCluster:
         self._number_of: dict[tuple[int, int], int] = {}
         """(node, connection at the client) -> the number of the pipe."""
         self._count = 0
+        self._administrators: dict[int, bytearray] = {}
+        """Connection of an administrator in this process -> what it has received."""
         self._queue: deque[tuple[int, Event]] = deque()
         self._effects: list[Effect] = []
         self._deadlines: Deadlines[int] = Deadlines()
@@ -225,14 +234,46 @@ class LocalCluster:
 
     def _finish(self, now: float) -> list[Effect]:
         """Handle what is queued; return the effects."""
+        self._run(now)
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _run(self, now: float) -> None:
         while self._queue:
             node_id, event = self._queue.popleft()
             running = self._running.get(node_id)
             if running is not None:
                 self._take(node_id, running.front.handle(event, now))
                 self._set_deadline(node_id)
-        effects, self._effects = self._effects, []
-        return effects
+
+    def administer(self, body: Message, now: float) -> Message:
+        """Let the cluster handle a request of an administrator in this process; return the response.
+
+        What else it leads to is among the next effects. Raises UnsupportedVersion for an API that
+        the brokers do not offer, TimeoutError if there is no response at this time.
+        """
+        node_id = next(each for each in self._running if self.nodes[each].config.is_broker)
+        key = ApiKey(REGISTRY.get(type(body).__name__).api_key or 0)
+        offered = self.front(node_id).broker.broker.context.offered.get(key)
+        if offered is None:
+            raise UnsupportedVersion(f"{key.name} is not offered by this release")
+        self._count -= 1
+        number = self._count
+        received = self._administrators[number] = bytearray()
+        listener = self.nodes[node_id].config.inter_broker_listener
+        self._queue.append((node_id, Accepted(listener, number, HOST)))
+        frame = encode_frame(body, offered.last, 0, client_id=ADMINISTRATOR)
+        self._queue.append((node_id, Received(number, frame)))
+        self._run(now)
+        while not received and (due := self.next_deadline()) is not None and due <= now:
+            self._effects += self.advance(now)
+        del self._administrators[number]
+        self._queue.append((node_id, Disconnected(number)))
+        if not received:
+            raise TimeoutError(f"no response to {key.name}")
+        response = decode_frame(bytes(received), response_to=(key, offered.last)).body
+        assert response is not None
+        return response
 
     def _set_deadline(self, node_id: int) -> None:
         running = self._running.get(node_id)
@@ -274,7 +315,8 @@ class LocalCluster:
                 case transport.Connect() | transport.Write() | transport.Close():
                     self._to_node(node_id, effect)
                 case Report():
-                    self._effects.append(effect)
+                    if effect.request.connection > 0:  # that of a client
+                        self._effects.append(effect)
                 case _:
                     self._effects.append(NodeEffect(node_id, effect))
                     if isinstance(effect, Stopped):
@@ -283,8 +325,12 @@ class LocalCluster:
 
     def _on_connection(self, effect: OfConnection) -> None:
         pipe = self._pipes.get(effect.connection)
+        administrator = self._administrators.get(effect.connection)
         if pipe is not None:
             self._to_client_node(pipe, effect)
+        elif administrator is not None:
+            if isinstance(effect, Reply):
+                administrator += effect.data
         elif effect.connection in self._node_of:
             self._effects.append(effect)
 

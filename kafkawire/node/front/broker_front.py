@@ -23,6 +23,7 @@ from ...broker.events import (
     ReplyDue,
 )
 from ...broker.groups.coordinators import Coordinators
+from ...broker.network.socket_server import SocketServer
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
@@ -104,6 +105,11 @@ class BrokerFront:
             self.transactions.apis,
         )
         self.transactions.apis.broker = self.broker
+
+    @property
+    def server(self) -> SocketServer:
+        """The connections of the clients."""
+        return self._listeners.server
 
     def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
         """Return what the handlers of each listener work with."""
