@@ -18,7 +18,7 @@ E = ErrorCode
 def with_fault(**fault: object) -> tuple[Harness, Client, Fault]:
     harness = Harness(topics={"t": 1})
     made = Fault(**fault)  # type: ignore[arg-type]
-    harness.cluster.faults.append(made)
+    harness.faults.append(made)
     return harness, harness.client(), made
 
 
@@ -56,7 +56,7 @@ def test_a_delayed_response_is_dropped_with_its_connection() -> None:
     send_metadata(client)
     client.disconnect()
     harness.advance(3)
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
 
 
 def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None:
@@ -104,7 +104,7 @@ def test_a_corrupt_response_differs_in_one_byte() -> None:
 def test_chance_is_the_seeds() -> None:
     def hits(seed: int) -> list[bool]:
         harness = Harness(topics={"t": 1}, seed=seed)
-        harness.cluster.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
+        harness.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
         client = harness.client()
         return [metadata(client, "t").topics[0].error_code != 0 for _ in range(200)]
 
@@ -114,7 +114,7 @@ def test_chance_is_the_seeds() -> None:
 
 def test_a_match_may_be_a_function() -> None:
     harness = Harness(topics={"t": 1})
-    harness.cluster.faults.append(
+    harness.faults.append(
         Fault(lambda request: request.client_id == "other", error=E.INVALID_REQUEST)
     )
     client = harness.client()

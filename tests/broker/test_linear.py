@@ -85,7 +85,7 @@ def constant(work: Callable[[int], int], n: int = 20) -> None:
 def test_deleting_topics_looks_at_committed_offsets_once() -> None:
     def work(n: int) -> int:
         harness = Harness(topics={f"t{at}": 1 for at in range(n)})
-        coordinator = harness.cluster.groups
+        coordinator = harness.groups()
         harness.cluster.controller.ensure_offsets_topic(0.0)
         found = coordinator.of(0)
         assert not isinstance(found, ErrorCode)
@@ -145,7 +145,7 @@ def test_an_append_does_not_look_at_all_records_since_a_fetch_was_delayed() -> N
         return cost(writer, produce_request(batch(b"a")), 9)
 
     constant(work)
-    partition = harness.cluster.topics.partition("t", 0)
+    partition = harness.partition("t", 0)
     assert partition is not None
     assert partition.log.bytes_from(0) == sum([len(each.data) for each in partition.log])
 
@@ -221,7 +221,7 @@ def _rejoin(client: Client, member_id: str) -> None:
 def test_offsets_are_deleted_in_one_batch() -> None:
     harness, client = grouped(Bounds())
     commit(client, "g", *range(8))
-    coordinator = harness.cluster.groups.of(harness.cluster.groups.partition_of("g"))
+    coordinator = harness.groups().of(harness.groups().partition_of("g"))
     assert not isinstance(coordinator, ErrorCode)
     coordinator.groups["g"].protocol_type = "consumer"  # it had members once
     requested = [OffsetDeleteRequestPartition(partition_index=at % 8) for at in range(100)]
@@ -268,7 +268,7 @@ def altered(client: Client, operation: int, value: str) -> Any:
 def test_a_list_does_not_grow_for_ever_and_has_each_value_once() -> None:
     harness = Harness(topics={"t": 1})
     client = harness.client()
-    topic = harness.cluster.topics.get("t")
+    topic = harness.topic("t")
     assert topic is not None
     assert altered(client, APPEND, "a,b,a").error_code == E.NONE
     assert altered(client, APPEND, "b,c").error_code == E.NONE
@@ -291,7 +291,7 @@ def test_nothing_is_remembered_of_deleted_topics() -> None:
     for at in range(20):
         harness.create_topic(f"t{at}")
         produce(client, batch(b"a"), topic=f"t{at}")
-        topic = harness.cluster.topics.get(f"t{at}")
+        topic = harness.topic(f"t{at}")
         assert topic is not None
         harness.cluster.controller.delete_topics([topic], 0.0)
     assert harness.cluster.topics.partition_count == 0

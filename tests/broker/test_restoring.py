@@ -193,18 +193,18 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     @rule(partition=st.integers(0, 2), node=st.integers(1, 2))
     def coordinator_moves(self, partition: int, node: int) -> None:
-        if node in self.harness.cluster.topics.alive:
+        if node in self.harness.alive:
             self.harness.move_leader(OFFSETS_TOPIC, partition, node)
 
-    @precondition(lambda self: len(self.harness.cluster.topics.alive) == 2)
+    @precondition(lambda self: len(self.harness.alive) == 2)
     @rule(node=st.integers(1, 2))
     def broker_stops(self, node: int) -> None:
         self.harness.stop_broker(node)
 
-    @precondition(lambda self: len(self.harness.cluster.topics.alive) == 1)
+    @precondition(lambda self: len(self.harness.alive) == 1)
     @rule()
     def broker_starts(self) -> None:
-        [alive] = self.harness.cluster.topics.alive
+        [alive] = self.harness.alive
         self.harness.start_broker(3 - alive)
 
     @rule()
@@ -335,11 +335,11 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
     """Topics that came, grew, were configured, trimmed, moved and went; ids, settings, leaders."""
     harness = Harness(3, settings={"log.retention.bytes": "200"})
     harness.create_topic("deleted", 2, 2)
-    deleted = harness.cluster.topics.get("deleted")
+    deleted = harness.topic("deleted")
     assert deleted is not None
     harness.cluster.controller.delete_topics([deleted], 0.0)
     harness.create_topic("t", 1, 2, cleanup_policy="compact", retention_ms="5")
-    topic = harness.cluster.topics.get("t")
+    topic = harness.topic("t")
     assert topic is not None
     harness.cluster.controller.create_partitions(topic, [[3, 1]], 0.0)
     harness.cluster.controller.alter_topic_configs(topic, {"retention.ms": "6"}, 0.0)
@@ -352,7 +352,7 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
     again = harness.restored()
     found = again.cluster.topics
     assert [each.name for each in found] == ["t"]
-    was, now = harness.cluster.topics.partition("t", 0), found.partition("t", 0)
+    was, now = harness.partition("t", 0), found.partition("t", 0)
     assert was is not None
     assert now is not None
     assert (was.log, was.producers) == (now.log, now.producers)

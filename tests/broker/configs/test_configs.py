@@ -219,7 +219,7 @@ def test_features_are_those_of_the_release(release: str) -> None:
     client = Harness(release=release).client()
     newest = FEATURES[LATEST] if release in ("trunk", "all") else FEATURES.get(release, ())
     for version in range(5):
-        if version not in client.harness.cluster.context.offered[18]:  # type: ignore[index]
+        if version not in client.harness.broker().context.offered[18]:  # type: ignore[index]
             continue
         software = "a" if version >= 3 else ""
         request = ApiVersionsRequest(

@@ -38,7 +38,7 @@ class LaggingLog:
 
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
-        self.groups = harness.cluster.groups
+        self.groups = harness.groups()
         self.log = self.groups._log
         self.lags = False
         self.high_watermark = 0
@@ -190,7 +190,7 @@ def test_a_client_that_disconnects_is_not_waited_for(harness: Harness, log: Lagg
     one.disconnect()
     log.commit(1)
     assert len(log.groups.deferred) == 0
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
 
 
 def test_a_failed_sync_is_not_deferred_beyond_its_coordinator(

@@ -46,7 +46,7 @@ EXPECTED = {
 
 
 def known(harness: Harness) -> Known:
-    topic = harness.cluster.topics.get(TOPIC)
+    topic = harness.topic(TOPIC)
     assert topic is not None
     return Known(TOPIC, topic_id=topic.topic_id, leader_epoch=0)
 
@@ -110,7 +110,7 @@ def test_every_version_gets_its_response(harness: Harness, name: str, version: i
 @pytest.mark.parametrize(("name", "version"), CASES)
 def test_every_version_can_say_an_error(harness: Harness, name: str, version: int) -> None:
     key = REGISTRY.get(name).api_key
-    harness.cluster.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
+    harness.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
     client = harness.client()
     client.send(request_of(name, version, harness), version)
     response = client.response()

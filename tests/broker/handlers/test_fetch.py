@@ -77,7 +77,7 @@ def test_a_client_that_goes_away_is_not_waited_for(harness: Harness) -> None:
     assert len(harness.cluster.replicas[1].fetch_purgatory) == 1
     reader.disconnect()
     assert len(harness.cluster.replicas[1].fetch_purgatory) == 0
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
     harness.advance(6)
 
 

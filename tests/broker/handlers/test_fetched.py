@@ -76,7 +76,7 @@ def filled(count: int, value: bytes = VALUE) -> tuple[Harness, Client]:
 @pytest.mark.parametrize("version", [4, 9, 10, 12, 17])
 def test_a_fetch_sends_the_stored_batches_themselves(version: int) -> None:
     harness, client = filled(5)
-    log = harness.cluster.topics.get("t").partitions[0].log  # type: ignore[union-attr]
+    log = harness.topic("t").partitions[0].log  # type: ignore[union-attr]
     records = fetched(client, version=version)
     assert records == b"".join(stored.data for stored in log)
     [report] = [each for each in harness.effects if isinstance(each, Report)]
@@ -99,12 +99,12 @@ def test_small_batches_are_joined() -> None:
 def test_faults_affect_responses_in_parts() -> None:
     harness, client = filled(3)
     whole = fetched(client)
-    harness.cluster.faults = [Fault("Fetch", nth=1, action=Action.DELAY, delay=5.0)]
+    harness.faults = [Fault("Fetch", nth=1, action=Action.DELAY, delay=5.0)]
     client.send(fetch_of(client), 12)
     assert client.response() is None
     harness.advance(5.0)
     late = client.receive(FetchResponse)
     assert late.responses[0].partitions[0].records == whole
-    harness.cluster.faults = [Fault("Fetch", action=Action.TRUNCATE, keep=60_000)]
+    harness.faults = [Fault("Fetch", action=Action.TRUNCATE, keep=60_000)]
     client.send(fetch_of(client), 12)
     assert len(client.received) == 60_000

@@ -446,7 +446,7 @@ def test_a_log_keeps_to_its_retention_bytes(harness: Harness) -> None:
     client = harness.client()
     for _ in range(50):
         assert produce(client, batch(b"x" * 500), topic="r").error_code == E.NONE
-    partition = harness.cluster.topics.partition("r", 0)
+    partition = harness.partition("r", 0)
     assert partition is not None
     assert 1 <= partition.log.size <= 3000
     assert partition.log.log_start_offset > 40
@@ -486,7 +486,7 @@ def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
     """What was read of a configuration does not outlive it."""
     client = harness.client()
     large = batch(b"x" * 500)
-    topic = harness.cluster.topics.get("t")
+    topic = harness.topic("t")
     assert topic is not None
     assert produce(client, large).error_code == E.NONE
     harness.cluster.controller.alter_topic_configs(topic, {"max.message.bytes": "100"}, 0.0)

@@ -107,7 +107,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def _begins_an_epoch(self) -> None:
         self.client = self.harness.client(self.leader)
-        partition = self.harness.cluster.topics.partition("t", 0)
+        partition = self.harness.partition("t", 0)
         assert partition is not None
         self.epochs = [each for each in self.epochs if each[1] < len(self.values)]
         self.epochs.append((partition.leader_epoch, len(self.values)))
@@ -115,9 +115,9 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def is_built_again(self) -> None:
         """Continue in a restored cluster: values, sequences and epochs are the same."""
-        was = self.harness.cluster.topics.partition("t", 0)
+        was = self.harness.partition("t", 0)
         self.harness = self.harness.restored()
-        now = self.harness.cluster.topics.partition("t", 0)
+        now = self.harness.partition("t", 0)
         assert was is not None
         assert now is not None
         assert (list(now.log), now.log) == (list(was.log), was.log)
@@ -147,7 +147,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @invariant()
     def epochs_only_grow(self) -> None:
-        partition = self.harness.cluster.topics.partition("t", 0)
+        partition = self.harness.partition("t", 0)
         assert partition is not None
         epochs = partition.log.epochs
         assert [each.epoch for each in epochs] == sorted({each.epoch for each in epochs})

@@ -180,7 +180,7 @@ def test_an_event_costs_the_same_however_many_clients_are_paused() -> None:
             pipelining = harness.client()
             pipelining.send(fetch_of(pipelining, max_wait_ms=500, min_bytes=1), 12)
             pipelining.send_bytes(frames(ONE, 4000))
-            assert harness.cluster.connections[pipelining.number].paused
+            assert harness.server().connections[pipelining.number].paused
         other, data = harness.client(), frames(ONE, 1)
         other.send_bytes(data)
         costs.append(steps(lambda: harness.cluster.handle(Received(other.number, data), 0.0)))  # noqa: B023
@@ -250,7 +250,7 @@ def test_others_are_served_during_a_large_request(large: Message, version: int) 
     calls.finish()
     assert calls.order == [other] * 4 + [pipelining] * 2
     assert calls.got[pipelining] == [0, 0]
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
 
 
 @pytest.mark.parametrize(("large", "version"), LARGE)
@@ -261,7 +261,7 @@ def test_a_large_request_is_dropped_when_its_client_disconnects(
     calls.receive(pipelining, frames(large, 1, version))
     calls.advance()
     harness.handle(Disconnected(pipelining))
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
     assert not harness.cluster._request_handler._work_of
     calls.receive(other, frames(ONE, 1))
     assert calls.order == [other]
