@@ -19,7 +19,6 @@ from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everythi
 from ..primitives import Message
 from ..replication import Effect as ReplicationEffect
 from ..replication import (
-    Event,
     LogOffline,
     LogsFailed,
     MetadataPublished,
@@ -274,10 +273,6 @@ class BrokerServer:
         if operation is not None:
             return [Respond(token, operation(self.logs, body, self._now_ms()))]
         return [*self.replicas.handle(RequestReceived(token, version, body), now)]
-
-    def replicated(self, event: Event, now: float) -> list[Output]:
-        """Let the replica manager handle an event."""
-        return [*self.replicas.handle(event, now)]
 
     def response(self, token: int, body: Message | None, now: float) -> list[Output]:
         """Handle the response to a request of the replica manager."""

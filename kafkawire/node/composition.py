@@ -7,7 +7,6 @@ or, beside several, a node that is only a controller and outlives them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from ..broker import Bounds
@@ -15,7 +14,7 @@ from ..broker import Endpoint as BrokerEndpoint
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk
-from .config import NodeConfig, ProcessRole
+from .config import ProcessRole
 from .local_cluster import CONTROLLER_ID, LocalNode
 from .properties import CLUSTER_ID, CONTROLLER, Identity, node_config
 
@@ -54,10 +53,15 @@ def in_memory(
         roles |= {ProcessRole.BROKER} if node_id != CONTROLLER_ID else set()
         if is_voter:
             listeners = (*listeners, CONTROLLER_AT)
-        config: NodeConfig = node_config(
-            Identity(node_id, cluster_id), own, voters, listeners, epoch_ms, frozenset(roles)
+        config = node_config(
+            Identity(node_id, cluster_id),
+            own,
+            voters,
+            listeners,
+            epoch_ms,
+            roles=frozenset(roles),
+            bounds=bounds,
         )
-        config = replace(config, bounds=bounds)
         return LocalNode(config, {name: MemoryDisk() for name in directories})
 
     nodes = [] if alone else [node(CONTROLLER_ID, ())]

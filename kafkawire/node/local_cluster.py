@@ -247,10 +247,11 @@ class LocalCluster:
                 self._set_deadline(node_id)
 
     def administer(self, body: Message, now: float) -> Message:
-        """Let the cluster handle a request of an administrator in this process; return the response.
+        """Let the cluster handle a request of an administrator in this process.
 
-        What else it leads to is among the next effects. Raises UnsupportedVersion for an API that
-        the brokers do not offer, TimeoutError if there is no response at this time.
+        Returns the response; what else it leads to is among the next effects. Raises
+        UnsupportedVersion for an API that the brokers do not offer, TimeoutError if there is no
+        response at this time.
         """
         node_id = next(each for each in self._running if self.nodes[each].config.is_broker)
         key = ApiKey(REGISTRY.get(type(body).__name__).api_key or 0)

@@ -10,11 +10,11 @@ effect that leaves rests on what is on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from ..errors import InvalidMetadataRecord
+from ..errors import InvalidMetadataRecord, LocalProtocolError
 from ..metadata import MetadataImage, TopicIdPartition
-from ..replication import AppendRequested, Partition
+from ..replication import Partition, ReplicaManager
 from ..storage import Disk, StorageError
 from .config import NodeConfig
 from .controller_channel import Purpose
@@ -24,8 +24,9 @@ from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import BrokerState
 from .outputs import OUTPUTS
 from .parts import Parts
-from .requests import on_append, on_request, on_response, send_pending
+from .requests import on_request, on_response, send_pending
 
+T = TypeVar("T")
 FAILURES: Final = (StorageError, InvalidMetadataRecord, OSError)
 """What a node cannot go on after: its metadata log's disk fails, a file or record is not valid."""
 
@@ -69,11 +70,29 @@ class Node:
 
     def start(self, now: float) -> list[Effect]:
         """Begin where the node stopped."""
-        return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)
+        return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)[1]
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
-        return self._run(lambda: EVENTS[type(event)](self, event, now), now)
+        return self._run(lambda: EVENTS[type(event)](self, event, now), now)[1]
+
+    def call(
+        self, operation: Callable[[ReplicaManager], T], now: float
+    ) -> tuple[T | None, list[Effect]]:
+        """Call the replica manager; return what it returns, and the effects.
+
+        None if the node has stopped, or stops in this call: then nobody may rely on the result.
+        """
+        broker = self.parts.broker
+        if broker is None:
+            raise LocalProtocolError("a node without a broker has no partitions")
+
+        def work() -> T:
+            result = operation(broker.replicas)
+            self.parts.queue.extend(broker.replicas.finish(now))
+            return result
+
+        return self._run(work, now)
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
@@ -81,16 +100,17 @@ class Node:
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
-        return self._run(lambda: self.parts.advance(now), now)
+        return self._run(lambda: self.parts.advance(now), now)[1]
 
-    def _run(self, work: Callable[[], object], now: float) -> list[Effect]:
+    def _run(self, work: Callable[[], T], now: float) -> tuple[T | None, list[Effect]]:
         """Do some work, and all that follows from it; a failure is the end of the node."""
         if self.stopped:
-            return []
+            return None, []
         parts = self.parts
         parts.wall_ms = parts.config.wall_ms(now)
+        result: T | None = None
         try:
-            work()
+            result = work()
             self._drain(now)
             while not self.stopped and (self._fail_directories(now) or self._poll(now)):
                 self._drain(now)
@@ -98,7 +118,7 @@ class Node:
             parts.effects = []
             self._stop(str(error))
         effects, parts.effects = parts.effects, []
-        return effects
+        return None if self.stopped else result, effects
 
     def _drain(self, now: float) -> None:
         queue = self.parts.queue
@@ -140,9 +160,6 @@ class Node:
     def _response(self, event: ResponseReceived, now: float) -> None:
         on_response(self.parts, event, now)
 
-    def _append(self, event: AppendRequested, now: float) -> None:
-        on_append(self.parts, event, now)
-
     def _shutdown(self, _event: ShutdownRequested, now: float) -> None:
         if self.parts.broker is not None:
             self.parts.broker.lifecycle.begin_shutdown(now)
@@ -170,7 +187,6 @@ class Node:
 
 
 EVENTS: Final[Mapping[type, Callable[[Node, Any, float], None]]] = {
-    AppendRequested: Node._append,
     RequestReceived: Node._request,
     ResponseReceived: Node._response,
     ShutdownRequested: Node._shutdown,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
@@ -40,12 +41,15 @@ def node_config(
     voters: VoterSet,
     listeners: Sequence[Endpoint],
     epoch_ms: int,
+    *,
     roles: frozenset[ProcessRole] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
 ) -> NodeConfig:
     """Return the configuration of a node.
 
     properties: Kafka's keys with their values. roles: None for those that the listeners suggest: a
-    controller has one of its own. Raises ValueError for a key or a value that is not valid.
+    controller has one of its own. bounds: limits for which Kafka has no key. Raises ValueError for
+    a key or a value that is not valid.
     """
     settings = Settings(properties)
     if roles is None:
@@ -72,6 +76,7 @@ def node_config(
         ),
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+        bounds=bounds,
     )
 
 

@@ -10,12 +10,9 @@ from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from struct import Struct
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from ..errors import WireError
-from ..protocol import ErrorCode
-from ..records import RecordBatches
+from ..records import Batch, RecordBatches
 from ..replication import (
     AbortedTransaction,
     AppendRejected,
@@ -23,6 +20,8 @@ from ..replication import (
     LogAppendInfo,
     LogOffline,
     TimestampOffset,
+    Validate,
+    whole_batches,
 )
 from ..storage import (
     AppendOrigin,
@@ -35,10 +34,6 @@ from ..storage import (
 )
 from ..storage import AppendRejected as Refused
 
-E = ErrorCode
-MAGIC: Final = 2
-HEAD: Final = Struct(">qii")
-"""Base offset, length and leader epoch: what a leader sets, all before the checksum's range."""
 SIZES_KEPT: Final = 1024
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -156,36 +151,30 @@ class StoredReplicaLog:
 
     @of_directory
     def append_as_leader(
-        self, records: bytes, leader_epoch: int, internal: bool = False
+        self,
+        records: bytes,
+        leader_epoch: int,
+        internal: bool = False,
+        validate: Validate | None = None,
     ) -> LogAppendInfo:
         """Append batches with the next offsets. internal: the broker's own. AppendRejected."""
+        valid = whole_batches(records, internal) if validate is None else validate(records)
+        log = self.log
+        offset = log.log_end_offset
+        batches: list[Batch] = []
+        for each in valid:
+            data = each.assigned(offset, leader_epoch)
+            batches.append(Batch(data, 0, len(data)))
+            offset += each.batch.last_offset_delta + 1
+        data = batches[0].data if len(batches) == 1 else b"".join(each.data for each in batches)
         origin = AppendOrigin.COORDINATOR if internal else AppendOrigin.CLIENT
         try:
-            data = self._assigned(records, leader_epoch, internal)
-            info = self.log.append(data, self._now_ms(), origin)
+            info = log.append(data, self._now_ms(), origin, batches)
         except Refused as error:
             raise AppendRejected(error.error, error.reason) from None
-        except WireError as error:
-            raise AppendRejected(E.CORRUPT_MESSAGE, str(error)) from None
         if info.duplicate is None:
             self._sizes.append(info.last_offset + 1, len(data))
-        return LogAppendInfo(info.first_offset, info.last_offset)
-
-    def _assigned(self, records: bytes, leader_epoch: int, internal: bool) -> bytes:
-        """Validate batches, and give them their offsets and the leader epoch."""
-        offset = self.log.log_end_offset
-        parts: list[bytes] = []
-        read = RecordBatches(records)
-        for batch in read:
-            batch.verify()
-            if batch.magic != MAGIC or (batch.control and not internal):
-                raise AppendRejected(E.INVALID_RECORD, "expected batches of magic 2 with data")
-            parts.append(HEAD.pack(offset, batch.end - batch.start - 12, leader_epoch))
-            parts.append(batch.data[batch.start + HEAD.size : batch.end])
-            offset += batch.last_offset - batch.base_offset + 1
-        if not parts or read.cut_tail:
-            raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
-        return b"".join(parts)
+        return LogAppendInfo(info.first_offset, info.last_offset, valid[0].log_append_time_ms)
 
     @of_directory
     def append_as_follower(self, records: bytes) -> None:

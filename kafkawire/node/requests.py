@@ -20,7 +20,6 @@ from ..messages.produce_request import ProduceRequest
 from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from ..primitives import Message
 from ..raft.client import REQUESTS as QUORUM_REQUESTS
-from ..replication import AppendRequested
 from . import log_dirs
 from .controller_channel import Owner, Pending, Purpose
 from .controller_server import FORWARDED, SERVED
@@ -93,13 +92,6 @@ def on_response(parts: Parts, event: ResponseReceived, now: float) -> None:
         parts.queue.extend(parts.broker.response(number, body, now))
     elif owner is Owner.CHANNEL:
         parts.queue.extend(parts.channel.handle(number, body, now))
-
-
-def on_append(parts: Parts, event: AppendRequested, now: float) -> None:
-    """Append batches of the broker itself."""
-    if parts.broker is None:
-        raise LocalProtocolError("a node without a broker has no partitions")
-    parts.queue.extend(parts.broker.replicated(event, now))
 
 
 def send_pending(

@@ -6,12 +6,13 @@ is said of each partition what became of it. acks=0 and acks=1 complete at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..messages.produce_request import ProduceRequest
 from ..messages.produce_response import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     PartitionProduceResponse,
     ProduceResponse,
@@ -20,9 +21,8 @@ from ..messages.produce_response import (
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import AppendCompleted, AppendResult, Respond
-from .events import AppendRequested
 from .fetching import MOVED
-from .log.replica_log import AppendRejected, LogOffline
+from .log.replica_log import AppendRejected, LogOffline, Validate
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import Lookup, Replicas
@@ -32,25 +32,43 @@ ALL: Final = -1
 ACKS: Final = (ALL, 0, 1)
 REPLICATED: Final = "replicated up to"
 
-Finish = Callable[[list[AppendResult]], None]
+ValidateFor = Callable[[str], Validate]
+"""Returns how the records for a topic are validated."""
 
 
 class Append(NamedTuple):
-    """How records are appended. timeout: in seconds; internal: they are the broker's own."""
+    """How records are appended.
+
+    timeout: in seconds. internal: they are the broker's own. validate: how the records of clients
+    are validated; None requires `whole_batches`. refused: index of an entry that is not to be
+    appended -> its result.
+    """
 
     acks: int
     timeout: float
     internal: bool = False
+    validate: ValidateFor | None = None
+    refused: Mapping[int, AppendResult] = {}
+
+
+class Entry(NamedTuple):
+    """Records for a partition."""
+
+    lookup: Lookup
+    records: bytes
 
 
 @dataclass(slots=True)
 class DelayedProduce:
-    """An append that waits for followers. pending: index of a result -> partition."""
+    """An append that waits for followers. pending: index of a result -> partition.
+
+    produce: the request; None for an append of the broker itself.
+    """
 
     results: list[AppendResult]
     pending: dict[int, TopicIdPartition]
     required: dict[int, int]
-    finish: Finish
+    produce: ProduceRequest | None
 
 
 class Appends:
@@ -61,72 +79,79 @@ class Appends:
         self.purgatory: Purgatory[int] = Purgatory()
         self._delayed: dict[int, DelayedProduce] = {}
 
-    def produce(self, token: int, body: ProduceRequest, now: float) -> None:
-        """Append the records of a Produce."""
+    def produce(
+        self, token: int, body: ProduceRequest, how: Append, now: float
+    ) -> ProduceResponse | None:
+        """Append the records of a Produce; None if `Respond` follows."""
         entries = [
-            (topic.name, topic.topic_id, each.index, each.records or b"")
+            Entry(self.replicas.find(topic.name, topic.topic_id, each.index), each.records or b"")
             for topic in body.topic_data
             for each in topic.partition_data
         ]
-        found = [self.replicas.find(topic, uid, index) for topic, uid, index, _ in entries]
+        results = self._append(token, entries, how, body, now)
+        return None if results is None else self._response(body, results)
 
-        def finish(results: list[AppendResult]) -> None:
-            response = None if body.acks == 0 else self._response(body, results)
-            self.replicas.emit(Respond(token, response))
-
-        records = [each[3] for each in entries]
-        how = Append(body.acks, body.timeout_ms / 1000)
-        self._append(token, found, records, how, finish, now)
-
-    def append(self, event: AppendRequested, now: float) -> None:
-        """Append batches of this broker."""
-        found = [self.replicas.find("", *key) for key, _ in event.entries]
-
-        def finish(results: list[AppendResult]) -> None:
-            self.replicas.emit(AppendCompleted(event.token, tuple(results)))
-
-        records = [each for _, each in event.entries]
-        how = Append(event.acks, event.timeout, internal=True)
-        self._append(event.token, found, records, how, finish, now)
+    def append(
+        self, token: int, key: TopicIdPartition, batch: bytes, how: Append, now: float
+    ) -> AppendResult | None:
+        """Append a batch to a partition; None if `AppendCompleted` follows."""
+        entry = Entry(self.replicas.find("", *key), batch)
+        results = self._append(token, [entry], how, None, now)
+        return None if results is None else results[0]
 
     def _append(
         self,
         token: int,
-        found: list[Lookup],
-        records: list[bytes],
+        entries: list[Entry],
         how: Append,
-        finish: Finish,
+        produce: ProduceRequest | None,
         now: float,
-    ) -> None:
+    ) -> list[AppendResult] | None:
         results: list[AppendResult] = []
-        delayed = DelayedProduce(results, {}, {}, finish)
-        for index, (lookup, data) in enumerate(zip(found, records, strict=True)):
-            result, next_offset = self._append_one(lookup, data, how, now)
+        pending: dict[int, TopicIdPartition] = {}
+        required: dict[int, int] = {}
+        for index, entry in enumerate(entries):
+            refused = how.refused.get(index)
+            if refused is not None:
+                results.append(refused)
+                continue
+            result, next_offset = self._append_one(entry, how, now)
+            partition = entry.lookup.partition
+            if how.acks == ALL and not result.error and partition is not None:
+                if partition.log.high_watermark < next_offset:
+                    pending[index], required[index] = partition.key, next_offset
+                elif error := partition.acknowledgement():
+                    result = AppendResult(error)
             results.append(result)
-            if how.acks == ALL and not result.error and lookup.partition is not None:
-                delayed.pending[index] = lookup.partition.key
-                delayed.required[index] = next_offset
-        if not delayed.pending:
-            finish(results)
-            return
-        self._delayed[token] = delayed
+        if not pending:
+            return results
+        self._delayed[token] = DelayedProduce(results, pending, required, produce)
         self.purgatory.add(token, now + how.timeout)
-        for index, key in delayed.pending.items():
-            self.purgatory.watch(token, key, REPLICATED, delayed.required[index])
+        for index, key in pending.items():
+            self.purgatory.watch(token, key, REPLICATED, required[index])
+        return None
 
-    def _append_one(
-        self, lookup: Lookup, records: bytes, how: Append, now: float
-    ) -> tuple[AppendResult, int]:
+    def _append_one(self, entry: Entry, how: Append, now: float) -> tuple[AppendResult, int]:
         """Append to one partition; return the result and the offset after it."""
+        partition = entry.lookup.partition
         if how.acks not in ACKS:
             return AppendResult(E.INVALID_REQUIRED_ACKS), -1
-        if lookup.partition is None:
-            return AppendResult(lookup.error), -1
-        partition = lookup.partition
+        if partition is None:
+            return AppendResult(entry.lookup.error), -1
+        validate = None if how.validate is None else how.validate(partition.topic)
         try:
-            info = partition.append_as_leader(records, how.acks == ALL, now, how.internal)
+            info = partition.append_as_leader(
+                entry.records, how.acks == ALL, now, how.internal, validate
+            )
         except AppendRejected as error:
-            return AppendResult(error.error, message=error.message), -1
+            start = partition.log.log_start_offset if error.content_checked else -1
+            rejected = AppendResult(
+                error.error,
+                log_start_offset=start,
+                message=error.message,
+                records=error.records,
+            )
+            return rejected, -1
         except LogOffline as error:
             return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error)), -1
         self.replicas.mark(partition.key)
@@ -153,7 +178,7 @@ class Appends:
             delayed = self._delayed.pop(token)
             for index in delayed.pending:
                 delayed.results[index] = AppendResult(E.REQUEST_TIMED_OUT)
-            delayed.finish(delayed.results)
+            self._complete(token, delayed)
 
     def _settle(self, token: int, key: TopicIdPartition, reached: int | None, error: E) -> None:
         """Decide the results of one partition, up to an offset or all."""
@@ -168,7 +193,13 @@ class Appends:
         if not delayed.pending:
             self.purgatory.remove(token)
             del self._delayed[token]
-            delayed.finish(delayed.results)
+            self._complete(token, delayed)
+
+    def _complete(self, token: int, delayed: DelayedProduce) -> None:
+        if delayed.produce is None:
+            self.replicas.emit(AppendCompleted(token, delayed.results[0]))
+        else:
+            self.replicas.emit(Respond(token, self._response(delayed.produce, delayed.results)))
 
     def _response(self, body: ProduceRequest, results: list[AppendResult]) -> ProduceResponse:
         remaining = iter(results)
@@ -197,6 +228,10 @@ class Appends:
             log_append_time_ms=result.log_append_time_ms,
             log_start_offset=result.log_start_offset,
             error_message=result.message,
+            record_errors=[
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                for index, message in result.records
+            ],
         )
         partition = self.replicas.hosted.get(key)
         if result.error in MOVED and partition is not None:

@@ -33,20 +33,24 @@ class Respond(NamedTuple):
 
 
 class AppendResult(NamedTuple):
-    """The result of an append to one partition; the offset is -1 after an error."""
+    """The result of an append to one partition; the offset is -1 after an error.
+
+    records: those that are invalid: index in the batch, and why.
+    """
 
     error: ErrorCode
     base_offset: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     message: str | None = None
+    records: tuple[tuple[int, str], ...] = ()
 
 
 class AppendCompleted(NamedTuple):
-    """The results of an `AppendRequested`, in the order of its entries."""
+    """The result of an append of the broker itself that had to wait for followers."""
 
     token: int
-    results: tuple[AppendResult, ...]
+    result: AppendResult
 
 
 class ReplicaChanged(NamedTuple):

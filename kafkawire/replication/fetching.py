@@ -6,6 +6,7 @@ from the leader or, with a rack, from a follower (KIP-392). Epochs are compared 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from ..messages.fetch_request import FetchPartition, FetchRequest
@@ -41,12 +42,14 @@ class Target(NamedTuple):
     requested: FetchPartition
 
 
-class DelayedFetch(NamedTuple):
-    """A Fetch that waits for bytes."""
+class Fetch(NamedTuple):
+    """Partitions that are fetched together. max_wait: in seconds."""
 
-    body: FetchRequest
     params: FetchParams
     targets: list[Target]
+    max_wait: float
+    min_bytes: int
+    max_bytes: int
 
 
 class Unchanged(NamedTuple):
@@ -65,28 +68,49 @@ class Fetches:
         self.quota = ReplicationQuota()
         self.throttled: frozenset[tuple[TopicIdPartition, int]] = frozenset()
         self.purgatory: Purgatory[int] = Purgatory()
-        self._delayed: dict[int, DelayedFetch] = {}
+        self._delayed: dict[int, Fetch] = {}
         self._unchanged: dict[int, Unchanged] = {}
 
-    def handle(self, token: int, version: int, body: FetchRequest, now: float) -> None:
-        """Respond to a Fetch, or delay it."""
-        params = params_of(body, version)
-        targets = [
-            Target(topic.topic, topic.topic_id, self._key(topic.topic, topic.topic_id, each), each)
+    def request(self, version: int, body: FetchRequest) -> Fetch:
+        """Return what a Fetch without a session requests."""
+        requested = (
+            (topic.topic, topic.topic_id, each)
             for topic in body.topics
             for each in topic.partitions
+        )
+        return self.session(version, body, requested)
+
+    def session(
+        self,
+        version: int,
+        body: FetchRequest,
+        requested: Iterable[tuple[str, bytes, FetchPartition]],
+        quota: int | None = None,
+    ) -> Fetch:
+        """Return a Fetch of all partitions of its session. quota: how many bytes it may return."""
+        key_of = self.replicas.key_of
+        targets = [
+            Target(topic, topic_id, key_of(topic, topic_id, each.partition), each)
+            for topic, topic_id, each in requested
         ]
-        fetch = DelayedFetch(body, params, targets)
+        least, most = body.min_bytes, body.max_bytes
+        if quota is not None:
+            most = min(most, quota)
+            least = min(least, most)
+        return Fetch(params_of(body, version), targets, body.max_wait_ms / 1000, least, most)
+
+    def fetch(self, token: int, fetch: Fetch, now: float) -> FetchResponse | None:
+        """Respond to a Fetch; None if `Respond` follows."""
         response, size, is_urgent = self._read(fetch, now)
-        waits = body.max_wait_ms > 0 and bool(targets) and size < body.min_bytes
+        waits = fetch.max_wait > 0 and bool(fetch.targets) and size < fetch.min_bytes
         if not waits or is_urgent:
-            self.replicas.emit(Respond(token, response))
-            return
+            return response
         self._delayed[token] = fetch
         if not self.throttled:
             self._unchanged[token] = Unchanged(response, self.replicas.changes)
-        self.purgatory.add(token, now + body.max_wait_ms / 1000)
+        self.purgatory.add(token, now + fetch.max_wait)
         self._recheck(token, now)
+        return None
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
@@ -116,7 +140,7 @@ class Fetches:
             return None
         fetch = self._delayed[token]
         self.purgatory.unwatch(token)
-        missing = fetch.body.min_bytes
+        missing = fetch.min_bytes
         for target in fetch.targets:
             available = self._available(target, fetch.params)
             if available is None:
@@ -153,12 +177,9 @@ class Fetches:
 
     # -- reading
 
-    def _key(self, topic: str, topic_id: bytes, requested: FetchPartition) -> TopicIdPartition:
-        return self.replicas.key_of(topic, topic_id, requested.partition)
-
-    def _read(self, fetch: DelayedFetch, now: float) -> tuple[FetchResponse, int, bool]:
+    def _read(self, fetch: Fetch, now: float) -> tuple[FetchResponse, int, bool]:
         """Return the response, its bytes, and whether it says something that must not wait."""
-        room = min(fetch.body.max_bytes, self.config.fetch_max_bytes)
+        room = min(fetch.max_bytes, self.config.fetch_max_bytes)
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
         size, is_urgent = 0, False
         for target in fetch.targets:

@@ -17,6 +17,7 @@ from .log.replica_log import (
     EpochEndOffset,
     LogAppendInfo,
     ReplicaLog,
+    Validate,
 )
 from .replica import Replica
 from .states import REPLICA_TRANSITIONS, IsrState, IsrTrigger, ReplicaState, Trigger
@@ -108,18 +109,23 @@ class Partition:
         return min(self.broker.min_insync_replicas(self.topic), len(self.followers) + 1)
 
     def append_as_leader(
-        self, records: bytes, all_replicas: bool, now: float, internal: bool = False
+        self,
+        records: bytes,
+        all_replicas: bool,
+        now: float,
+        internal: bool = False,
+        validate: Validate | None = None,
     ) -> LogAppendInfo:
         """Append records. all_replicas: for acks=all; internal: the broker's. AppendRejected."""
         if not self.is_leader:
             raise AppendRejected(E.NOT_LEADER_OR_FOLLOWER, "this broker is not the leader")
-        in_sync, needed = len(self.isr.committed), self.min_insync_replicas
-        if all_replicas and in_sync < needed:
+        in_sync = len(self.isr.committed)
+        if all_replicas and in_sync < self.min_insync_replicas:
             raise AppendRejected(
                 E.NOT_ENOUGH_REPLICAS,
-                f"{in_sync} in-sync replicas, min.insync.replicas is {needed}",
+                f"{in_sync} in-sync replicas, min.insync.replicas is {self.min_insync_replicas}",
             )
-        info = self.log.append_as_leader(records, self.leader_epoch, internal)
+        info = self.log.append_as_leader(records, self.leader_epoch, internal, validate)
         self.maybe_increment_high_watermark(now)
         return info
 

@@ -20,12 +20,11 @@ from ..metadata import MetadataDelta, MetadataImage, PartitionRegistration, Topi
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .alter_partition import AlterPartitions
-from .appending import Appends
+from .appending import Append, Appends
 from .broker import Broker
 from .config import ReplicationConfig
-from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, SendRequest
+from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, Respond, SendRequest
 from .events import (
-    AppendRequested,
     Event,
     LogsFailed,
     MetadataPublished,
@@ -50,7 +49,8 @@ class ReplicaManager:
     """The replicas of one broker.
 
     open_log: returns the log of a replica, with its high watermark from the checkpoint.
-    now: when the machine starts.
+    now: when the machine starts. Who has requests calls `appends`, `fetches`, `offsets` and
+    `deletions`, then `finish`; `RequestReceived` does both.
     """
 
     partition_type: type[Partition] = Partition
@@ -61,10 +61,10 @@ class ReplicaManager:
         self.broker = Broker(broker_id, config)
         self.replicas = Replicas(self.broker)
         self._open_log = open_log
-        self._fetches = Fetches(self.replicas)
-        self._appends = Appends(self.replicas)
-        self._offsets = Offsets(self.replicas)
-        self._deletions = Deletions(self.replicas)
+        self.fetches = Fetches(self.replicas)
+        self.appends = Appends(self.replicas)
+        self.offsets = Offsets(self.replicas)
+        self.deletions = Deletions(self.replicas)
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -87,12 +87,12 @@ class ReplicaManager:
         """Handle an event; return the effects."""
         self._now = now
         self._handle(event, now)
-        return self._finish(now)
+        return self.finish(now)
 
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
-        due = [self._fetches.purgatory, self._appends.purgatory, self._deletions.purgatory]
+        due = [self.fetches.purgatory, self.appends.purgatory, self.deletions.purgatory]
         times = [self._shrink_at, self._checkpoint_at, self._alter.next_deadline(now)]
         times += [each.next_deadline() for each in due]
         times += [each.next_deadline(now) for each in self._fetchers.values()]
@@ -101,9 +101,9 @@ class ReplicaManager:
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
         self._now = now
-        self._fetches.advance(now)
-        self._appends.advance(now)
-        self._deletions.advance(now)
+        self.fetches.advance(now)
+        self.appends.advance(now)
+        self.deletions.advance(now)
         if now >= self._shrink_at:
             self._shrink_at = now + self.broker.config.replica_lag_time_max / 2
             for partition in self.partitions.values():
@@ -114,14 +114,15 @@ class ReplicaManager:
             self._checkpoint_at = now + self.broker.config.high_watermark_checkpoint_interval
             offsets = {key: each.log.high_watermark for key, each in self.partitions.items()}
             self.replicas.emit(CheckpointHighWatermarks(offsets))
-        return self._finish(now)
+        return self.finish(now)
 
-    def _finish(self, now: float) -> list[Effect]:
-        """Complete what changed, and send what is due."""
+    def finish(self, now: float) -> list[Effect]:
+        """Complete what waited for changed partitions, and send what is due; return the effects."""
+        self._now = now
         while (partition := self.replicas.take_changed()) is not None:
-            self._appends.check(partition)
-            self._fetches.check(partition, now)
-            self._deletions.check(partition)
+            self.appends.check(partition)
+            self.fetches.check(partition, now)
+            self.deletions.check(partition)
             self._alter.submit(partition)
         proposals = self._alter.request(now)
         if proposals is not None:
@@ -152,33 +153,39 @@ class ReplicaManager:
                 self._request(event, now)
             case ResponseReceived():
                 self._response(event, now)
-            case AppendRequested():
-                self._appends.append(event, now)
             case LogsFailed():
                 for key in event.keys:
                     self._fail(key, now)
             case ThrottleChanged():
-                self._fetches.quota.rate = event.leader_rate
-                self._fetches.throttled = event.leader_replicas
+                self.fetches.quota.rate = event.leader_rate
+                self.fetches.throttled = event.leader_replicas
                 self._quota.quota.rate = event.follower_rate
                 self._quota.partitions = event.follower_partitions
                 for fetcher in self._fetchers.values():
                     fetcher.wake()
 
     def _request(self, event: RequestReceived, now: float) -> None:
-        match event.body:
-            case FetchRequest() as body:
-                self._fetches.handle(event.token, event.version, body, now)
-            case ProduceRequest() as body:
-                self._appends.produce(event.token, body, now)
-            case ListOffsetsRequest() as body:
-                self._offsets.list_offsets(event.token, body)
-            case OffsetForLeaderEpochRequest() as body:
-                self._offsets.for_leader_epoch(event.token, body)
-            case DeleteRecordsRequest() as body:
-                self._deletions.handle(event.token, body, now)
+        token, version, body = event
+        response: Message | None
+        match body:
+            case FetchRequest():
+                response = self.fetches.fetch(token, self.fetches.request(version, body), now)
+            case ProduceRequest():
+                how = Append(body.acks, body.timeout_ms / 1000)
+                response = self.appends.produce(token, body, how, now)
+                if body.acks == 0:
+                    self.replicas.emit(Respond(token, None))
+                    return
+            case ListOffsetsRequest():
+                response = self.offsets.list_offsets(body)
+            case OffsetForLeaderEpochRequest():
+                response = self.offsets.for_leader_epoch(body)
+            case DeleteRecordsRequest():
+                response = self.deletions.delete_records(token, body, now)
             case other:
                 raise TypeError(f"not a request of replication: {type(other).__name__}")
+        if response is not None:
+            self.replicas.emit(Respond(token, response))
 
     def _response(self, event: ResponseReceived, now: float) -> None:
         destination = self._in_flight.pop(event.token, None)
@@ -239,7 +246,7 @@ class ReplicaManager:
             self._leadership_lost(key)
         if not is_new_epoch:
             return
-        self._fetches.leadership_changed(key, now)
+        self.fetches.leadership_changed(key, now)
         self._unfollow(key)
         if partition.state is ReplicaState.FETCHING:
             self._followed[key] = partition.leader
@@ -258,8 +265,8 @@ class ReplicaManager:
     def _leadership_lost(
         self, key: TopicIdPartition, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
     ) -> None:
-        self._appends.leadership_lost(key, error)
-        self._deletions.leadership_lost(key, error)
+        self.appends.leadership_lost(key, error)
+        self.deletions.leadership_lost(key, error)
 
     def _fail(self, key: TopicIdPartition, now: float) -> None:
         """Take a replica offline: no log is left of it until the broker restarts (KIP-112)."""
@@ -268,7 +275,7 @@ class ReplicaManager:
         self._unfollow(key)
         self.replicas.fail(key)
         self._leadership_lost(key, ErrorCode.KAFKA_STORAGE_ERROR)
-        self._fetches.leadership_changed(key, now)
+        self.fetches.leadership_changed(key, now)
 
     def _stop(self, keys: list[TopicIdPartition], now: float) -> None:
         """Stop replicas that are no longer assigned to this broker; their logs stay.
@@ -286,4 +293,4 @@ class ReplicaManager:
                 partition.change(Trigger.REMOVED)
         for partition in deleted:
             self._leadership_lost(partition.key)
-            self._fetches.leadership_changed(partition.key, now)
+            self.fetches.leadership_changed(partition.key, now)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from .appending import LogAppendInfo, checked
+from ..records import Batch
+from .appending import LogAppendInfo, check_place, read_batches
 from .config import LogConfig
 from .disks.disk import Disk
 from .epochs import EpochEnd
@@ -99,10 +100,19 @@ class UnifiedLog:
     # -- writing
 
     def append(
-        self, records: bytes, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: bytes,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        batches: list[Batch] | None = None,
     ) -> LogAppendInfo:
-        """Append batches that have their offsets and leader epoch. Raises AppendRejected."""
-        batches = checked(records, self.log_end_offset, self.config.segment_bytes, origin)
+        """Append batches that have their offsets and leader epoch. Raises AppendRejected.
+
+        batches: their headers, if the caller has read them.
+        """
+        if batches is None:
+            batches = read_batches(records, origin)
+        check_place(batches, len(records), self.log_end_offset, self.config.segment_bytes)
         for batch in batches:
             if origin is AppendOrigin.CLIENT:
                 known = self.producers.find_duplicate(batch)

@@ -44,7 +44,7 @@ from kafkawire.node.front.apis import broker_offer
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.protocol import encode_frame
 from kafkawire.records import RecordBatches
-from kafkawire.replication import AppendCompleted, AppendResult
+from kafkawire.replication import AppendResult
 from kafkawire.storage import TopicPartition
 
 from ..broker.consumer import (
@@ -229,8 +229,8 @@ def test_a_commit_that_the_log_refuses_is_not_acknowledged(
     assert commit(client, "t", 1) == E.NONE
     machines = harness.front.machines
 
-    def refuse(*_: Any) -> AppendCompleted:
-        return AppendCompleted(0, (AppendResult(E.NOT_ENOUGH_REPLICAS),))
+    def refuse(*_: Any) -> tuple[int, AppendResult]:
+        return 0, AppendResult(E.NOT_ENOUGH_REPLICAS)
 
     with monkeypatch.context() as patch:
         patch.setattr(machines, "append", refuse)

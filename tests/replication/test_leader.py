@@ -23,8 +23,9 @@ from kafkawire.messages.offset_for_leader_epoch_request import (
 from kafkawire.metadata import BrokerRegistration
 from kafkawire.metadata.snapshot import registration_record
 from kafkawire.replication import (
+    Append,
     AppendCompleted,
-    AppendRequested,
+    AppendResult,
     CheckpointHighWatermarks,
     IsrState,
     ReplicationConfig,
@@ -308,9 +309,16 @@ def test_deleted_records_are_gone_everywhere() -> None:
 
 def test_appends_of_the_broker_itself() -> None:
     harness = leader()
-    harness.handle(AppendRequested(5, 1, 1.0, ((KEY, batch([b"a"])), (KEY, b"no batch"))))
-    (done,) = [each for each in harness.effects if isinstance(each, AppendCompleted)]
-    assert [each.error for each in done.results] == [E.NONE, E.INVALID_RECORD]
+    appends, now = harness.machine.appends, harness.now
+    at_once = Append(1, 1.0, internal=True)
+    results = [
+        appends.append(5, KEY, records, at_once, now) for records in (batch([b"a"]), b"no batch")
+    ]
+    assert [each and each.error for each in results] == [E.NONE, E.INVALID_RECORD]
+    assert appends.append(6, KEY, batch([b"b"]), Append(-1, 1.0, internal=True), now) is None
+    harness.fetch(2, 2)
+    harness.fetch(3, 2)
+    assert AppendCompleted(6, AppendResult(E.NONE, 1, log_start_offset=0)) in harness.effects
 
 
 def test_high_watermarks_are_checkpointed() -> None:

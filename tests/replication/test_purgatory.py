@@ -49,11 +49,11 @@ def test_appends_look_only_at_what_completes(count: int) -> None:
     for _ in range(count):
         harness.fetch(-1, 0, min_bytes=1 << 20, max_wait_ms=60_000)
     harness.fetch(2, 0, min_bytes=1 << 20, max_wait_ms=60_000)
-    before = harness.machine._fetches.purgatory.work
+    before = harness.machine.fetches.purgatory.work
     tokens = [harness.produce(b"a" * 10, acks=-1) for _ in range(20)]
     for each in range(1, 21):
         harness.fetch(2, each)
         harness.fetch(3, each)
     assert all(token in harness.responses for token in tokens)
-    assert harness.machine._appends.purgatory.work <= 2 * len(tokens)
-    assert harness.machine._fetches.purgatory.work - before <= 40
+    assert harness.machine.appends.purgatory.work <= 2 * len(tokens)
+    assert harness.machine.fetches.purgatory.work - before <= 40

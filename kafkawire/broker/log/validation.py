@@ -14,23 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from struct import Struct
 from typing import Final, NamedTuple
 
 from ...errors import CorruptBatch, DecodeError, InvalidLength, UnsupportedCompression, WireError
 from ...protocol import ErrorCode
 from ...records import Batch, BatchBuilder, Compression, Record, RecordBatches, reencode
-from ...records.checksum import crc32c
+from ...records.validated import ValidatedBatch
 from ..configs import Settings
-from .partition_log import Stored
 
 E = ErrorCode
 MAGIC: Final = 2
 ONE_BATCH_FROM: Final = 3
 ZSTD_FROM: Final = 7
 """The first Produce versions with a single batch of magic 2, and with zstd."""
-CRC_START: Final = 21
-LOG_APPEND_TIME_BIT: Final = 0x08
 NO_TIMESTAMP: Final = -1
 ANY_TIME: Final = range(-(2**63), 2**63)
 NAMED: Final = {
@@ -40,11 +36,6 @@ NAMED: Final = {
     "zstd": Compression.ZSTD,
     "uncompressed": Compression.NONE,
 }
-
-HEAD: Final = Struct(">qii")
-CRC: Final = Struct(">I")
-ATTRIBUTES: Final = Struct(">h")
-MAX_TIME: Final = Struct(">q")
 
 
 class RecordError(NamedTuple):
@@ -100,57 +91,23 @@ def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
     )
 
 
-@dataclass(slots=True)
-class Checked:
-    """Valid records. batch: as received, or converted.
-
-    max_timestamp: of the records, whatever the header says. log_append_time_ms: the broker's
-    timestamp for all of them; -1 leaves them their own.
-    """
-
-    batch: Batch
-    max_timestamp: int
-    log_append_time_ms: int = NO_TIMESTAMP
-
-    def stored(self, base_offset: int, leader_epoch: int) -> Stored:
-        """Assign offset, leader epoch, timestamp type and maximum timestamp to the batch."""
-        batch = self.batch
-        head = HEAD.pack(base_offset, batch.end - batch.start - 12, leader_epoch)
-        data = head + batch.data[batch.start + HEAD.size : batch.end]
-        attributes, latest = batch.attributes & ~LOG_APPEND_TIME_BIT, self.max_timestamp
-        if self.log_append_time_ms >= 0:
-            attributes, latest = attributes | LOG_APPEND_TIME_BIT, self.log_append_time_ms
-        if (attributes, latest) != (batch.attributes, batch.max_timestamp):
-            data = _stamped(data, attributes, latest)
-        return Stored(base_offset, base_offset + batch.last_offset_delta, latest, data)
-
-
-def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
-    """Set the timestamp type and the maximum timestamp of a batch; update its checksum."""
-    made = bytearray(data)
-    ATTRIBUTES.pack_into(made, 21, attributes)
-    MAX_TIME.pack_into(made, 35, latest)
-    CRC.pack_into(made, 17, crc32c(bytes(made), CRC_START, len(made)))
-    return bytes(made)
-
-
 def check(
     records: bytes | None, version: int, topic: Rules, wall_ms: int, transactional: bool = False
-) -> Checked:
+) -> ValidatedBatch:
     """Validate the records of a Produce for one partition. Raises RecordsRejected.
 
     transactional: whether the Produce is of a transaction that the broker knows.
     """
     try:
-        batches = [] if not records else list(RecordBatches(records))
-        tail = 0 if not records else RecordBatches(records).cut_tail
+        data = records or b""
+        batches = list(RecordBatches(data))
         if version >= ONE_BATCH_FROM and (len(batches) != 1 or batches[0].magic != MAGIC):
             raise RecordsRejected(
                 E.INVALID_RECORD,
                 f"Produce v{version} requires one batch of magic 2",
                 content_checked=False,
             )
-        if not batches or tail:
+        if not batches or batches[-1].end < len(data):
             raise RecordsRejected(
                 E.CORRUPT_MESSAGE, "incomplete record batch", content_checked=False
             )
@@ -176,7 +133,8 @@ def check(
     if topic.compression is not None and batch.compression != topic.compression:
         data = reencode(batch, topic.compression)
         batch = Batch(data, 0, len(data))
-    return Checked(batch, latest, wall_ms if topic.log_append_time else NO_TIMESTAMP)
+    stamp = wall_ms if topic.log_append_time else NO_TIMESTAMP
+    return ValidatedBatch(batch, latest, stamp)
 
 
 def _check_size(batch: Batch, topic: Rules) -> None:

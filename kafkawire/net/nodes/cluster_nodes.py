@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ...broker.bounds import Bounds
 from ...broker.effects import Report
 from ...metadata import MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
@@ -37,7 +38,7 @@ class ClusterOptions:
     """What a cluster is made of.
 
     nodes: how many. settings: of every node. directories: of each. ports, racks: of the nodes, in
-    order; any port for those without.
+    order; any port for those without. bounds: limits for which Kafka has no key.
     """
 
     nodes: int
@@ -47,6 +48,7 @@ class ClusterOptions:
     tls: ssl.SSLContext | None
     ports: Sequence[int]
     racks: Sequence[str]
+    bounds: Bounds
 
 
 class ClusterNodes:
@@ -109,6 +111,7 @@ class ClusterNodes:
             voter_set(controllers),
             endpoints_of(sockets),
             int(time.time() * 1000),
+            bounds=self._options.bounds,
         )
         server = PacedServer(
             config,

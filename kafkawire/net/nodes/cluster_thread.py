@@ -60,8 +60,8 @@ class ClusterThread:
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         given = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
-        front = FrontOptions(passwords, topics, bounds)
-        options = ClusterOptions(nodes, given, directories, front, tls, ports, racks)
+        front = FrontOptions(passwords, topics)
+        options = ClusterOptions(nodes, given, directories, front, tls, ports, racks, bounds)
         self._nodes = ClusterNodes(options)
         self._thread = LoopThread()
 

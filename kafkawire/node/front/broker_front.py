@@ -84,10 +84,9 @@ class BrokerFront:
             node_id, context, metadata, machines, self._producer_ids, self._coordinators
         )
         self._replicas = NodeReplicas(
-            node_id,
             listeners,
             metadata,
-            submit,
+            machines,
             self.transactions.produced,
             self.throttling,
         )

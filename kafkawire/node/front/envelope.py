@@ -53,7 +53,7 @@ class EnvelopePlan:
 
     request: Request
 
-    def response(self, body: Message) -> EnvelopeResponse:
+    def response(self, body: Message, _now: float) -> EnvelopeResponse:
         """Put a response into an Envelope; a broker tries again elsewhere if it is refused."""
         if is_refused(self.request.body, body):
             return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -261,7 +261,7 @@ class NodeFront:
             listeners.finish(request.reply_to, now)
             return
         try:
-            response = self.broker.throttling.response(submitted, effect.body, now)
+            response = submitted.plan.response(effect.body, now)
         except Exception:
             LOG.exception("the response to %s v%d", request.api_key.name, request.version)
             listeners.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)

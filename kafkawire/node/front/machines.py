@@ -7,24 +7,28 @@ called from within handlers.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
-from ...broker.request import Request
+from ...broker.fetched import Fetched
+from ...broker.request import DELAYED, Outcome, Request
 from ...errors import LocalProtocolError
 from ...messages import REGISTRY
 from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...protocol import ErrorCode
-from ...replication import AppendCompleted, AppendRequested, AppendResult, Partition
+from ...replication import Append, AppendResult, Partition, ReplicaManager
 from ...storage.producer_entry import ProducerStateEntry
 from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
 from ..node import Node
 from ..replica_log import StoredReplicaLog
 from .plans import Plan
-from .requests import Submitted
+from .requests import AnyPlan, Submitted
 
+T = TypeVar("T")
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message | Fetched)
 ALL: Final = -1
 NO_EPOCH: Final = -1
 
@@ -68,7 +72,9 @@ class NodeMachines:
 
     # -- requests
 
-    def submit(self, request: Request | None, body: Message, plan: Plan | None, now: float) -> None:
+    def submit(
+        self, request: Request | None, body: Message, plan: AnyPlan | None, now: float
+    ) -> None:
         """Hand a request to the node: that of a client, or one of its own."""
         self._tokens += 1
         token = self._tokens
@@ -87,29 +93,47 @@ class NodeMachines:
         """Return the request of a response."""
         return self._submitted.pop(effect.token, None)
 
-    def append(self, key: TopicIdPartition, batch: bytes, now: float) -> AppendCompleted | None:
-        """Append as the leader of a partition; return the result if it is known at once."""
-        return self.start_append(key, batch, now)[1]
+    def call(
+        self, operation: Callable[[ReplicaManager, int], T], now: float
+    ) -> tuple[int, T | None]:
+        """Call the replica manager with a new token; return the token, and what it returns.
 
-    def start_append(
+        None if the response follows, as `Respond` or `AppendCompleted`, or the node has stopped.
+        """
+        self._tokens += 1
+        token = self._tokens
+        result, effects = self.node.call(lambda replicas: operation(replicas, token), now)
+        self._queue.extend(effects)
+        return token, result
+
+    def respond(
+        self,
+        request: Request,
+        operation: Callable[[ReplicaManager, int], M | None],
+        plan: Plan[M, R],
+        now: float,
+    ) -> R | Outcome:
+        """Let the replica manager handle a request; its response may be delayed."""
+        token, response = self.call(operation, now)
+        if response is not None:
+            return plan.response(response, now)
+        self._submitted[token] = Submitted(request, request.body, plan)
+        return DELAYED
+
+    def append(
         self, key: TopicIdPartition, batch: bytes, now: float
-    ) -> tuple[int, AppendCompleted | None]:
-        """Append as the leader of a partition; return its token, and the result if it is known.
+    ) -> tuple[int, AppendResult | None]:
+        """Append as the leader of a partition; return the token, and the result if it is known.
 
         Otherwise `AppendCompleted` with the token follows.
         """
-        self._tokens += 1
-        event = AppendRequested(self._tokens, ALL, self._timeout, ((key, batch),))
-        completed = None
-        effects = self.node.handle(event, now)
+        how = Append(ALL, self._timeout, internal=True)
+        token, result = self.call(
+            lambda replicas, token: replicas.appends.append(token, key, batch, how, now), now
+        )
         if self.node.stopped:  # it failed on this append
-            completed = AppendCompleted(event.token, (AppendResult(ErrorCode.KAFKA_STORAGE_ERROR),))
-        for effect in effects:
-            if isinstance(effect, AppendCompleted) and effect.token == event.token:
-                completed = effect
-            else:
-                self._queue.append(effect)
-        return event.token, completed
+            result = AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
+        return token, result
 
     # -- requests of this node to others, besides those of the machines
 
