@@ -110,6 +110,12 @@ class NodeFront:
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
+        self._deadlines = [
+            node.next_deadline,
+            self.peers.next_deadline,
+            self.broker.transactions.coordinators.next_deadline,
+            *(each.context.deadlines.next for each in self._served),
+        ]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
         config = self.config
@@ -168,12 +174,13 @@ class NodeFront:
         """Return when to call `advance`; a past time while requests or effects are queued."""
         if self.machines.node.stopped:
             return None
-        if self.machines or any(each.server.has_work for each in self._served):
+        if self.machines.effects:
             return self._now
-        times = [each.context.deadlines.next() for each in self._served]
-        times += [self.machines.node.next_deadline(), self.peers.next_deadline()]
-        times.append(self.broker.transactions.coordinators.next_deadline())
-        return min((each for each in times if each is not None), default=None)
+        for listeners in self._served:
+            if listeners.server.has_work:
+                return self._now
+        times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
+        return min(times, default=None)
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
@@ -202,32 +209,40 @@ class NodeFront:
             if self.machines.node.stopped:
                 break  # clients get nothing more: it may not be true
             for listeners in self._served:
-                found = listeners.run(now)
-                if self.config.controller_listener in listeners.endpoints:
-                    found = [each for each in found if not isinstance(each, Report)]
-                self._effects += [each for each in found if not _is_of_node(each)]
+                if listeners.has_work:
+                    self._run(listeners, now)
             if not self.machines.node.stopped:
                 self.broker.groups.reload_failed(now)
-            if not self.machines:
+            if not self.machines.effects:
                 break
         effects, self._effects = self._effects, []
         return effects
+
+    def _run(self, listeners: Listeners, now: float) -> None:
+        """Process requests for one time slice; those of other nodes are not reported."""
+        effects = listeners.run(now)
+        if self.config.controller_listener in listeners.endpoints:
+            effects = [each for each in effects if not isinstance(each, Report)]
+        self._effects += [each for each in effects if not _is_of_node(each)]
 
     # -- effects of the machines
 
     def _drain(self, now: float) -> None:
         """Handle what the machines returned, and what transactions make of it."""
+        effects = self.machines.effects
         while True:
-            while self.machines:
-                self._machine_effect(self.machines.take(), now)
+            while effects:
+                self._machine_effect(effects.popleft(), now)
             if self.machines.node.stopped:
                 return
             self.broker.transactions.coordinators.run(now)
-            if not self.machines:
+            if not effects:
                 return
 
     def _machine_effect(self, effect: NodeEffect, now: float) -> None:
         match effect:
+            case HighWatermarkAdvanced():
+                self.broker.committed(effect.key, effect.offset, now)
             case Respond():
                 self._respond(effect, now)
             case SendRequest():
@@ -235,8 +250,6 @@ class NodeFront:
             case Published():
                 self.broker.published(effect.image, effect.delta, now)
                 self._effects.append(effect)
-            case HighWatermarkAdvanced():
-                self.broker.committed(effect.key, effect.offset, now)
             case ReplicaChanged(key, ReplicaState.OFFLINE):
                 self.broker.replica_changed(key, now)
                 self._effects.append(effect)
