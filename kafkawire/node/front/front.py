@@ -20,7 +20,7 @@ from ...broker.configs import Settings
 from ...broker.context import Context
 from ...broker.effects import Report
 from ...broker.events import Deadline
-from ...broker.releases import Offer
+from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
 from ...messages.fetch_request import FetchRequest
@@ -37,7 +37,6 @@ from ..effects import Effect as NodeEffect
 from ..effects import Published, Respond, SendRequest
 from ..events import ResponseReceived, ShutdownRequested
 from ..node import Node
-from .apis import BROKER_HANDLERS, CONTROLLER_HANDLERS, RELEASE, broker_offer, controller_offer
 from .broker_front import BrokerFront
 from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
@@ -83,7 +82,7 @@ class NodeFront:
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
-        settings = Settings(dict(config.static), broker_configs(RELEASE))
+        settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
         self._faults: list[Fault] = [] if faults is None else faults
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
@@ -93,20 +92,17 @@ class NodeFront:
             f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
         users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
-        offer = controller_offer()
         self._listeners: dict[str, Listeners] = {}
         """By name; those of brokers are one object."""
-        for at, offers, handlers in (
-            (config.broker_listeners, broker_offer(), BROKER_HANDLERS),
-            (config.controller_listeners, (offer, offer), CONTROLLER_HANDLERS),
+        for at, handlers in (
+            (config.broker_listeners, HANDLERS),
+            (config.controller_listeners, CONTROLLER_HANDLERS),
         ):
             if at:
-                made = Listeners(self._endpoints(at), self._context(offers), handlers, users)
+                made = Listeners(self._endpoints(at), self._context(), handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
-        self.broker = BrokerFront(
-            listeners, self.machines, settings, len(config.voters.voters), options.topics
-        )
+        self.broker = BrokerFront(config, listeners, self.machines, settings, options.topics)
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
@@ -124,12 +120,11 @@ class NodeFront:
             for each in listeners
         }
 
-    def _context(self, offers: tuple[Offer, Offer]) -> Context:
+    def _context(self) -> Context:
         config = self.config
         return Context(
             config.cluster_id,
-            RELEASE,
-            *offers,
+            config.release,
             self._settings,
             config.bounds,
             self._new_uuid,
