@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..configs import broker_configs
+from .apis import cluster_apis
 from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, Bounds
 from .broker import Broker
 from .configs import Settings
@@ -56,7 +57,7 @@ from .groups.coordinators import Coordinators
 from .handlers import error_response
 from .metadata import ClusterMetadata
 from .network.socket_server import SocketServer
-from .releases import LATEST, Offer, listed, offered
+from .releases import LATEST
 from .replication.appending import Appender
 from .replication.local_replicas import LocalReplicas
 from .replication.offsets_log import OffsetsLog
@@ -97,17 +98,13 @@ class Cluster:
         self.settings = Settings({} if settings is None else settings, broker_configs(release))
         self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
         self.metadata = ClusterMetadata(brokers, self.topics)
-        between: Offer = {}
         if zookeeper:  # imported only where needed
             from .zookeeper.cluster import ZooKeeperCluster
-            from .zookeeper.versions import inter_broker
 
-            between = inter_broker(release)
+        self._apis = cluster_apis(release, zookeeper)
         self.context = context = Context(
             cluster_id,
             release,
-            {**offered(release), **between},
-            {**listed(release), **between},
             self.settings,
             bounds,
             new_uuid,
@@ -136,6 +133,7 @@ class Cluster:
 
     def _broker(self, endpoint: Endpoint) -> Broker:
         return Broker(
+            self._apis,
             self.context,
             self.channel,
             endpoint,

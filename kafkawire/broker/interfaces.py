@@ -14,6 +14,7 @@ from .fetched import Fetched
 from .request import HandlerResult, Outcome, Request
 
 if TYPE_CHECKING:
+    from ..configs.features import Feature
     from ..messages.delete_records_request import DeleteRecordsRequest
     from ..messages.delete_records_response import DeleteRecordsResponse
     from ..messages.fetch_request import FetchRequest
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from ..messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
     from ..messages.produce_request import ProduceRequest
     from ..messages.produce_response import ProduceResponse
+    from ..metadata import MetadataImage
     from ..records import BatchBuilder
-    from .releases import Feature
 
 
 class PartitionMetadata(Protocol):
@@ -98,6 +99,13 @@ class MetadataCache(Protocol):
 
     def endpoint(self, node_id: int, /) -> Endpoint | None:
         """Return the endpoint of a broker, also of one that is down."""
+
+
+class ImageCache(Protocol):
+    """The metadata of a node, as the controllers wrote it."""
+
+    @property
+    def image(self) -> MetadataImage: ...
 
 
 class Replicas(Protocol):

@@ -33,6 +33,7 @@ from .handlers import HANDLERS, Handler, api_versions
 from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
+from .releases import Versions
 from .request import ANONYMOUS, DELAYED, NO_RESPONSE, HandlerResult, Request, Work
 
 LOG: Final = logging.getLogger("kafkawire.broker")
@@ -112,17 +113,18 @@ class RequestHandler:
             self._channel.send(connection, [unknown_key(header.correlation_id)])
             return
         key = ApiKey(number)
-        versions = self._context.offered.get(key)
+        apis = self._broker_of(connection).apis
+        versions = apis.served.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
             raise RemoteProtocolError(f"{key.name} before authentication")
         if key is ApiKey.API_VERSIONS and versions is not None and version not in versions:
-            self._send_unsupported(connection, header.correlation_id)
+            self._send_unsupported(connection, versions, header.correlation_id)
             return
         if versions is not None and version not in versions:
             raise RemoteProtocolError(
                 f"unsupported version: {key.name} v{version}; "
-                f"Kafka {self._context.release} supports {versions}"
+                f"Kafka {apis.release} supports {versions}"
             )
         try:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
@@ -147,8 +149,10 @@ class RequestHandler:
         connection.busy = request.reply_to
         self._handle(connection, request, served=versions is not None, now=now)
 
-    def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
-        result = api_versions.unsupported(self._context.offered)
+    def _send_unsupported(
+        self, connection: Connection, supported: Versions, correlation_id: int
+    ) -> None:
+        result = api_versions.unsupported(supported)
         self._channel.send(connection, encode_frame_buffers(result, 0, correlation_id))
 
     def _handle(self, connection: Connection, request: Request, served: bool, now: float) -> None:

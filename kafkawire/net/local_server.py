@@ -81,6 +81,7 @@ class LocalServer(Shell):
             int(time.time() * 1000),
             listener=SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name,
             bounds=config.bounds,
+            release=config.release,
         )
         self.machine = LocalCluster(
             nodes,

@@ -42,9 +42,9 @@ class ServerConfig:
     def __post_init__(self) -> None:
         if not self.zookeeper:
             return
-        from ..broker.zookeeper.versions import inter_broker  # imported only where needed
+        from ..broker.apis import between_brokers  # imported only where needed
 
-        inter_broker(self.release)
+        between_brokers(self.release)
         if self.tls is not None or "sasl.enabled.mechanisms" in self.settings:
             raise ValueError("zookeeper: brokers connect to each other without TLS and SASL only")
 

@@ -311,6 +311,8 @@ class BrokerServer:
 
     def changes(self) -> list[Output]:
         """Report what the logs did, and the state if it changed."""
+        if not self._changes and self.lifecycle.state is self._state:
+            return []
         found, self._changes = self._changes, []
         if self.lifecycle.state is not self._state:
             self._state = self.lifecycle.state
@@ -318,8 +320,11 @@ class BrokerServer:
         return found
 
     def next_deadline(self) -> float | None:
-        """Return when to call `advance`, or when the lifecycle has something to send."""
-        times: list[float | None] = [self.replicas.next_deadline(), self.lifecycle.next_deadline()]
+        """Return when to call `advance`, or when the lifecycle has something to send.
+
+        Not that of the replicas: theirs changes with each request.
+        """
+        times: list[float | None] = [self.lifecycle.next_deadline()]
         if self._published:
             times.append(self._assignments.next_deadline())
         due_ms = self.logs.next_deadline()

@@ -12,6 +12,7 @@ from typing import Final
 from ..broker import Bounds
 from ..broker import Endpoint as BrokerEndpoint
 from ..broker.bounds import DEFAULT_BOUNDS
+from ..broker.releases import LATEST
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk
 from .config import ProcessRole
@@ -19,7 +20,9 @@ from .local_cluster import CONTROLLER_ID, LocalNode
 from .properties import CLUSTER_ID, CONTROLLER, Identity, node_config
 
 BROKER: Final = "PLAINTEXT"
-"""The name of the listener of brokers, and of clients without SASL and TLS."""
+"""The name of the listener of clients without SASL and TLS."""
+REPLICATION: Final = "REPLICATION"
+"""The name of the listener of brokers where they do not use that of clients."""
 CONTROLLER_AT: Final = Endpoint(CONTROLLER, "controller", 9093)
 IN_MEMORY: Final = {"controller.quorum.append.linger.ms": "0"}
 DIRECTORIES: Final = ("disk-1",)
@@ -34,12 +37,13 @@ def in_memory(
     listener: str = BROKER,
     directories: Iterable[str] = DIRECTORIES,
     bounds: Bounds = DEFAULT_BOUNDS,
+    release: str = LATEST,
 ) -> list[LocalNode]:
     """Return the nodes of a cluster in memory, the controller first.
 
     brokers: where clients reach them. properties: Kafka's keys. epoch_ms: milliseconds since 1970
     at `now` 0. listener: the name of that of clients. bounds: limits for which Kafka has no key.
-    Raises ValueError for a property that is not valid.
+    release: what clients are offered. Raises ValueError for a property that is not valid.
     """
     alone = len(brokers) == 1
     voter = brokers[0].node_id if alone else CONTROLLER_ID
@@ -61,13 +65,14 @@ def in_memory(
             epoch_ms,
             roles=frozenset(roles),
             bounds=bounds,
+            release=release,
         )
         return LocalNode(config, {name: MemoryDisk() for name in directories})
 
     nodes = [] if alone else [node(CONTROLLER_ID, ())]
     for each in brokers:
         listeners = [Endpoint(listener, each.host, each.port)]
-        if listener != BROKER:  # brokers reach each other without SASL and TLS
-            listeners.insert(0, Endpoint(BROKER, f"broker-{each.node_id}", each.port))
+        if (listener, release) != (BROKER, LATEST):  # brokers have no SASL, and newer versions
+            listeners.insert(0, Endpoint(REPLICATION, f"replication-{each.node_id}", each.port))
         nodes.append(node(each.node_id, listeners, each.rack))
     return nodes

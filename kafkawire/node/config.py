@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
+from ..broker.releases import LATEST
 from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 
@@ -32,6 +33,8 @@ class NodeConfig:
     listeners: where it listens; the first that is not `controller_listener` is that of brokers.
     voters: `controller.quorum.voters`; unused where the metadata log names the voters.
     bootstrap: `controller.quorum.bootstrap.servers`.
+    release: what clients are offered; brokers have the newest versions for each other only on a
+    listener that is not that of clients.
     static: the values of `server.properties` that topics and brokers inherit.
     epoch_ms: milliseconds since 1970 at `now` 0.
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
@@ -47,6 +50,7 @@ class NodeConfig:
     voters: VoterSet = NO_VOTERS
     bootstrap: tuple[Endpoint, ...] = ()
     rack: str | None = None
+    release: str = LATEST
     static: Mapping[str, str] = field(default_factory=dict)
     epoch_ms: int = 0
     quorum: Timeouts = DEFAULT_TIMEOUTS

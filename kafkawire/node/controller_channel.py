@@ -62,6 +62,9 @@ class ControllerChannel:
         self._pending: dict[int, Pending] = {}
         self._count = 0
 
+    def __len__(self) -> int:
+        return len(self._pending)
+
     def submit(
         self, purpose: Purpose, body: Message, version: int, deadline: float, now: float
     ) -> None:

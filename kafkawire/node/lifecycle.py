@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 
 from ..broker.security.protocols import SecurityProtocol
-from ..controller.state import FEATURES
+from ..configs.features import NEWEST
 from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ..messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from ..messages.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
@@ -21,9 +21,6 @@ from ..primitives import Message
 from .config import NodeConfig
 
 NO_EPOCH: Final = -1
-KRAFT_VERSION: Final = "kraft.version"
-KRAFT_VERSIONS: Final = (0, 1)
-"""A quorum with kraft.version 1 refuses brokers that do not have it: they observe the quorum."""
 REGISTRATION_VERSION: Final = 4
 HEARTBEAT_VERSION: Final = 1
 
@@ -190,8 +187,12 @@ class BrokerLifecycleManager:
                 for each in config.broker_listeners
             ],
             features=[
-                Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in {**FEATURES, KRAFT_VERSION: KRAFT_VERSIONS}.items()
+                Feature(
+                    name=each.name,
+                    min_supported_version=each.lowest,
+                    max_supported_version=each.highest,
+                )
+                for each in NEWEST
             ],
             rack=config.rack,
             log_dirs=self._directories,

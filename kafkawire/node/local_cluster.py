@@ -255,7 +255,7 @@ class LocalCluster:
         """
         node_id = next(each for each in self._running if self.nodes[each].config.is_broker)
         key = ApiKey(REGISTRY.get(type(body).__name__).api_key or 0)
-        offered = self.front(node_id).broker.broker.context.offered.get(key)
+        offered = self.front(node_id).broker.broker.apis.served.get(key)
         if offered is None:
             raise UnsupportedVersion(f"{key.name} is not offered by this release")
         self._count -= 1

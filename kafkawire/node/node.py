@@ -22,7 +22,7 @@ from .controller_server import Randomness
 from .effects import Effect, Stopped
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import BrokerState
-from .outputs import OUTPUTS
+from .outputs import OUTPUTS, reported
 from .parts import Parts
 from .requests import on_request, on_response, send_pending
 
@@ -49,6 +49,9 @@ class Node:
     ) -> None:
         self.parts = Parts(config, disks, rng, new_uuid, now)
         self.stopped = False
+        self._deadline: float | None = None
+        self._deadline_is_current = False
+        """Whether it is that of all parts but the replicas."""
 
     # -- what it knows
 
@@ -70,10 +73,12 @@ class Node:
 
     def start(self, now: float) -> list[Effect]:
         """Begin where the node stopped."""
+        self._deadline_is_current = False
         return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)[1]
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
+        self._deadline_is_current = False
         return self._run(lambda: EVENTS[type(event)](self, event, now), now)[1]
 
     def call(
@@ -96,10 +101,19 @@ class Node:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        return None if self.stopped else self.parts.next_deadline()
+        if self.stopped:
+            return None
+        if not self._deadline_is_current:
+            self._deadline = self.parts.next_deadline()
+            self._deadline_is_current = True
+        if self.parts.broker is None:
+            return self._deadline
+        due = self.parts.broker.replicas.next_deadline()
+        return due if self._deadline is None or due < self._deadline else self._deadline
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
+        self._deadline_is_current = False
         return self._run(lambda: self.parts.advance(now), now)[1]
 
     def _run(self, work: Callable[[], T], now: float) -> tuple[T | None, list[Effect]]:
@@ -124,13 +138,18 @@ class Node:
         queue = self.parts.queue
         while queue and not self.stopped:
             output = queue.popleft()
-            OUTPUTS[type(output)](self.parts, output, now)
+            handle = OUTPUTS[type(output)]
+            if handle is not reported:
+                self._deadline_is_current = False
+            handle(self.parts, output, now)
 
     def _fail_directories(self, now: float) -> bool:
         """Do what follows from log directories that fail; return whether any has."""
         parts = self.parts
         found = [] if parts.broker is None else parts.broker.failures(now)
-        parts.queue.extend(found)
+        if found:
+            self._deadline_is_current = False
+            parts.queue.extend(found)
         return bool(found)
 
     def _poll(self, now: float) -> bool:
@@ -139,12 +158,14 @@ class Node:
         if parts.broker is not None:
             parts.queue.extend(parts.broker.changes())
             for owner, body, version, timeout in parts.broker.due(now):
+                self._deadline_is_current = False
                 parts.channel.submit(Purpose(owner, 0), body, version, now + timeout, now)
             if parts.broker.lifecycle.state is BrokerState.SHUTTING_DOWN:
+                self._deadline_is_current = False
                 if parts.broker.close_logs(now):
                     self._finish(now)
                 return False
-        active = parts.active_controller
+        active = parts.active_controller if parts.channel else None
         due = [] if active is None else parts.channel.due(now)
         for number, pending in due:
             assert active is not None

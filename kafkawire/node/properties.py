@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
+from ..broker.releases import LATEST
 from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 from .config import NodeConfig, ProcessRole
@@ -44,12 +45,13 @@ def node_config(
     *,
     roles: frozenset[ProcessRole] | None = None,
     bounds: Bounds = DEFAULT_BOUNDS,
+    release: str = LATEST,
 ) -> NodeConfig:
     """Return the configuration of a node.
 
     properties: Kafka's keys with their values. roles: None for those that the listeners suggest: a
-    controller has one of its own. bounds: limits for which Kafka has no key. Raises ValueError for
-    a key or a value that is not valid.
+    controller has one of its own. bounds: limits for which Kafka has no key. release: what clients
+    are offered. Raises ValueError for a key or a value that is not valid.
     """
     settings = Settings(properties)
     if roles is None:
@@ -77,6 +79,7 @@ def node_config(
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
         bounds=bounds,
+        release=release,
     )
 
 

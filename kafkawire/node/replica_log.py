@@ -101,10 +101,7 @@ class StoredReplicaLog:
     @property
     def log(self) -> UnifiedLog:
         """The log as the log manager has it: it may move to another directory."""
-        directory = self._logs.directory_of(self.partition)
-        if directory is None:
-            raise LookupError(f"no log of {self.partition}")
-        return directory.logs[self.partition]
+        return self._logs.hosted(self.partition)
 
     def report(self, damage: CorruptFile) -> None:
         """Report that a file of the log is damaged."""

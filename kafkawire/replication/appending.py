@@ -161,9 +161,9 @@ class Appends:
 
     def check(self, partition: Partition) -> None:
         """Complete the appends that the high watermark of a partition has passed."""
-        high_watermark = partition.log.high_watermark
-        if not partition.is_leader:
+        if not self.purgatory or not partition.is_leader:
             return
+        high_watermark = partition.log.high_watermark
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
             self._settle(token, partition.key, high_watermark, partition.acknowledgement())
 

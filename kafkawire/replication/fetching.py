@@ -114,6 +114,8 @@ class Fetches:
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
+        if not self.purgatory:
+            return
         for measure, grown in self.replicas.sizes_read(partition.key).items():
             for token in self.purgatory.reached(partition.key, measure, grown):
                 self._recheck(token, now)

@@ -65,6 +65,11 @@ class ReplicaManager:
         self.appends = Appends(self.replicas)
         self.offsets = Offsets(self.replicas)
         self.deletions = Deletions(self.replicas)
+        self._purgatories = (
+            self.fetches.purgatory,
+            self.appends.purgatory,
+            self.deletions.purgatory,
+        )
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -92,11 +97,11 @@ class ReplicaManager:
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
-        due = [self.fetches.purgatory, self.appends.purgatory, self.deletions.purgatory]
-        times = [self._shrink_at, self._checkpoint_at, self._alter.next_deadline(now)]
-        times += [each.next_deadline() for each in due]
+        times = [self._alter.next_deadline(now)]
+        times += [each.next_deadline() for each in self._purgatories if each]
         times += [each.next_deadline(now) for each in self._fetchers.values()]
-        return min(time for time in times if time is not None)
+        due = min(self._shrink_at, self._checkpoint_at)
+        return min([due, *(time for time in times if time is not None)])
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""

@@ -21,6 +21,8 @@ from .errors import CorruptFile
 LENGTH: Final = Struct(">i")
 CHUNK: Final = 1 << 16
 """Bytes that are read at a time."""
+FIRST_CHUNK: Final = 1 << 12
+"""Bytes of headers that are read first: as many as there are between two entries of an index."""
 
 
 class StoredBatch(NamedTuple):
@@ -51,11 +53,12 @@ class FileRecords:
 
     def headers(self, position: int = 0) -> Iterator[StoredBatch]:
         """Yield the headers of batches from a position on. Raises CorruptFile."""
-        chunk, at = b"", 0
+        chunk, at, size = b"", 0, FIRST_CHUNK
         while position < self.size:
             if position + HEADER_BYTES > at + len(chunk):
                 at = position
-                chunk = self._disk.read(self.path, at, min(CHUNK, self.size - at))
+                chunk = self._disk.read(self.path, at, min(size, self.size - at))
+                size = min(2 * size, CHUNK)
             yield self._stored(chunk, position - at, position, whole=False)
             position += LENGTH.unpack_from(chunk, position - at + 8)[0] + LOG_OVERHEAD
 

@@ -126,6 +126,10 @@ class LogManager:
         place = self._places.get(partition)
         return None if place is None else place.directory
 
+    def hosted(self, partition: TopicPartition) -> UnifiedLog:
+        """Return a log that there is, online or not. Raises KeyError."""
+        return self._places[partition].log
+
     def topic_id(self, partition: TopicPartition) -> bytes | None:
         """Return the topic id of a log; None if it is not known."""
         place = self._places.get(partition)

@@ -170,6 +170,7 @@ class Harness:
                 EPOCH_MS,
                 listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
                 bounds=bounds,
+                release=release,
             ),
             rng,
             lambda: rng.randbytes(16),
@@ -288,10 +289,10 @@ class Harness:
 
     def administer(self, body: Message, expected: type[M]) -> M:
         """Send a request of an administrator, in the newest version that the brokers have."""
-        client = self.client(min(self.alive), listener="PLAINTEXT")
+        client = self.client(min(self.alive), listener=self.cluster.nodes[1].config.inter_broker_listener)
         key = kafkawire.REGISTRY.get(type(body).__name__).api_key
         assert key is not None
-        version = self.broker(client.node_id).context.offered[ApiKey(key)].last
+        version = self.broker(client.node_id).apis.served[ApiKey(key)].last
         response = client.exchange(body, version, expected)
         client.disconnect()
         return response

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import kafkawire
 from kafkawire import REGISTRY
 from kafkawire.broker import Drained
+from kafkawire.broker.apis import IN_MEMORY
 from kafkawire.broker.bounds import BACKLOG, UNSENT
-from kafkawire.broker.handlers import HANDLERS
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
@@ -31,7 +31,7 @@ FRAMES = [
         7,
         client_id="hostile",
     )
-    for key in HANDLERS
+    for key in sorted(IN_MEMORY)
     for version in {REGISTRY.request(key).first, REGISTRY.request(key).last}  # type: ignore[union-attr]
 ]
 

@@ -9,7 +9,9 @@ import pytest
 
 from kafkawire import ApiKey
 from kafkawire.broker import Received
+from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.broker.controller.operations.incremental_alter_configs import DELETE, SET
+from kafkawire.broker.releases import LATEST
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_partitions_request import (
@@ -40,7 +42,6 @@ from kafkawire.messages.produce_request import PartitionProduceData as ProduceDa
 from kafkawire.messages.produce_request import ProduceRequest, TopicProduceData
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.node import LogRecovered, SegmentRolled
-from kafkawire.node.front.apis import broker_offer
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.protocol import encode_frame
 from kafkawire.records import RecordBatches
@@ -288,8 +289,8 @@ def test_hostile_bytes_close_their_connection_and_no_other(
 
 
 def every_version(key: ApiKey) -> range:
-    offered, _ = broker_offer()
-    return range(offered[key].first, offered[key].last + 1)
+    versions = supported_apis(LATEST, served_on(Listener.BROKER)).served[key]
+    return range(versions.first, versions.last + 1)
 
 
 def by_id(harness: NodeHarness, version: int, first: int) -> dict[str, Any]:

@@ -121,8 +121,7 @@ def _config(
     users: list[str],
     tls: Path | None,
 ) -> ServerConfig:
-    from kafkawire.broker.releases import LATEST, offered
-    from kafkawire.broker.zookeeper.versions import VERSIONS
+    from kafkawire.broker.releases import LATEST, versions_of, with_zookeeper
     from kafkawire.net.server import ServerConfig
 
     given = _settings(settings)
@@ -130,7 +129,7 @@ def _config(
     if passwords:
         given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
     try:
-        offered(release or LATEST)
+        versions_of(release or LATEST)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--release") from None
     return ServerConfig(
@@ -142,7 +141,9 @@ def _config(
         settings=given,
         passwords=passwords,
         tls=_tls(tls),
-        zookeeper=release in VERSIONS and tls is None and "sasl.enabled.mechanisms" not in given,
+        zookeeper=release in with_zookeeper()
+        and tls is None
+        and "sasl.enabled.mechanisms" not in given,
     )
 
 

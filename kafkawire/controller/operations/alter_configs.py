@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigType, config_error
+from ...configs.features import ELR
 from ...messages import alter_configs_response as legacy
 from ...messages import incremental_alter_configs_response as incremental
 from ...messages.alter_configs_request import AlterConfigsRequest
@@ -22,7 +23,7 @@ from ...messages.incremental_alter_configs_request import (
 from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from ...protocol import ErrorCode
 from ..partition_change import PartitionTarget, change_partition
-from ..state import ELR_FEATURE, MIN_ISR, ControllerState
+from ..state import MIN_ISR, ControllerState
 from .assignments import Refused
 
 E = ErrorCode
@@ -167,7 +168,7 @@ def _check_min_isr(state: ControllerState, type: int, name: str, value: str | No
     """With ELR, a change of one broker's or of none's `min.insync.replicas` has no meaning."""
     if value is not None and (not value.isdecimal() or int(value) < 1):
         raise Refused(E.INVALID_CONFIG, f"Invalid value {value} for configuration {MIN_ISR}")
-    if type != BROKER or not state.image.features.get(ELR_FEATURE, 0):
+    if type != BROKER or not state.image.features.get(ELR, 0):
         return
     if name:
         raise Refused(

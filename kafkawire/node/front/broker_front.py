@@ -24,11 +24,14 @@ from ...broker.events import (
 )
 from ...broker.groups.coordinators import Coordinators
 from ...broker.network.socket_server import SocketServer
+from ...broker.topics import INTERNAL
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
+from ..config import NodeConfig
+from .apis import listener_apis
 from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
 from .listeners import ConnectionDeadline, Listeners
@@ -47,7 +50,7 @@ ALL_BROKERS: Final = ""
 
 
 class BrokerFront:
-    """The parts of a broker. listeners: of its clients. voters: of the cluster's quorum.
+    """The parts of a broker. listeners: of its clients.
 
     topics: name -> partitions of those to create.
     """
@@ -55,15 +58,16 @@ class BrokerFront:
     # over 40 lines: composition: a line per part
     def __init__(
         self,
+        config: NodeConfig,
         listeners: Listeners,
         machines: NodeMachines,
         settings: Settings,
-        voters: int,
         topics: Mapping[str, int] = {},
     ) -> None:
         context, channel = listeners.context, listeners.channel
         main, endpoint = next(iter(listeners.endpoints.items()))
         node_id = endpoint.node_id
+        self._config = config
         self._listeners = listeners
         self._settings = settings
         self._node_id = node_id
@@ -75,6 +79,7 @@ class BrokerFront:
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
+        voters = len(config.voters.voters)
         self._creation = NodeTopicCreation(settings, metadata, voters, submit, topics)
         self._producer_ids = NodeProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = NodeOffsetsLog(metadata, machines)
@@ -91,6 +96,7 @@ class BrokerFront:
             self.throttling,
         )
         self.broker = Broker(
+            listener_apis(config, main),
             context,
             channel,
             endpoint,
@@ -102,6 +108,7 @@ class BrokerFront:
             self._coordinators,
             listeners.endpoints,
             self.transactions.apis,
+            metadata,
         )
         self.transactions.apis.broker = self.broker
 
@@ -113,16 +120,19 @@ class BrokerFront:
     def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
         """Return what the handlers of each listener work with."""
         if listeners is not self._listeners or not self._is_broker:
-            made = replace(
+            name = next(iter(listeners.endpoints))
+            broker = replace(
                 self.broker,
+                apis=listener_apis(self._config, name),
                 context=listeners.context,
                 channel=listeners.channel,
                 controller=NodeForwarding(self._submit),
             )
-            return dict.fromkeys(listeners.endpoints, made)
+            return dict.fromkeys(listeners.endpoints, broker)
         return {
             name: replace(
                 self.broker,
+                apis=listener_apis(self._config, name),
                 endpoint=listeners.endpoints[name],
                 metadata=shown,
                 replicas=self._replicas.showing(shown),
@@ -161,7 +171,10 @@ class BrokerFront:
         self._dynamic = found
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
-        """Send the responses that waited for a high watermark."""
+        """Send the responses that waited for a high watermark of a coordinator's partition."""
+        topic = self.metadata.image.topics.get(key.topic_id)
+        if topic is None or topic.name not in INTERNAL:
+            return
         self.groups.committed(key, offset, now)
         self.transactions.coordinators.committed(key, offset, now)
 

@@ -20,7 +20,7 @@ from ...broker.configs import Settings
 from ...broker.context import Context
 from ...broker.effects import Report
 from ...broker.events import Deadline
-from ...broker.releases import Offer
+from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
 from ...messages.fetch_request import FetchRequest
@@ -37,7 +37,6 @@ from ..effects import Effect as NodeEffect
 from ..effects import Published, Respond, SendRequest
 from ..events import ResponseReceived, ShutdownRequested
 from ..node import Node
-from .apis import BROKER_HANDLERS, CONTROLLER_HANDLERS, RELEASE, broker_offer, controller_offer
 from .broker_front import BrokerFront
 from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
@@ -83,7 +82,7 @@ class NodeFront:
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
-        settings = Settings(dict(config.static), broker_configs(RELEASE))
+        settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
         self._faults: list[Fault] = [] if faults is None else faults
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
@@ -93,23 +92,26 @@ class NodeFront:
             f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
         users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
-        offer = controller_offer()
         self._listeners: dict[str, Listeners] = {}
         """By name; those of brokers are one object."""
-        for at, offers, handlers in (
-            (config.broker_listeners, broker_offer(), BROKER_HANDLERS),
-            (config.controller_listeners, (offer, offer), CONTROLLER_HANDLERS),
+        for at, handlers in (
+            (config.broker_listeners, HANDLERS),
+            (config.controller_listeners, CONTROLLER_HANDLERS),
         ):
             if at:
-                made = Listeners(self._endpoints(at), self._context(offers), handlers, users)
+                made = Listeners(self._endpoints(at), self._context(), handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
-        self.broker = BrokerFront(
-            listeners, self.machines, settings, len(config.voters.voters), options.topics
-        )
+        self.broker = BrokerFront(config, listeners, self.machines, settings, options.topics)
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
+        self._deadlines = [
+            node.next_deadline,
+            self.peers.next_deadline,
+            self.broker.transactions.coordinators.next_deadline,
+            *(each.context.deadlines.next for each in self._served),
+        ]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
         config = self.config
@@ -118,12 +120,11 @@ class NodeFront:
             for each in listeners
         }
 
-    def _context(self, offers: tuple[Offer, Offer]) -> Context:
+    def _context(self) -> Context:
         config = self.config
         return Context(
             config.cluster_id,
-            RELEASE,
-            *offers,
+            config.release,
             self._settings,
             config.bounds,
             self._new_uuid,
@@ -168,12 +169,13 @@ class NodeFront:
         """Return when to call `advance`; a past time while requests or effects are queued."""
         if self.machines.node.stopped:
             return None
-        if self.machines or any(each.server.has_work for each in self._served):
+        if self.machines.effects:
             return self._now
-        times = [each.context.deadlines.next() for each in self._served]
-        times += [self.machines.node.next_deadline(), self.peers.next_deadline()]
-        times.append(self.broker.transactions.coordinators.next_deadline())
-        return min((each for each in times if each is not None), default=None)
+        for listeners in self._served:
+            if listeners.server.has_work:
+                return self._now
+        times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
+        return min(times, default=None)
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
@@ -202,32 +204,40 @@ class NodeFront:
             if self.machines.node.stopped:
                 break  # clients get nothing more: it may not be true
             for listeners in self._served:
-                found = listeners.run(now)
-                if self.config.controller_listener in listeners.endpoints:
-                    found = [each for each in found if not isinstance(each, Report)]
-                self._effects += [each for each in found if not _is_of_node(each)]
+                if listeners.has_work:
+                    self._run(listeners, now)
             if not self.machines.node.stopped:
                 self.broker.groups.reload_failed(now)
-            if not self.machines:
+            if not self.machines.effects:
                 break
         effects, self._effects = self._effects, []
         return effects
+
+    def _run(self, listeners: Listeners, now: float) -> None:
+        """Process requests for one time slice; those of other nodes are not reported."""
+        effects = listeners.run(now)
+        if self.config.controller_listener in listeners.endpoints:
+            effects = [each for each in effects if not isinstance(each, Report)]
+        self._effects += [each for each in effects if not _is_of_node(each)]
 
     # -- effects of the machines
 
     def _drain(self, now: float) -> None:
         """Handle what the machines returned, and what transactions make of it."""
+        effects = self.machines.effects
         while True:
-            while self.machines:
-                self._machine_effect(self.machines.take(), now)
+            while effects:
+                self._machine_effect(effects.popleft(), now)
             if self.machines.node.stopped:
                 return
             self.broker.transactions.coordinators.run(now)
-            if not self.machines:
+            if not effects:
                 return
 
     def _machine_effect(self, effect: NodeEffect, now: float) -> None:
         match effect:
+            case HighWatermarkAdvanced():
+                self.broker.committed(effect.key, effect.offset, now)
             case Respond():
                 self._respond(effect, now)
             case SendRequest():
@@ -235,8 +245,6 @@ class NodeFront:
             case Published():
                 self.broker.published(effect.image, effect.delta, now)
                 self._effects.append(effect)
-            case HighWatermarkAdvanced():
-                self.broker.committed(effect.key, effect.offset, now)
             case ReplicaChanged(key, ReplicaState.OFFLINE):
                 self.broker.replica_changed(key, now)
                 self._effects.append(effect)

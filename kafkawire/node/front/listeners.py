@@ -85,6 +85,11 @@ class Listeners:
         """Handle an event of a connection."""
         _HANDLERS[type(event)](self, event, now)
 
+    @property
+    def has_work(self) -> bool:
+        """Whether requests are queued, or there are effects."""
+        return self.server.has_work or bool(self.context.effects)
+
     def run(self, now: float) -> list[Effect]:
         """Process requests for one time slice; return what is to be done."""
         assert self._request_handler is not None

@@ -45,30 +45,24 @@ class NodeMachines:
         self._timeout = timeout
         self._listeners = listeners
         self._own = own
-        self._queue: deque[Effect] = deque()
+        self.effects: deque[Effect] = deque()
+        """What the node returned and was not handled yet."""
         self._submitted: dict[int, Submitted] = {}
         self._tokens = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._queue)
-
-    def take(self) -> Effect:
-        """Take the next effect."""
-        return self._queue.popleft()
-
     def start(self, now: float) -> None:
         """Start the node."""
-        self._queue.extend(self.node.start(now))
+        self.effects.extend(self.node.start(now))
 
     def handle(self, event: Event, now: float) -> None:
         """Let the node handle an event."""
-        self._queue.extend(self.node.handle(event, now))
+        self.effects.extend(self.node.handle(event, now))
 
     def advance(self, now: float) -> None:
         """Let the node do what is due."""
         due = self.node.next_deadline()
         if due is not None and due <= now:
-            self._queue.extend(self.node.advance(now))
+            self.effects.extend(self.node.advance(now))
 
     # -- requests
 
@@ -103,7 +97,7 @@ class NodeMachines:
         self._tokens += 1
         token = self._tokens
         result, effects = self.node.call(lambda replicas: operation(replicas, token), now)
-        self._queue.extend(effects)
+        self.effects.extend(effects)
         return token, result
 
     def respond(
@@ -146,7 +140,7 @@ class NodeMachines:
         if destination is None:
             return None
         self._tokens += 1
-        self._queue.append(SendRequest(-self._tokens, destination, version, body))
+        self.effects.append(SendRequest(-self._tokens, destination, version, body))
         return -self._tokens
 
     # -- the broker

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafkawire import ErrorCode
-from kafkawire.broker.releases import FEATURES, LATEST, table
+from kafkawire import ApiKey, ErrorCode
+from kafkawire.broker.apis import cluster_apis
+from kafkawire.broker.releases import LATEST, numbered, releases
 from kafkawire.configs import BROKER_CONFIGS, ConfigType, Update, broker_configs
-from kafkawire.configs.features import TRANSACTIONS, UNSERVED
+from kafkawire.configs.features import TRANSACTIONS, UNSERVED, features
 from kafkawire.configs.keys import OUTSIDE
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
@@ -125,7 +126,7 @@ def test_a_broker_has_the_keys_of_its_release(release: str) -> None:
 
 def test_every_release_has_keys_and_every_key_a_release() -> None:
     known: set[str] = set()
-    for release in table():
+    for release in numbered():
         known |= broker_configs(release).keys()
     assert known == BROKER_CONFIGS.keys() - OUTSIDE.keys()
     assert broker_configs("trunk") == broker_configs(LATEST) == broker_configs("all")
@@ -214,12 +215,12 @@ def test_updates_are_what_kafka_documents() -> None:
     assert BROKER_CONFIGS["num.io.threads"].update is Update.CLUSTER_WIDE
 
 
-@pytest.mark.parametrize("release", [*table(), "all"])
+@pytest.mark.parametrize("release", releases())
 def test_features_are_those_of_the_release(release: str) -> None:
     client = Harness(release=release).client()
-    newest = FEATURES[LATEST] if release in ("trunk", "all") else FEATURES.get(release, ())
+    newest = features(release)
     for version in range(5):
-        if version not in client.harness.broker().context.offered[18]:  # type: ignore[index]
+        if version not in cluster_apis(release, False).served[ApiKey.API_VERSIONS]:
             continue
         software = "a" if version >= 3 else ""
         request = ApiVersionsRequest(

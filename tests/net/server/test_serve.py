@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkawire import ApiKey
-from kafkawire.broker.releases import listed
+from kafkawire.broker.apis import cluster_apis
 from kafkawire.capture import decode_capture
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
@@ -78,7 +78,9 @@ def test_it_emulates_the_given_release() -> None:
         metadata = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
         [topic] = wire.exchange(metadata, 9, MetadataResponse).topics
     found = {ApiKey(each.api_key): (each.min_version, each.max_version) for each in offered}
-    assert found == {key: tuple(versions) for key, versions in listed("2.8").items()}
+    assert found == {
+        key: tuple(versions) for key, versions in cluster_apis("2.8", False).listed.items()
+    }
     assert len(topic.partitions) == 3
 
 

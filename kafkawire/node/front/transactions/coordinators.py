@@ -179,6 +179,8 @@ class TransactionCoordinators:
 
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
+        if self._markers.queue.is_idle and not self._log.failed:
+            return
         self._markers.send(now)
         done = deque(self._markers.queue.take_done())
         while done:
