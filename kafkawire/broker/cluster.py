@@ -41,6 +41,7 @@ from .events import (
     GroupDue,
     IdleConnection,
     LeaderMoved,
+    MetadataAwaited,
     MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
@@ -245,6 +246,9 @@ class Cluster:
         if request is not None:
             complete(self.replicas[request.node_id], due.reply_to, now)
 
+    def _metadata_awaited(self, due: MetadataAwaited, now: float) -> None:
+        self._request_handler.metadata_awaited(due, now)
+
     def _group_due(self, due: GroupDue, now: float) -> None:
         self.groups.due(due, now)
 
@@ -287,6 +291,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Cluster, Any, float], None]]] = 
 _DUE: Final[Mapping[type[Deadline], Callable[[Cluster, Any, float], None]]] = {
     IdleConnection: Cluster._idle,
     MutedUntil: Cluster._muted_until,
+    MetadataAwaited: Cluster._metadata_awaited,
     FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,
     GroupDue: Cluster._group_due,

@@ -159,6 +159,9 @@ class TopicCreation(Protocol):
     def ensure_transactions_topic(self, now: float, /) -> TopicMetadata | None:
         """Find the topic whose leaders coordinate transactions, or create it."""
 
+    def is_creating(self, name: str, /) -> bool:
+        """Return whether a topic will be there when the metadata changes, or a later time."""
+
 
 class ProducerIdManager(Protocol):
     """Assigns producer ids and epochs."""

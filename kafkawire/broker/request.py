@@ -57,7 +57,11 @@ DELAYED: Final = Outcome.DELAYED
 NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
 M = TypeVar("M", bound=Message)
-Work = Generator[int, None, M | Outcome]
+UNTIL_METADATA: Final = -1
+"""What a Work yields to go on when the metadata has changed; it gets False if that takes too long,
+and True otherwise.
+"""
+Work = Generator[int, bool | None, M | Outcome]
 """A large request processed in several time slices: yields how many elements it has processed since
 the last yield, and returns the response, or delays it.
 """

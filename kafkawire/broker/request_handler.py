@@ -27,6 +27,7 @@ from .bounds import SLICE_ELEMENTS
 from .broker import Broker
 from .context import Context
 from .effects import Report
+from .events import MetadataAwaited
 from .faults import Action, Fault
 from .fetched import Fetched
 from .handlers import HANDLERS, Handler, api_versions
@@ -34,7 +35,15 @@ from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
 from .releases import Versions
-from .request import ANONYMOUS, DELAYED, NO_RESPONSE, HandlerResult, Request, Work
+from .request import (
+    ANONYMOUS,
+    DELAYED,
+    NO_RESPONSE,
+    UNTIL_METADATA,
+    HandlerResult,
+    Request,
+    Work,
+)
 
 LOG: Final = logging.getLogger("kafkawire.broker")
 BEFORE_AUTHENTICATION: Final = frozenset(
@@ -42,6 +51,8 @@ BEFORE_AUTHENTICATION: Final = frozenset(
 )
 KNOWN: Final = frozenset(int(key) for key in ApiKey)
 REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
+METADATA_WAIT_SECONDS: Final = 1.0
+"""How long a request waits for a topic that it has created: clients would retry later."""
 SASL_MAX_BYTES: Final = "sasl.server.max.receive.size"
 
 
@@ -63,6 +74,8 @@ class RequestHandler:
         self._broker_of = broker_of
         self._handlers = handlers
         self._work_of: dict[int, Work[Message]] = {}
+        self._waiting: dict[int, Connection] = {}
+        """The requests that wait for a change of the metadata, and their connections."""
         self._count = 0
         self._limits = Limits(max_frame_bytes=context.settings.number(REQUEST_MAX_BYTES))
 
@@ -74,7 +87,7 @@ class RequestHandler:
         if connection.working:
             assert connection.busy is not None
             request = self._channel.pending[connection.busy]
-            self._continue(connection, request, self._work_of[connection.busy], now)
+            self._continue(connection, request, self._work_of[connection.busy], None, now)
             return 1
         auth = connection.authentication
         try:
@@ -206,7 +219,8 @@ class RequestHandler:
         if result is DELAYED:
             return
         if isinstance(result, GeneratorType):
-            self._continue(self._channel.connections[request.connection], request, result, now)
+            connection = self._channel.connections[request.connection]
+            self._continue(connection, request, result, None, now)
             return
         if result is NO_RESPONSE:
             connection = self._channel.finish(request)
@@ -219,13 +233,21 @@ class RequestHandler:
         self._channel.respond(request.reply_to, result, now)
 
     def _continue(
-        self, connection: Connection, request: Request, work: Work[Message], now: float
+        self,
+        connection: Connection,
+        request: Request,
+        work: Work[Message],
+        changed: bool | None,
+        now: float,
     ) -> None:
-        """Process the next elements of a large request; respond after the last."""
+        """Process the next elements of a large request; respond after the last.
+
+        changed: whether the metadata has changed, for which it has waited.
+        """
         served = 0
         while served < SLICE_ELEMENTS:
             try:
-                served += next(work)
+                step = work.send(changed)
             except StopIteration as end:
                 self._drop_work(connection)
                 self._settle(request, end.value, now)
@@ -235,13 +257,43 @@ class RequestHandler:
                 self._drop_work(connection)
                 self._settle(request, self._failed(connection, request, error), now)
                 return
+            if step == UNTIL_METADATA:
+                self._wait(connection, request, work, now)
+                return
+            served += step
+            changed = None
         connection.working = True
         self._work_of[request.reply_to] = work
 
+    def _wait(
+        self, connection: Connection, request: Request, work: Work[Message], now: float
+    ) -> None:
+        connection.working = False
+        self._work_of[request.reply_to] = work
+        self._waiting[request.reply_to] = connection
+        deadline = MetadataAwaited(request.reply_to)
+        self._context.deadlines.set(deadline, now + METADATA_WAIT_SECONDS)
+
+    def metadata_changed(self, now: float) -> None:
+        """Go on with the requests that wait for a change of the metadata."""
+        for reply_to in list(self._waiting):
+            self._resume(reply_to, True, now)
+
+    def metadata_awaited(self, due: MetadataAwaited, now: float) -> None:
+        """Go on with a request that has waited long enough."""
+        self._resume(due.reply_to, False, now)
+
+    def _resume(self, reply_to: int, changed: bool, now: float) -> None:
+        connection = self._waiting.pop(reply_to)
+        self._context.deadlines.cancel(MetadataAwaited(reply_to))
+        request = self._channel.pending[reply_to]
+        self._continue(connection, request, self._work_of[reply_to], changed, now)
+
     def _drop_work(self, connection: Connection) -> None:
-        if connection.working and connection.busy is not None:
-            connection.working = False
-            del self._work_of[connection.busy]
+        connection.working = False
+        if connection.busy is not None and self._work_of.pop(connection.busy, None) is not None:
+            self._waiting.pop(connection.busy, None)
+            self._context.deadlines.cancel(MetadataAwaited(connection.busy))
 
     def forget(self, connection: Connection) -> None:
         """Drop the request in process of a client that disconnected."""

@@ -12,6 +12,7 @@ from kafkawire.broker import Received
 from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.broker.controller.operations.incremental_alter_configs import DELETE, SET
 from kafkawire.broker.releases import LATEST
+from kafkawire.broker.request_handler import METADATA_WAIT_SECONDS
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_partitions_request import (
@@ -37,6 +38,7 @@ from kafkawire.messages.incremental_alter_configs_request import (
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.offset_commit_response import OffsetCommitResponse
 from kafkawire.messages.produce_request import PartitionProduceData as ProduceData
 from kafkawire.messages.produce_request import ProduceRequest, TopicProduceData
@@ -154,15 +156,36 @@ def test_a_batch_is_stored_once_however_often_the_process_is_killed(harness: Nod
 
 def test_a_topic_is_created_when_it_is_first_used(harness: NodeHarness) -> None:
     client = harness.client()
-    first = metadata(client, "new").topics[0]
-    assert first.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-    harness.advance(0.1)
-    second = metadata(client, "new").topics[0]
-    assert (second.error_code, second.partitions[0].leader_id) == (E.NONE, 1)
+    topic = metadata(client, "new").topics[0]
+    assert (topic.error_code, topic.partitions[0].leader_id) == (E.NONE, 1)
     for name in ("a b", "__transaction_state"):
         metadata(client, name)
     harness.advance(0.1)
     assert [topic.name for topic in harness.cluster.topics] == ["t", "__consumer_offsets", "new"]
+
+
+def test_a_client_does_not_wait_for_a_topic_that_is_refused() -> None:
+    harness = NodeHarness({"default.replication.factor": "2"})
+    client = harness.client()
+    since = harness.now
+    for _ in range(2):
+        topic = metadata(client, "new").topics[0]
+        assert topic.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert harness.now == since
+
+
+def test_a_client_waits_only_so_long_for_a_topic(
+    harness: NodeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller does not respond."""
+    monkeypatch.setattr(harness.front.broker._creation, "_submit", lambda *_: None)
+    waiting, gone = harness.client(), harness.client()
+    gone.send(MetadataRequest(topics=[MetadataRequestTopic(name="new")]), 12)
+    gone.disconnect()
+    since = harness.now
+    topic = metadata(waiting, "new").topics[0]
+    assert topic.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert harness.now == since + METADATA_WAIT_SECONDS
 
 
 def test_topics_are_not_created_where_the_settings_forbid_it() -> None:

@@ -17,6 +17,7 @@ from ...broker.events import (
     FetchExpired,
     GroupDue,
     IdleConnection,
+    MetadataAwaited,
     MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
@@ -153,7 +154,10 @@ class BrokerFront:
             self.throttling.quotas.publish(image.quotas)
         self.groups.published(delta, now)
         self.transactions.coordinators.published(delta, now)
+        self._creation.published(delta)
         self._creation.create_initial(now)
+        if delta.topics:
+            self._listeners.metadata_changed(now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
         """Set what is set dynamically for all brokers, or for this one, and valid."""
@@ -189,6 +193,7 @@ class BrokerFront:
         elif isinstance(request, CreateTopicsRequest):
             self._creation.created(request, response)
             self._creation.create_initial(now)
+            self._listeners.metadata_changed(now)
 
     # -- deadlines
 
@@ -217,6 +222,7 @@ class BrokerFront:
 
 _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] = {
     IdleConnection: BrokerFront._connection_due,
+    MetadataAwaited: BrokerFront._connection_due,
     MutedUntil: BrokerFront._connection_due,
     ReplyDue: BrokerFront._connection_due,
     GroupDue: BrokerFront._group_due,

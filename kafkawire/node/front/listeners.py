@@ -18,6 +18,7 @@ from ...broker.events import (
     Disconnected,
     Drained,
     IdleConnection,
+    MetadataAwaited,
     MutedUntil,
     Received,
     ReplyDue,
@@ -35,7 +36,7 @@ from ...protocol import ErrorCode
 if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials
 
-ConnectionDeadline = IdleConnection | MutedUntil | ReplyDue
+ConnectionDeadline = IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
 ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
 
 
@@ -120,12 +121,20 @@ class Listeners:
             self.channel.finish(request)
             self.context.emit(Report(request, None, now - request.at))
 
+    def metadata_changed(self, now: float) -> None:
+        """Go on with the requests that wait for a change of the metadata."""
+        assert self._request_handler is not None
+        self._request_handler.metadata_changed(now)
+
     def due(self, due: ConnectionDeadline, now: float) -> None:
         """Handle an expired deadline of a connection."""
         if isinstance(due, IdleConnection):
             self.server.idle(due, now)
         elif isinstance(due, MutedUntil):
             self.channel.unmute(due.connection)
+        elif isinstance(due, MetadataAwaited):
+            assert self._request_handler is not None
+            self._request_handler.metadata_awaited(due, now)
         else:
             self.channel.send_delayed(due.reply_to)
 
