@@ -289,7 +289,9 @@ class Harness:
 
     def administer(self, body: Message, expected: type[M]) -> M:
         """Send a request of an administrator, in the newest version that the brokers have."""
-        client = self.client(min(self.alive), listener=self.cluster.nodes[1].config.inter_broker_listener)
+        client = self.client(
+            min(self.alive), listener=self.cluster.nodes[1].config.inter_broker_listener
+        )
         key = kafkawire.REGISTRY.get(type(body).__name__).api_key
         assert key is not None
         version = self.broker(client.node_id).apis.served[ApiKey(key)].last
