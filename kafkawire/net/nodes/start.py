@@ -5,7 +5,6 @@ Law: a port is bound before the node knows it.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -21,8 +20,10 @@ from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
 from ...replication import ReplicationConfig
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
+from ..shell import bound
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
 CLUSTER_ID: Final = "kafkawire"
@@ -40,7 +41,6 @@ LOG_INTERVALS: Final = {
 }
 """Field of `storage.LogManagerConfig` -> its key."""
 RACK_AWARE: Final = "RackAwareReplicaSelector"
-BACKLOG: Final = 1024
 LOG_DIRS: Final = "log.dirs"
 
 
@@ -133,11 +133,6 @@ def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
         meta.node_id if options.node_id is None else options.node_id,
         meta.cluster_id if options.cluster_id is None else options.cluster_id,
     )
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """Bind a socket. port 0: any."""
-    return socket.create_server((host, port), backlog=BACKLOG)
 
 
 def _voter(controller: Controller) -> Voter:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from typing import Final
 
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
 from ...broker.replication.deleting import deletion_failed
@@ -48,7 +47,6 @@ from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
 E = ErrorCode
-REPLICA_STATE_FROM: Final = 15
 
 
 class NodeReplicas:
@@ -215,7 +213,7 @@ class NodeReplicas:
     def fetch(self, request: Request, body: FetchRequest, now: float) -> FetchResponse | Outcome:
         """Read records; a consumer has a session, a follower has none."""
         version = request.version
-        if is_from_follower(body, version):
+        if request.is_from_follower:
             self._submit(request, body, AsItIs(), now)
             return DELAYED
         context = self.sessions.resolve(body, version, now)
@@ -276,9 +274,3 @@ class NodeReplicas:
 
     def forget(self, reply_to: int) -> None:
         """Do nothing: what the machines delay they complete at its deadline."""
-
-
-def is_from_follower(body: FetchRequest, version: int) -> bool:
-    """Whether a Fetch is from another broker."""
-    of_state = version >= REPLICA_STATE_FROM
-    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
