@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import socket
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,11 +20,15 @@ from ..broker import (
     Persisted,
     Trim,
 )
+from ..client.failures import BrokerError
+from ..protocol import ErrorCode
 from .server_config import DEFAULT, ServerConfig
 from .server_transport import Listener
-from .shell import Observers, Shell
+from .shell import Observers, Shell, bound, random_uuid
 
 if TYPE_CHECKING:
+    import socket
+
     from .broker_connections import BrokerConnections
 
 __all__ = ["Server", "ServerConfig"]
@@ -70,15 +73,18 @@ class Server(Shell):
     async def start(self) -> None:
         """Listen on all ports, and create the configured topics."""
         self.start_clock()
-        sockets = [self._bound(at) for at in range(self.config.brokers)]
-        for at, bound in enumerate(sockets):
-            rack = self.config.racks[at] if at < len(self.config.racks) else None
-            self.endpoints.append(Endpoint(at + 1, self.config.host, bound.getsockname()[1], rack))
+        host = self.config.host
+        sockets: list[socket.socket] = []
+        for index in range(self.config.brokers):
+            port = self.config.ports[index] if index < len(self.config.ports) else 0
+            rack = self.config.racks[index] if index < len(self.config.racks) else None
+            sockets.append(bound(host, port))
+            self.endpoints.append(Endpoint(index + 1, host, sockets[-1].getsockname()[1], rack))
         # not secrets: ids that a seed can repeat
         rng = random.Random(self.config.seed)
         self.machine = self.cluster = Cluster(
             self.endpoints,
-            new_uuid=lambda: uuid.UUID(int=rng.getrandbits(128), version=4).bytes,
+            new_uuid=partial(random_uuid, rng),
             draw=rng.random,
             epoch_ms=int(time.time() * 1000),
             settings=self.config.settings,
@@ -97,8 +103,8 @@ class Server(Shell):
         for name, partitions in self.config.topics.items():
             if name not in self.cluster.topics:
                 self.create_topic(name, partitions)
-        for endpoint, bound in zip(self.endpoints, sockets, strict=True):
-            await self.listen(self._listener(endpoint), bound)
+        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
+            await self.listen(self._listener(endpoint), sock)
 
     async def stop(self) -> None:
         """Stop listening and close all connections."""
@@ -107,10 +113,6 @@ class Server(Shell):
         await self.close_connections()
         if self.observers.recording is not None:
             self.observers.recording.close()
-
-    def _bound(self, at: int) -> socket.socket:
-        port = self.config.ports[at] if at < len(self.config.ports) else 0
-        return socket.create_server((self.config.host, port), backlog=1024)
 
     def _listener(self, endpoint: Endpoint) -> Listener:
         return Listener(endpoint, tls=self.config.tls)
@@ -132,7 +134,12 @@ class Server(Shell):
         factor: int | None = None,
         configs: Mapping[str, str] = {},
     ) -> None:
-        """Create a topic. factor: at most the number of brokers; None: as configured."""
+        """Create a topic. factor: at most the number of brokers; None: as configured.
+
+        Raises BrokerError for a topic that exists.
+        """
+        if name in self.cluster.topics:
+            raise BrokerError(ErrorCode.TOPIC_ALREADY_EXISTS, name)
         if factor is None:
             factor = self.cluster.settings.number("default.replication.factor")
         spread = self.cluster.topics.spread(partitions, factor)
@@ -157,8 +164,7 @@ class Server(Shell):
         """Start a stopped broker on its port."""
         endpoint = self._endpoint(node_id)
         self.handle(BrokerStarted(node_id))
-        bound = socket.create_server((endpoint.host, endpoint.port))
-        await self.listen(self._listener(endpoint), bound)
+        await self.listen(self._listener(endpoint), bound(endpoint.host, endpoint.port))
 
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None

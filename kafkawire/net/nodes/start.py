@@ -5,7 +5,6 @@ Law: a port is bound before the node knows it.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -20,12 +19,13 @@ from ...node.properties import CLUSTER_ID, CONTROLLER, Identity, node_config
 from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
+from ..shell import bound
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
 BROKER: Final = "PLAINTEXT"
-BACKLOG: Final = 1024
 LOG_DIRS: Final = "log.dirs"
 
 
@@ -113,11 +113,6 @@ def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
         meta.node_id if options.node_id is None else options.node_id,
         meta.cluster_id if options.cluster_id is None else options.cluster_id,
     )
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """Bind a socket. port 0: any."""
-    return socket.create_server((host, port), backlog=BACKLOG)
 
 
 def voter_set(controllers: Iterable[Controller]) -> VoterSet:

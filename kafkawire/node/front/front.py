@@ -21,9 +21,10 @@ from ...broker.context import Context
 from ...broker.effects import Report
 from ...broker.events import Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
+from ...broker.request import NODE_CLIENT_ID
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
-from ...messages.fetch_request import FetchRequest
+from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
 from ...replication import (
@@ -42,7 +43,6 @@ from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
 from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
-from .replicas import is_from_follower
 
 LOG: Final = logging.getLogger("kafkawire.node")
 PASSES: Final = 4
@@ -57,9 +57,26 @@ class Accepted(NamedTuple):
     host: str
 
 
+class Operation(NamedTuple):
+    """A request of the node's operator: neither a fault meets it, nor is it reported.
+
+    number: chosen by the caller, never reused.
+    """
+
+    number: int
+    body: Message
+
+
+class OperationCompleted(NamedTuple):
+    """The response to an operation; None if there was none in time."""
+
+    number: int
+    body: Message | None
+
+
 ClientEvent = Received | Drained | Disconnected | Unreadable
-Event = Accepted | ClientEvent | ShellEvent | ShutdownRequested
-Effect = ClientEffect | ShellEffect | NodeEffect
+Event = Accepted | ClientEvent | Operation | ShellEvent | ShutdownRequested
+Effect = ClientEffect | OperationCompleted | ShellEffect | NodeEffect
 
 
 class NodeFront:
@@ -82,6 +99,7 @@ class NodeFront:
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
+        self._operations: list[Operation] = []
         settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
         self._faults: list[Fault] = [] if faults is None else faults
@@ -89,7 +107,7 @@ class NodeFront:
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
         self.peers = Peers(
-            f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
+            f"{NODE_CLIENT_ID}{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
         users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
         self._listeners: dict[str, Listeners] = {}
@@ -159,6 +177,9 @@ class NodeFront:
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)
+            case Operation():
+                self._operations.append(event)
+                self.machines.submit(None, event.body, None, now)
             case ShutdownRequested():
                 self.machines.handle(event, now)
             case _:
@@ -260,6 +281,7 @@ class NodeFront:
         request = submitted.request
         if request is None:
             self.broker.responded(submitted.body, effect.body, now)
+            self._complete_operation(submitted.body, effect.body)
             return
         name = self._at.get(request.connection)
         if name is None:
@@ -276,6 +298,14 @@ class NodeFront:
         else:
             listeners.channel.respond(request.reply_to, response, now)
 
+    def _complete_operation(self, request: Message, response: Message | None) -> None:
+        """Return the response to the operation that sent a request, if one did."""
+        for operation in self._operations:
+            if operation.body is request:
+                self._operations.remove(operation)
+                self._effects.append(OperationCompleted(operation.number, response))
+                return
+
     def _carry_out(self, outcome: Outcome, now: float) -> None:
         self._effects += outcome.effects
         for token, body in outcome.arrived:
@@ -287,6 +317,4 @@ class NodeFront:
 
 def _is_of_node(effect: ClientEffect) -> bool:
     """Whether an effect reports a request of a follower; it is not worth a report."""
-    if not isinstance(effect, Report) or not isinstance(effect.request.body, FetchRequest):
-        return False
-    return is_from_follower(effect.request.body, effect.request.version)
+    return isinstance(effect, Report) and effect.request.is_from_follower

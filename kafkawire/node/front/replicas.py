@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from typing import Final
 
 from ...broker.fetched import Fetched
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
@@ -41,7 +40,6 @@ from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
 E = ErrorCode
-REPLICA_STATE_FROM: Final = 15
 
 
 class NodeReplicas:
@@ -176,7 +174,7 @@ class NodeReplicas:
     ) -> FetchResponse | Fetched | Outcome:
         """Read records; a consumer has a session, a follower has none."""
         version = request.version
-        if is_from_follower(body, version):
+        if request.is_from_follower:
             return self._machines.respond(
                 request,
                 lambda replicas, token: replicas.fetches.fetch(
@@ -268,9 +266,3 @@ def _validated(
         raise AppendRejected(
             reason.error, reason.message, reason.records, reason.content_checked
         ) from None
-
-
-def is_from_follower(body: FetchRequest, version: int) -> bool:
-    """Whether a Fetch is from another broker."""
-    of_state = version >= REPLICA_STATE_FROM
-    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0

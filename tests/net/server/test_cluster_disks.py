@@ -82,7 +82,7 @@ def test_clients_go_on_while_disks_are_slow_fail_and_are_full(
     assert sorted(each.value or b"" for each in member.seen) == sorted(sent)
 
 
-@pytest.mark.kafka_cluster(nodes=1)
+@pytest.mark.kafka_cluster(brokers=1)
 def test_a_response_takes_the_time_of_a_slow_disk(
     kafka_cluster: ClusterThread, client: Implementation
 ) -> None:
@@ -99,7 +99,7 @@ def test_a_response_takes_the_time_of_a_slow_disk(
 # -- invariants
 
 
-@pytest.mark.kafka_cluster(nodes=1)
+@pytest.mark.kafka_cluster(brokers=1)
 def test_a_record_that_was_acknowledged_and_is_lost_is_a_violation(
     kafka_cluster: ClusterThread, client: Implementation
 ) -> None:

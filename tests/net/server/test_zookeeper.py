@@ -64,11 +64,11 @@ def test_a_recording_has_the_exchanges_of_the_brokers(
     with ServerThread(config, recording=Recording(path)) as cluster:
         cluster.create_topic("replicated", 3, 3)
         wait(lambda: settled(cluster))
-        cluster.stop_broker(2)
+        cluster.stop(2)
         wait(lambda: settled(cluster))
-        cluster.start_broker(2)
+        cluster.start(2)
         wait(lambda: settled(cluster))
-        cluster.stop_broker(1)
+        cluster.stop(1)
         wait(lambda: settled(cluster))
         delete_topic(cluster, "replicated")
         wait(lambda: settled(cluster))
@@ -102,9 +102,9 @@ def controller_id(port: int) -> int:
 def test_another_controller_is_elected(kafka_broker: ServerThread) -> None:
     ports = [int(each.rpartition(":")[2]) for each in kafka_broker.bootstrap.split(",")]
     assert [controller_id(port) for port in ports] == [1, 1, 1]
-    kafka_broker.stop_broker(1)
+    kafka_broker.stop(1)
     assert [controller_id(port) for port in ports[1:]] == [2, 2]
-    kafka_broker.start_broker(1)
+    kafka_broker.start(1)
     assert [controller_id(port) for port in ports] == [2, 2, 2]
 
 
@@ -121,9 +121,9 @@ def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ServerTh
                 "t", str(number).encode(), on_delivery=lambda error, _: delivered.append(error)
             )
         producer.poll(0)
-        kafka_broker.stop_broker(node_id)
+        kafka_broker.stop(node_id)
         assert producer.flush(SECONDS) == 0
-        kafka_broker.start_broker(node_id)
+        kafka_broker.start(node_id)
     assert delivered == [None] * 90
     assert all(reason.reason == "the broker stopped" for reason in kafka_broker.closed)
 
