@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .nodes.cluster_thread import ClusterThread
     from .server_config import ServerConfig
     from .server_thread import ServerThread
+    from .zookeeper_thread import ZooKeeperThread
 
 MARKERS: Final = {"kafka": "kafka_broker", "kafka_cluster": "kafka_cluster"}
 """Marker -> the fixture that it configures."""
@@ -49,13 +50,21 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.fixture
-def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
+def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread | ZooKeeperThread]:
     """A cluster on loopback: `.bootstrap`, `.requests`, `.fault()`, `.advance()`."""
+    config = _config(request, "kafka")
+    cluster: ServerThread | ZooKeeperThread
     with uncollected():
-        from .server_thread import ServerThread
+        if config.zookeeper:
+            from .zookeeper_thread import ZooKeeperThread
 
-    with ServerThread(_config(request, "kafka")) as server:
-        yield server
+            cluster = ZooKeeperThread(config)
+        else:
+            from .server_thread import ServerThread
+
+            cluster = ServerThread(config)
+    with cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -1,27 +1,30 @@
-"""Runs a cluster in memory in asyncio: one listener for each broker."""
+"""Runs a cluster of nodes in memory in asyncio: a listener for the clients of each broker."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from ..broker import (
-    BrokerStarted,
-    BrokerStopped,
-    Cluster,
-    Endpoint,
-    Event,
-    LeaderMoved,
-    Persist,
-    Persisted,
-    Trim,
+from ..broker import Endpoint, Fault
+from ..broker.security.protocols import SecurityProtocol
+from ..node.composition import Disks, InMemory
+from ..node.effects import Stopped
+from ..node.front.options import FrontOptions
+from ..node.local_cluster import (
+    ClusterEvent,
+    Killed,
+    LocalCluster,
+    NodeEffect,
+    NodeStarted,
+    ShutDown,
 )
-from ..client.failures import BrokerError
-from ..protocol import ErrorCode
+from ..primitives import Message
+from .nodes import operations
 from .server_config import DEFAULT, ServerConfig
 from .server_transport import Listener
 from .shell import Observers, Shell, bound, random_uuid
@@ -29,32 +32,31 @@ from .shell import Observers, Shell, bound, random_uuid
 if TYPE_CHECKING:
     import socket
 
-    from .broker_connections import BrokerConnections
-
-__all__ = ["Server", "ServerConfig"]
+ITERATIONS: Final = 10
+"""Iterations of the event loop before it is waited."""
+POLL: Final = 0.005
 
 
 class Server(Shell):
     """A cluster that listens. Use as `async with Server(config) as server`.
 
-    on_persist: called with each effect to persist. persisted: the effects persisted by an earlier
-    server, in order, to restore it from.
+    disks: what another cluster with the same brokers had on its disks, to begin with copies of it.
     """
+
+    machine: LocalCluster
 
     def __init__(
         self,
         config: ServerConfig = DEFAULT,
         observers: Observers | None = None,
         *,
-        on_persist: Callable[[Persisted], None] | None = None,
-        persisted: Sequence[Persisted] = (),
+        disks: Disks | None = None,
     ) -> None:
         super().__init__(observers or Observers())
         self.config = config
-        self.persisted = persisted
-        self.on_persist = on_persist
         self.endpoints: list[Endpoint] = []
-        self._broker_connections: BrokerConnections | None = None
+        self._disks = disks or {}
+        self._stopped: dict[int, asyncio.Future[None]] = {}
 
     # -- lifecycle
 
@@ -73,46 +75,63 @@ class Server(Shell):
     async def start(self) -> None:
         """Listen on all ports, and create the configured topics."""
         self.start_clock()
-        host = self.config.host
-        sockets: list[socket.socket] = []
-        for index in range(self.config.brokers):
-            port = self.config.ports[index] if index < len(self.config.ports) else 0
-            rack = self.config.racks[index] if index < len(self.config.racks) else None
-            sockets.append(bound(host, port))
-            self.endpoints.append(Endpoint(index + 1, host, sockets[-1].getsockname()[1], rack))
+        config = self.config
+        sockets = [self._bound(number) for number in range(config.brokers)]
+        for number, sock in enumerate(sockets):
+            rack = config.racks[number] if number < len(config.racks) else None
+            port = sock.getsockname()[1]
+            self.endpoints.append(Endpoint(number + 1, config.host, port, rack))
         # not secrets: ids that a seed can repeat
-        rng = random.Random(self.config.seed)
-        self.machine = self.cluster = Cluster(
+        rng = random.Random(config.seed)
+        sasl = "sasl.enabled.mechanisms" in config.settings
+        composition = InMemory(
             self.endpoints,
-            new_uuid=partial(random_uuid, rng),
-            draw=rng.random,
-            epoch_ms=int(time.time() * 1000),
-            settings=self.config.settings,
-            release=self.config.release,
-            passwords=self.config.passwords,
-            bounds=self.config.bounds,
-            zookeeper=self.config.zookeeper,
+            int(time.time() * 1000),
+            config.settings,
+            listener=SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name,
+            directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
+            bounds=config.bounds,
+            release=config.release,
+            disks=self._disks,
         )
-        if self.persisted:
-            self.run(lambda: self.cluster.restore(self.persisted, self.now()))
-        if self.config.zookeeper:
-            from .broker_connections import BrokerConnections  # imported only where needed
-
-            self._broker_connections = BrokerConnections(self.endpoints, self.handle)
-            self._broker_connections.start()
-        for name, partitions in self.config.topics.items():
-            if name not in self.cluster.topics:
-                self.create_topic(name, partitions)
+        self.machine = LocalCluster(
+            composition.nodes(),
+            rng,
+            lambda: random_uuid(rng),
+            FrontOptions(config.passwords),
+        )
+        self.run(lambda: self.machine.start(self.now()))
+        await self._until_active(config.brokers)
+        for name, partitions in config.topics.items():
+            if self.machine.image().topic(name) is None:
+                await self.create_topic(name, partitions)
         for endpoint, sock in zip(self.endpoints, sockets, strict=True):
             await self.listen(self._listener(endpoint), sock)
 
+    async def _until_active(self, brokers: int) -> None:
+        """Wait until that many brokers are active."""
+        await self._until(
+            lambda: sum(each.is_active for each in self.machine.image().brokers.values()) == brokers
+        )
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        """Wait until something is true."""
+        for _ in range(ITERATIONS):  # mostly it is: what nodes send each other takes no time
+            if done():
+                return
+            await asyncio.sleep(0)
+        while not done():
+            await asyncio.sleep(POLL)
+
     async def stop(self) -> None:
         """Stop listening and close all connections."""
-        if self._broker_connections is not None:
-            self._broker_connections.close()
         await self.close_connections()
         if self.observers.recording is not None:
             self.observers.recording.close()
+
+    def _bound(self, number: int) -> socket.socket:
+        port = self.config.ports[number] if number < len(self.config.ports) else 0
+        return bound(self.config.host, port)
 
     def _listener(self, endpoint: Endpoint) -> Listener:
         return Listener(endpoint, tls=self.config.tls)
@@ -125,64 +144,72 @@ class Server(Shell):
         """The bootstrap servers: `host:port,...`."""
         return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
 
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults to inject into requests of clients."""
+        return self.machine.faults
+
     # -- actions of an operator
 
-    def create_topic(
+    async def _send(self, request: Message) -> Message:
+        response = self.machine.administer(request, self.now())
+        self.advance(0.0)
+        return response
+
+    async def create_topic(
         self,
         name: str,
         partitions: int = 1,
         factor: int | None = None,
         configs: Mapping[str, str] = {},
     ) -> None:
-        """Create a topic. factor: at most the number of brokers; None: as configured.
+        """Create a topic; returns when its partitions have leaders. Raises BrokerError."""
+        await operations.create_topic(self._send, name, partitions, factor, configs)
+        await self._until(lambda: operations.is_led(self.machine.image(), name))
 
-        Raises BrokerError for a topic that exists.
-        """
-        if name in self.cluster.topics:
-            raise BrokerError(ErrorCode.TOPIC_ALREADY_EXISTS, name)
-        if factor is None:
-            factor = self.cluster.settings.number("default.replication.factor")
-        spread = self.cluster.topics.spread(partitions, factor)
-        self.cluster.controller.create_topic(name, spread, dict(configs), self.now())
-        self.advance(0.0)
+    async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
+        """Let another broker lead a partition. Raises ValueError, BrokerError."""
+        await operations.move_leader(
+            self._send, self.machine.image, self._until, (topic, partition), leader_id
+        )
 
     async def stop_broker(self, node_id: int) -> None:
-        """Stop a broker: it no longer listens, and its connections are closed.
-
-        With ZooKeeper, the controller moves its leaders away first.
-        """
-        if self._broker_connections is not None and node_id in self.cluster.topics.alive:
-            await self._broker_connections.shut_down(node_id)
-        await self.kill_broker(node_id)
+        """Stop a broker in order: others lead its partitions before it stops."""
+        stopped = self._stopped[node_id] = self.loop.create_future()
+        self.handle(ShutDown(node_id))
+        await stopped
+        await self.stop_listening([self._listener(self._endpoint(node_id))])
 
     async def kill_broker(self, node_id: int) -> None:
-        """Stop a broker without notice."""
+        """End a broker at once."""
         await self.stop_listening([self._listener(self._endpoint(node_id))])
-        self.handle(BrokerStopped(node_id))
+        self.handle(Killed(node_id))
 
     async def start_broker(self, node_id: int) -> None:
-        """Start a stopped broker on its port."""
+        """Start a broker that was stopped or killed, on its port, with what its disks have."""
         endpoint = self._endpoint(node_id)
-        self.handle(BrokerStarted(node_id))
+        self.handle(NodeStarted(node_id))
+        await self._until(lambda: self.machine.is_active(node_id))
         await self.listen(self._listener(endpoint), bound(endpoint.host, endpoint.port))
 
-    def move_leader(
-        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
-    ) -> None:
-        """Move a partition's leader; its leader epoch is incremented."""
-        self.handle(LeaderMoved(topic, partition, leader_id, truncate_to))
+    def runs(self, node_id: int) -> bool:
+        """Return whether a broker runs."""
+        return node_id in self.machine.running
+
+    @property
+    def disks(self) -> Disks:
+        """Copies of the disks of all nodes, as they are now."""
+        return {node_id: deepcopy(node.disks) for node_id, node in self.machine.nodes.items()}
 
     # -- the cluster
 
-    def handle(self, event: Event) -> None:
+    def handle(self, event: ClusterEvent) -> None:
         """Pass an event to the cluster and carry out its effects."""
-        self.run(lambda: self.cluster.handle(event, self.now()))
+        self.run(lambda: self.machine.handle(event, self.now()))
 
     def carry_out(self, effect: Any) -> None:
-        """Persist an effect, or carry out one between brokers."""
-        if isinstance(effect, Persist | Trim):
-            if self.on_persist is not None:
-                self.on_persist(effect)
-            return
-        assert self._broker_connections is not None
-        self._broker_connections.perform(effect)
+        """Take note of a node that has stopped."""
+        if isinstance(effect, NodeEffect) and isinstance(effect.effect, Stopped):
+            stopped = self._stopped.pop(effect.node_id, None)
+            if stopped is not None:
+                stopped.set_result(None)

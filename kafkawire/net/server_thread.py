@@ -1,24 +1,25 @@
-"""A cluster in memory in a thread of its own, for code without an event loop, such as tests."""
+"""Clusters in memory in threads of their own, for code without an event loop, such as tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..broker import Fault, Persisted
+from ..broker import Fault
 from .fixture import ClusterFixture, PartitionState
+from .nodes import operations
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
 
 if TYPE_CHECKING:
+    from ..node.composition import Disks
     from .server_recording import Recording
 
 
 class ServerThread(ClusterFixture):
-    """A cluster in memory: one machine plays all brokers.
+    """A cluster of nodes in memory, up in milliseconds: what they send each other takes no time.
 
-    persisted: the effects to persist; pass them to another one as `persisted` to restore the
-    cluster.
+    persisted: what another cluster had on its disks, to begin with that.
     """
 
     def __init__(
@@ -26,17 +27,11 @@ class ServerThread(ClusterFixture):
         config: ServerConfig = DEFAULT,
         *,
         recording: Recording | None = None,
-        persisted: Iterable[Persisted] = (),
+        persisted: Disks | None = None,
     ) -> None:
-        config.refuse("directories", "a cluster in memory has no log directories")
+        config.refuse("zookeeper", "a ZooKeeperThread has it")
         super().__init__(config, recording)
-        self.persisted: list[Persisted] = [*persisted]
-        self.server = Server(
-            config,
-            self._observers,
-            on_persist=self.persisted.append,
-            persisted=tuple(self.persisted),
-        )
+        self.server = Server(config, self._observers, disks=persisted)
 
     async def _open(self) -> None:
         await self.server.start()
@@ -50,15 +45,19 @@ class ServerThread(ClusterFixture):
 
     @property
     def nodes(self) -> list[int]:
-        return sorted(self.server.cluster.topics.alive)
+        return [each.node_id for each in self.server.endpoints if self.server.runs(each.node_id)]
+
+    @property
+    def persisted(self) -> Disks:
+        """Copies of the disks of all brokers: what they would start with if killed now."""
+        return self._thread.call(lambda: self.server.disks)
 
     def stop(self, node_id: int) -> None:
-        """Stop a broker; with ZooKeeper, the controller moves its leaders away first."""
+        """Stop a broker: others lead its partitions before it stops."""
         self._check_runs(node_id, True)
         self._thread.run(self.server.stop_broker(node_id))
 
     def kill(self, node_id: int) -> None:
-        """Stop a broker without notice."""
         self._check_runs(node_id, True)
         self._thread.run(self.server.kill_broker(node_id))
 
@@ -76,20 +75,18 @@ class ServerThread(ClusterFixture):
         factor: int | None = None,
         configs: Mapping[str, str] = {},
     ) -> None:
-        self._thread.call(lambda: self.server.create_topic(name, partitions, factor, configs))
+        self._thread.run(self.server.create_topic(name, partitions, factor, configs))
 
-    def move_leader(
-        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
-    ) -> None:
-        """Let another broker lead a partition. truncate_to: makes the election unclean."""
-        self._thread.call(lambda: self.server.move_leader(topic, partition, leader_id, truncate_to))
+    def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
+        self._check_runs(leader_id, True)
+        self._thread.run(self.server.move_leader(topic, partition, leader_id))
 
     def _find(self, topic: str, partition: int) -> PartitionState | None:
-        state = self.server.cluster.topics.partition(topic, partition)
-        return None if state is None else PartitionState(state.leader_id, state.isr)
+        state = operations.find(self.server.machine.image(), topic, partition)
+        return None if state is None else PartitionState(state.leader, state.isr)
 
     def _add_fault(self, fault: Fault) -> None:
-        self.server.cluster.faults.append(fault)
+        self.server.faults.append(fault)
 
     def _clear_faults(self) -> None:
-        self.server.cluster.faults.clear()
+        self.server.faults.clear()

@@ -36,7 +36,7 @@ from ..messages.api_key import ApiKey
 from ..metadata import MetadataImage
 from ..primitives import Message
 from ..protocol import decode_frame, encode_frame
-from ..storage import Disk
+from ..storage import MemoryDisk
 from .config import NodeConfig
 from .controller_server import Randomness
 from .effects import Stopped
@@ -91,7 +91,7 @@ class LocalNode:
     """A node that may run. disks: name of a log directory -> its disk, which survives the node."""
 
     config: NodeConfig
-    disks: Mapping[str, Disk]
+    disks: Mapping[str, MemoryDisk]
 
 
 @dataclass(slots=True)
@@ -168,6 +168,10 @@ class LocalCluster:
     def fronts(self) -> Mapping[int, NodeFront]:
         """The machines of the nodes that run, by id."""
         return {node_id: each.front for node_id, each in self._running.items()}
+
+    def is_active(self, node_id: int) -> bool:
+        """Return whether a broker runs, and serves clients."""
+        return node_id in self._running and self.image().is_active(node_id)
 
     def image(self) -> MetadataImage:
         """Return the newest metadata of a broker that runs and is not isolated."""

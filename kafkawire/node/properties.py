@@ -15,6 +15,10 @@ from .config import NodeConfig, ProcessRole
 CLUSTER_ID: Final = "kafkawire"
 CONTROLLER: Final = "CONTROLLER"
 """The name of the listener of controllers."""
+REPLICATION: Final = "REPLICATION"
+"""The listener between brokers, where they do not use that of clients: it has no SASL and no TLS,
+and the newest versions.
+"""
 LOG_INTERVALS: Final = {
     "cleaner_backoff_ms": "log.cleaner.backoff.ms",
     "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",

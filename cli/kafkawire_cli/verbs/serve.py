@@ -222,8 +222,10 @@ async def _serve(
     config: ServerConfig, recording: Recording | None, quiet: bool, faults: list[Fault]
 ) -> None:
     from kafkawire.net.server import Server
+    from kafkawire.net.zookeeper_server import ZooKeeperServer
 
-    server = Server(config, observers(recording, quiet))
+    kind = ZooKeeperServer if config.zookeeper else Server
+    server = kind(config, observers(recording, quiet))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -233,7 +235,7 @@ async def _serve(
     except OSError as error:
         print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
         raise typer.Exit(2) from None
-    server.cluster.faults.extend(faults)
+    server.faults.extend(faults)
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
         await stopped.wait()

@@ -16,7 +16,8 @@ from typing import Final
 
 from ...broker import Fault
 from ...broker.effects import Report
-from ...metadata import NO_LEADER, MetadataImage, PartitionRegistration
+from ...metadata import MetadataImage, PartitionRegistration
+from ...node.composition import Disks
 from ...node.front.options import FrontOptions
 from ...node.properties import CONTROLLER, Identity, node_config
 from ...primitives import Message
@@ -32,8 +33,6 @@ from .start import BROKER, Controller, client_listener, endpoints_of, voter_set
 POLL: Final = 0.01
 STEP: Final = 0.1
 """Seconds by which the clocks of all nodes are advanced at once, so that none lags behind."""
-Disks = Mapping[int, Mapping[str, MemoryDisk]]
-"""The disks of each node by the names of their log directories."""
 
 
 class ClusterNodes:
@@ -228,29 +227,17 @@ class ClusterNodes:
         """Create a topic; returns when all nodes know it, and its leaders."""
         await operations.create_topic(self._send, name, partitions, factor, configs)
         await self._until(
-            lambda: all(_is_led(image, name) for image in map(_image, self._reachable()))
+            lambda: all(operations.is_led(image, name) for image in map(_image, self._reachable()))
         )
 
     async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Reassign a partition so that a broker is its preferred leader, and elect it."""
-        registration = self.find(topic, partition)
-        if registration is None:
-            raise ValueError(f"no such partition: {topic}-{partition}")
-        replicas = registration.replicas
-        if leader_id not in replicas:
-            replicas = (leader_id, *replicas[1:])
-        wanted = (leader_id, *(each for each in replicas if each != leader_id))
-        await operations.reassign(self._send, topic, partition, wanted)
-
-        def is_reassigned() -> bool:
-            state = self.find(topic, partition)
-            return state is not None and state.replicas == wanted and leader_id in state.isr
-
-        await self._until(is_reassigned)
-        await operations.elect_preferred_leader(self._send, topic, partition)
+        await operations.move_leader(
+            self._send, self.image, self._until, (topic, partition), leader_id
+        )
         await self._until(
             lambda: all(
-                _leader(image, topic, partition) == leader_id
+                operations.leader_of(image, topic, partition) == leader_id
                 for image in map(_image, self._reachable())
             )
         )
@@ -277,7 +264,7 @@ class ClusterNodes:
 
     def find(self, topic: str, partition: int) -> PartitionRegistration | None:
         """Find a partition in the newest metadata."""
-        return _partition(self.image(), topic, partition)
+        return operations.find(self.image(), topic, partition)
 
     def image(self) -> MetadataImage:
         """Return the newest metadata of a node that runs and is not isolated."""
@@ -287,21 +274,3 @@ class ClusterNodes:
 
 def _image(server: PacedServer) -> MetadataImage:
     return server.front.broker.metadata.image
-
-
-def _partition(image: MetadataImage, topic: str, partition: int) -> PartitionRegistration | None:
-    of_topic = image.topic(topic)
-    return None if of_topic is None else of_topic.partitions.get(partition)
-
-
-def _leader(image: MetadataImage, topic: str, partition: int) -> int | None:
-    registration = _partition(image, topic, partition)
-    return None if registration is None else registration.leader
-
-
-def _is_led(image: MetadataImage, topic: str) -> bool:
-    """Whether a topic exists, and all of its partitions have leaders."""
-    of_topic = image.topic(topic)
-    return of_topic is not None and all(
-        each.leader != NO_LEADER for each in of_topic.partitions.values()
-    )

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...broker import Fault
+from ...node.composition import Disks
 from ...storage import TopicPartition
 from ..fixture import TIMEOUT, ClusterFixture, PartitionState
 from ..server_config import QUICK, ServerConfig
-from .cluster_nodes import ClusterNodes, Disks
+from .cluster_nodes import ClusterNodes
 
 if TYPE_CHECKING:
     from ..server_recording import Recording

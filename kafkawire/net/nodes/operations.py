@@ -21,6 +21,7 @@ from ...messages.create_topics_request import (
 from ...messages.create_topics_response import CreateTopicsResponse
 from ...messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from ...messages.elect_leaders_response import ElectLeadersResponse
+from ...metadata import NO_LEADER, MetadataImage, PartitionRegistration
 from ...primitives import Message
 from ...protocol import ErrorCode
 
@@ -85,3 +86,53 @@ async def elect_preferred_leader(send: Send, topic: str, partition: int) -> None
     for result in response.replica_election_results[0].partition_result:
         if result.error_code not in ELECTED:
             _check(result.error_code, f"{topic}-{partition}", result.error_message)
+
+
+async def move_leader(
+    send: Send,
+    image: Callable[[], MetadataImage],
+    until: Callable[[Callable[[], bool]], Awaitable[None]],
+    partition: tuple[str, int],
+    leader_id: int,
+) -> None:
+    """Reassign a partition so that a broker is its preferred leader, and elect it.
+
+    image: returns the newest metadata. until: waits until a function returns true. Raises
+    ValueError if there is no such partition, BrokerError.
+    """
+    topic, index = partition
+    registration = find(image(), topic, index)
+    if registration is None:
+        raise ValueError(f"no such partition: {topic}-{index}")
+    replicas = registration.replicas
+    if leader_id not in replicas:
+        replicas = (leader_id, *replicas[1:])
+    wanted = (leader_id, *(each for each in replicas if each != leader_id))
+    await reassign(send, topic, index, wanted)
+
+    def is_reassigned() -> bool:
+        state = find(image(), topic, index)
+        return state is not None and state.replicas == wanted and leader_id in state.isr
+
+    await until(is_reassigned)
+    await elect_preferred_leader(send, topic, index)
+
+
+def find(image: MetadataImage, topic: str, partition: int) -> PartitionRegistration | None:
+    """Find a partition in the metadata."""
+    of_topic = image.topic(topic)
+    return None if of_topic is None else of_topic.partitions.get(partition)
+
+
+def leader_of(image: MetadataImage, topic: str, partition: int) -> int | None:
+    """Return the leader of a partition; None if it is unknown."""
+    registration = find(image, topic, partition)
+    return None if registration is None else registration.leader
+
+
+def is_led(image: MetadataImage, topic: str) -> bool:
+    """Return whether a topic exists, and all of its partitions have leaders."""
+    of_topic = image.topic(topic)
+    return of_topic is not None and all(
+        each.leader != NO_LEADER for each in of_topic.partitions.values()
+    )
