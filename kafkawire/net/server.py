@@ -11,11 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..broker import Endpoint, Fault
+from ..broker.configs import Settings
 from ..broker.security.protocols import SecurityProtocol
 from ..node.composition import Disks, InMemory
 from ..node.effects import Stopped
 from ..node.front.options import FrontOptions
 from ..node.local_cluster import (
+    CONTROLLER_ID,
     ClusterEvent,
     Killed,
     LocalCluster,
@@ -37,6 +39,9 @@ ITERATIONS: Final = 10
 POLL: Final = 0.005
 
 
+__all__ = ["Server", "ServerConfig"]
+
+
 class Server(Shell):
     """A cluster that listens. Use as `async with Server(config) as server`.
 
@@ -56,6 +61,9 @@ class Server(Shell):
         self.config = config
         self.endpoints: list[Endpoint] = []
         self._disks = disks or {}
+        unknown = self._disks.keys() - {CONTROLLER_ID, *range(1, config.brokers + 1)}
+        if unknown:
+            raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
         self._stopped: dict[int, asyncio.Future[None]] = {}
 
     # -- lifecycle
@@ -102,9 +110,11 @@ class Server(Shell):
         )
         self.run(lambda: self.machine.start(self.now()))
         await self._until_active(config.brokers)
+        configured = Settings(config.settings).number("default.replication.factor")
+        factor = min(configured, config.brokers)
         for name, partitions in config.topics.items():
             if self.machine.image().topic(name) is None:
-                await self.create_topic(name, partitions)
+                await self.create_topic(name, partitions, factor)
         for endpoint, sock in zip(self.endpoints, sockets, strict=True):
             await self.listen(self._listener(endpoint), sock)
 
@@ -165,12 +175,20 @@ class Server(Shell):
     ) -> None:
         """Create a topic; returns when its partitions have leaders. Raises BrokerError."""
         await operations.create_topic(self._send, name, partitions, factor, configs)
-        await self._until(lambda: operations.is_led(self.machine.image(), name))
+        await self._until(
+            lambda: all(operations.is_led(image, name) for image in self.machine.images())
+        )
 
     async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Let another broker lead a partition. Raises ValueError, BrokerError."""
         await operations.move_leader(
             self._send, self.machine.image, self._until, (topic, partition), leader_id
+        )
+        await self._until(
+            lambda: all(
+                operations.leader_of(image, topic, partition) == leader_id
+                for image in self.machine.images()
+            )
         )
 
     async def stop_broker(self, node_id: int) -> None:

@@ -50,6 +50,8 @@ class ServerThread(ClusterFixture):
     @property
     def persisted(self) -> Disks:
         """Copies of the disks of all brokers: what they would start with if killed now."""
+        if self._thread.has_ended:
+            return self.server.disks
         return self._thread.call(lambda: self.server.disks)
 
     def stop(self, node_id: int) -> None:

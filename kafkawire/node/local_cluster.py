@@ -29,6 +29,7 @@ from ..broker import (
     Unreadable,
 )
 from ..broker.deadlines import Deadlines
+from ..broker.request import NODE_CLIENT_ID
 from ..client.network import transport
 from ..errors import UnsupportedVersion
 from ..messages import REGISTRY
@@ -50,7 +51,7 @@ CONTROLLER_ID: Final = 1 << 16
 """The id of a node that is only a controller: above those of brokers."""
 HOST: Final = "127.0.0.1"
 """The address that nodes have for each other."""
-ADMINISTRATOR: Final = "kafkawire-administrator"
+ADMINISTRATOR: Final = f"{NODE_CLIENT_ID}administrator"
 """The client id of requests that this process makes."""
 Address = tuple[str, int]
 
@@ -175,12 +176,15 @@ class LocalCluster:
 
     def image(self) -> MetadataImage:
         """Return the newest metadata of a broker that runs and is not isolated."""
-        images = (
+        return max(self.images(), key=lambda image: image.offset, default=MetadataImage())
+
+    def images(self) -> list[MetadataImage]:
+        """Return what each broker that runs and is not isolated knows."""
+        return [
             each.front.broker.metadata.image
             for node_id, each in self._running.items()
-            if node_id not in self.isolated
-        )
-        return max(images, key=lambda image: image.offset, default=MetadataImage())
+            if self.nodes[node_id].config.is_broker and node_id not in self.isolated
+        ]
 
     # -- the machine
 
@@ -194,12 +198,7 @@ class LocalCluster:
         """Handle an event; return the effects to carry out."""
         match event:
             case Connected():
-                self._node_of[event.connection] = event.node_id
-                self._running[event.node_id].clients.add(event.connection)
-                listener = event.listener or self._client_listener(event.node_id)
-                self._queue.append(
-                    (event.node_id, Accepted(listener, event.connection, event.host))
-                )
+                self._accept(event)
             case NodeStarted():
                 self._start(event.node_id, now)
             case ShutDown():
@@ -209,6 +208,16 @@ class LocalCluster:
             case _:
                 self._client_event(event)
         return self._finish(now)
+
+    def _accept(self, event: Connected) -> None:
+        running = self._running.get(event.node_id)
+        if running is None:
+            self._effects.append(Close(event.connection, f"node {event.node_id} does not run"))
+            return
+        running.clients.add(event.connection)
+        self._node_of[event.connection] = event.node_id
+        listener = event.listener or self._client_listener(event.node_id)
+        self._queue.append((event.node_id, Accepted(listener, event.connection, event.host)))
 
     def _client_event(self, event: Received | Drained | Disconnected | Unreadable) -> None:
         """Queue an event of a connection, unless its node has ended."""

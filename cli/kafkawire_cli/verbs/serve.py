@@ -24,7 +24,7 @@ from ..pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
-    from kafkawire.net.server import ServerConfig
+    from kafkawire.net.server_config import ServerConfig
     from kafkawire.net.server_recording import Recording
 
 NODE_RELEASE = "4.4"
@@ -122,7 +122,7 @@ def _config(
     tls: Path | None,
 ) -> ServerConfig:
     from kafkawire.broker.releases import LATEST, versions_of, with_zookeeper
-    from kafkawire.net.server import ServerConfig
+    from kafkawire.net.server_config import ServerConfig
 
     given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")

@@ -22,6 +22,7 @@ from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig, read_marker
 from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.zookeeper_thread import ZooKeeperThread
 from tests.interop.implementations import Implementation
 from tests.interop.implementations.librdkafka import Confluent
 
@@ -274,11 +275,12 @@ def test_wrong_arguments_name_the_marker(arguments: dict[str, Any], reason: str)
 
 def test_a_kind_refuses_what_only_the_other_has() -> None:
     with pytest.raises(ValueError, match="directories=2"):
-        ServerThread(ServerConfig(directories=2))
-    with pytest.raises(ValueError, match="zookeeper=True"):
-        ClusterThread(ServerConfig(release="2.7", zookeeper=True))
-    with pytest.raises(ValueError, match=r"persisted: of brokers \[2\]"):
-        ClusterThread(ServerConfig(brokers=1), persisted={2: {}})
+        ZooKeeperThread(ServerConfig(directories=2))
+    for kind in (ServerThread, ClusterThread):
+        with pytest.raises(ValueError, match="zookeeper=True"):
+            kind(ServerConfig(release="2.7", zookeeper=True))
+        with pytest.raises(ValueError, match=r"persisted: of brokers \[2\]"):
+            kind(ServerConfig(brokers=1), persisted={2: {}})
 
 
 def test_a_marker_that_is_wrong_fails_its_test_in_plain_words(tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
 
 def held(server: ServerThread) -> int:
     """Count the bytes that a server buffers for its clients: requests and responses."""
-    requests = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
+    buffered = server.server.machine.front(1).broker.server.connections.values()
+    requests = sum(len(each.buffer) for each in list(buffered))
     connections = list(server.server.connections.values())
     return requests + sum(each.transport.get_write_buffer_size() for each in connections)
 
