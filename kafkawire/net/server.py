@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from math import ceil
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 ITERATIONS: Final = 10
 """Iterations of the event loop before it is waited."""
 POLL: Final = 0.005
+STEP: Final = 0.25
+"""Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
+MOST_STEPS: Final = 200
 
 
 __all__ = ["Server", "ServerConfig"]
@@ -92,6 +96,7 @@ class Server(Shell):
         # not secrets: ids that a seed can repeat
         rng = random.Random(config.seed)
         sasl = "sasl.enabled.mechanisms" in config.settings
+        brokers = [each.node_id for each in self.endpoints]
         composition = InMemory(
             self.endpoints,
             int(time.time() * 1000),
@@ -109,7 +114,7 @@ class Server(Shell):
             FrontOptions(config.passwords),
         )
         self.run(lambda: self.machine.start(self.now()))
-        await self._until_active(config.brokers)
+        await self._until(lambda: all(map(self.machine.is_active, brokers)))
         configured = Settings(config.settings).number("default.replication.factor")
         factor = min(configured, config.brokers)
         for name, partitions in config.topics.items():
@@ -117,12 +122,6 @@ class Server(Shell):
                 await self.create_topic(name, partitions, factor)
         for endpoint, sock in zip(self.endpoints, sockets, strict=True):
             await self.listen(self._listener(endpoint), sock)
-
-    async def _until_active(self, brokers: int) -> None:
-        """Wait until that many brokers are active."""
-        await self._until(
-            lambda: sum(each.is_active for each in self.machine.image().brokers.values()) == brokers
-        )
 
     async def _until(self, done: Callable[[], bool]) -> None:
         """Wait until something is true."""
@@ -158,6 +157,12 @@ class Server(Shell):
     def faults(self) -> list[Fault]:
         """The faults to inject into requests of clients."""
         return self.machine.faults
+
+    def advance(self, seconds: float) -> None:
+        """Advance the clock of all brokers; several do so together, step by step."""
+        steps = 1 if self.config.brokers == 1 else min(MOST_STEPS, ceil(seconds / STEP) or 1)
+        for _ in range(steps):
+            super().advance(seconds / steps)
 
     # -- actions of an operator
 

@@ -24,7 +24,13 @@ from .properties import CLUSTER_ID, CONTROLLER, REPLICATION, Identity, node_conf
 BROKER: Final = "PLAINTEXT"
 """The name of the listener of clients without SASL and TLS."""
 CONTROLLER_AT: Final = Endpoint(CONTROLLER, "controller", 9093)
-IN_MEMORY: Final = {"controller.quorum.append.linger.ms": "0"}
+IN_MEMORY: Final = {
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "1000",
+    "controller.quorum.append.linger.ms": "0",
+    "replica.fetch.backoff.ms": "50",
+}
+"""Defaults where all nodes are in one process: what fails is noticed soon."""
 DIRECTORIES: Final = ("disk-1",)
 Disks = Mapping[int, Mapping[str, MemoryDisk]]
 """The disks of each node by the names of their log directories."""

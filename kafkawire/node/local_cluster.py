@@ -45,6 +45,7 @@ from .events import ShutdownRequested
 from .front.front import Accepted, Event, NodeFront
 from .front.front import Effect as FrontEffect
 from .front.options import DEFAULT, FrontOptions
+from .lifecycle import BrokerState
 from .node import Node
 
 CONTROLLER_ID: Final = 1 << 16
@@ -171,8 +172,10 @@ class LocalCluster:
         return {node_id: each.front for node_id, each in self._running.items()}
 
     def is_active(self, node_id: int) -> bool:
-        """Return whether a broker runs, and serves clients."""
-        return node_id in self._running and self.image().is_active(node_id)
+        """Return whether a broker runs, and has been unfenced since it was started."""
+        running = self._running.get(node_id)
+        broker = None if running is None else running.front.machines.node.parts.broker
+        return broker is not None and broker.lifecycle.state is BrokerState.RUNNING
 
     def image(self) -> MetadataImage:
         """Return the newest metadata of a broker that runs and is not isolated."""
@@ -243,6 +246,7 @@ class LocalCluster:
             if running is not None:
                 self._take(node_id, running.front.advance(now))
                 self._set_deadline(node_id)
+                self._run(now)  # so a heartbeat arrives before the session ends
         return self._finish(now)
 
     def _finish(self, now: float) -> list[Effect]:
