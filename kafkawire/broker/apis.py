@@ -233,7 +233,11 @@ APIS: Final[Mapping[ApiKey, Api]] = {
         Handled.QUORUM, (CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
     ),
 }
-"""API key -> the API. The permissions are those of the operations in Kafka's protocol guide."""
+"""API key -> the API.
+
+The permissions are those of "Operations and resources on protocols" in Kafka's documentation, and
+those that its code checks besides or instead: ElectLeaders needs Alter, not ClusterAction.
+"""
 
 
 def handler_of(key: ApiKey) -> str:

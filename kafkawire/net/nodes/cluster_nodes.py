@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ...broker.effects import Report
+from ...broker.releases import LATEST
 from ...metadata import MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
 from ...storage import LogManager, MemoryDisk
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
-from .start import BROKER, CONTROLLER, Controller, Identity, bound, client_listener, node_config
+from .start import (
+    CONTROLLER,
+    Controller,
+    Identity,
+    bound,
+    broker_listeners,
+    client_listener,
+    node_config,
+)
 
 if TYPE_CHECKING:
     import ssl
@@ -44,6 +53,7 @@ class ClusterOptions:
     tls: ssl.SSLContext | None
     ports: Sequence[int]
     racks: Sequence[str]
+    release: str = LATEST
 
 
 class ClusterNodes:
@@ -86,7 +96,8 @@ class ClusterNodes:
 
     def _wanted(self, node_id: int) -> dict[str, int]:
         """Return the ports of a node's listeners by name, 0 for any."""
-        wanted = dict.fromkeys((BROKER, self.client_listener, CONTROLLER), 0)
+        brokers = broker_listeners(self.client_listener, self._options.release)
+        wanted = dict.fromkeys((*brokers, CONTROLLER), 0)
         if node_id <= len(self._options.ports):
             wanted[self.client_listener] = self._options.ports[node_id - 1]
         return wanted
@@ -100,7 +111,9 @@ class ClusterNodes:
         ]
         rack = self._options.racks[node_id - 1 : node_id]
         settings = self._options.settings | ({"broker.rack": rack[0]} if rack else {})
-        config = node_config(Identity(node_id), settings, controllers, sockets)
+        config = node_config(
+            Identity(node_id), settings, controllers, sockets, self._options.release
+        )
         server = PacedServer(
             config,
             member.disks,

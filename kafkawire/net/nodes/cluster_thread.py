@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from ...broker.bounds import DEFAULT_BOUNDS, Bounds
+from ...broker.releases import LATEST
 from ...metadata import PartitionRegistration
 from ...node.front.options import FrontOptions
 from ...storage import TopicPartition
@@ -42,8 +43,8 @@ class ClusterThread:
     """A cluster of nodes that are brokers and controllers, for clients of this process or others.
 
     settings: Kafka's keys, of every node. directories: how many log directories each has, each on a
-    disk of its own: `disk-1`, `disk-2`, ... topics, passwords, tls, ports, racks, bounds: as of
-    `ServerConfig`.
+    disk of its own: `disk-1`, `disk-2`, ... topics, passwords, tls, ports, racks, bounds, release:
+    as of `ServerConfig`.
     """
 
     def __init__(  # noqa: PLR0913 - options by name
@@ -58,10 +59,11 @@ class ClusterThread:
         ports: Sequence[int] = (),
         racks: Sequence[str] = (),
         bounds: Bounds = DEFAULT_BOUNDS,
+        release: str = LATEST,
     ) -> None:
         given = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
         front = FrontOptions(passwords, topics, bounds)
-        options = ClusterOptions(nodes, given, directories, front, tls, ports, racks)
+        options = ClusterOptions(nodes, given, directories, front, tls, ports, racks, release)
         self._nodes = ClusterNodes(options)
         self._thread = LoopThread()
 

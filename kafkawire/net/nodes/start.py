@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...broker.configs import Settings
+from ...broker.releases import LATEST, before
 from ...broker.security.protocols import SecurityProtocol
 from ...node import NodeConfig, ProcessRole
 from ...node.front.options import DEFAULT, FrontOptions
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
+REPLICATION: Final = "REPLICATION"
+"""The listener between brokers, if their clients are offered another release than the newest."""
 CONTROLLER: Final = "CONTROLLER"
 LOG_INTERVALS: Final = {
     "cleaner_backoff_ms": "log.cleaner.backoff.ms",
@@ -42,6 +45,8 @@ LOG_INTERVALS: Final = {
 RACK_AWARE: Final = "RackAwareReplicaSelector"
 BACKLOG: Final = 1024
 LOG_DIRS: Final = "log.dirs"
+ELR_FROM: Final = "4.0"
+"""The first release with eligible leader replicas (KIP-966)."""
 
 
 class Controller(NamedTuple):
@@ -58,8 +63,9 @@ class NodeOptions:
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
     data_directories: the first has the metadata log, too. controllers: () for this node alone, on
-    any port. settings: Kafka's broker keys. port: of the listener of clients; if that has SASL or
-    TLS, brokers reach each other on another, on any port.
+    any port. settings: Kafka's broker keys. port: of the listener of clients; if that has SASL, TLS
+    or an older release, brokers reach each other on another, on any port. release: what clients are
+    offered.
     """
 
     node_id: int | None
@@ -71,6 +77,7 @@ class NodeOptions:
     cluster_id: str | None = None
     front: FrontOptions = DEFAULT
     tls: ssl.SSLContext | None = None
+    release: str = LATEST
 
     @property
     def client_listener(self) -> str:
@@ -102,7 +109,7 @@ def prepare(options: NodeOptions) -> Prepared:
         disks = {str(each): FileDisk(each) for each in options.data_directories}
         identity = identity_of(options, disks[str(options.data_directories[0])])
         sockets = {}
-        for name in dict.fromkeys((BROKER, options.client_listener)):
+        for name in broker_listeners(options.client_listener, options.release):
             port = options.port if name == options.client_listener else 0
             sockets[name] = bound(options.host, port)
             resources.callback(sockets[name].close)
@@ -115,7 +122,7 @@ def prepare(options: NodeOptions) -> Prepared:
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
         settings = {**options.settings, LOG_DIRS: ",".join(disks)}
-        config = node_config(identity, settings, voters, sockets)
+        config = node_config(identity, settings, voters, sockets, options.release)
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 
@@ -124,6 +131,12 @@ def client_listener(settings: Mapping[str, str], tls: ssl.SSLContext | None) -> 
     """Return the name of the listener of clients: with SASL or TLS it is not that of brokers."""
     sasl = bool(settings.get("sasl.enabled.mechanisms"))
     return SecurityProtocol.with_(sasl=sasl, tls=tls is not None).name
+
+
+def broker_listeners(client: str, release: str) -> tuple[str, ...]:
+    """Return the names of the listeners of a broker, the one between brokers first."""
+    between = BROKER if release == LATEST else REPLICATION
+    return tuple(dict.fromkeys((between, client)))
 
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
@@ -150,6 +163,7 @@ def node_config(
     given: Mapping[str, str],
     controllers: Iterable[Controller],
     sockets: Mapping[str, socket.socket],
+    release: str = LATEST,
 ) -> NodeConfig:
     """Return the configuration of a node. given: Kafka's keys. sockets: of its listeners."""
     settings = Settings(given)
@@ -163,10 +177,11 @@ def node_config(
         CONTROLLER,
         VoterSet(tuple(map(_voter, controllers))),
         rack=settings.text("broker.rack") or None,
+        release=release,
         static=given,
         epoch_ms=int(time.time() * 1000),
         quorum=_timeouts(settings),
-        replication=_replication(settings),
+        replication=_replication(settings, release),
         log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
         snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
         rebalance_interval=(
@@ -190,7 +205,7 @@ def _timeouts(settings: Settings) -> Timeouts:
     )
 
 
-def _replication(settings: Settings) -> ReplicationConfig:
+def _replication(settings: Settings, release: str) -> ReplicationConfig:
     return ReplicationConfig(
         replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
         replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
@@ -199,5 +214,6 @@ def _replication(settings: Settings) -> ReplicationConfig:
         replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
         replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
         fetch_max_bytes=settings.number("fetch.max.bytes"),
+        eligible_leader_replicas=not before(release, ELR_FROM),
         rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
     )
