@@ -223,6 +223,9 @@ APIS: Final[Mapping[ApiKey, Api]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: Api(
         Handled.CONTROLLER, (CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
     ),
+    ApiKey.CONTROLLER_REGISTRATION: Api(
+        Handled.CONTROLLER, (CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: Api(
         Handled.CONTROLLER, (CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
     ),

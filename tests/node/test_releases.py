@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire import REGISTRY, ApiKey, ErrorCode
+from kafkawire import ApiKey, ErrorCode
 from kafkawire.broker.apis import IN_MEMORY, Listener, served_on, supported_apis
 from kafkawire.broker.releases import LATEST, releases
 from kafkawire.configs.features import NEWEST_METADATA, metadata_version
@@ -15,7 +15,6 @@ from kafkawire.messages.update_features_response import UpdateFeaturesResponse
 from kafkawire.raft import Endpoint
 
 from ..broker.harness import Client, Harness
-from ..real.requests import Known, filled
 from .front_harness import BROKER, NodeHarness
 
 ONLY_NODES = served_on(Listener.BROKER) - IN_MEMORY
@@ -76,28 +75,3 @@ def test_a_node_that_becomes_an_older_release_shows_the_levels_of_that() -> None
     assert ranges["metadata.version"] == metadata_version("4.0")
     for each in response.finalized_features:
         assert each.max_version_level <= ranges[each.name]
-
-
-def every_version() -> list[tuple[str, int]]:
-    cases = []
-    for key, supported in supported_apis("all", ONLY_NODES).served.items():
-        info = REGISTRY.request(key)
-        assert info is not None
-        cases += [(info.name, each) for each in range(supported.first, supported.last + 1)]
-    return cases
-
-
-@pytest.fixture(scope="module")
-def everything() -> NodeHarness:
-    return NodeHarness(release="all", topics={"t": 1})
-
-
-@pytest.mark.parametrize(("name", "version"), every_version())
-def test_every_version_gets_its_response(everything: NodeHarness, name: str, version: int) -> None:
-    topic = everything.cluster.topics.get("t")
-    assert topic is not None
-    client = everything.client()
-    client.send(filled(name, version, Known("t", topic_id=topic.topic_id, leader_epoch=0)), version)
-    everything.wait(lambda: len(client.received) >= 4 or client.closed is not None)
-    response = client.response()
-    assert type(response).__name__ == name.replace("Request", "Response"), client.closed

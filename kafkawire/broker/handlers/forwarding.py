@@ -9,6 +9,8 @@ from typing import Final
 
 from ...errors import RemoteProtocolError
 from ...messages.api_key import ApiKey
+from ...messages.envelope_request import EnvelopeRequest
+from ...messages.envelope_response import EnvelopeResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..broker import Broker
@@ -33,6 +35,8 @@ def handle(
 
 def error_response(body: Message, error: ErrorCode) -> Message:
     """Build a response with the error; close the connection where an API has none."""
+    if isinstance(body, EnvelopeRequest):
+        return EnvelopeResponse(error_code=error)
     # imported only where needed
     from ...controller.operations.refusals import REFUSALS
 
