@@ -11,12 +11,11 @@ from itertools import chain
 from typing import Final, Protocol
 
 from ...broker.fetched import Fetched
-from ...broker.log.conversion import readable
-from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH, OLD_STYLE_TO
+from ...broker.replication.offsets import adapt
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
-from ...broker.replication.reading import JOINED_BYTES, SOFT_LIMITS_FROM, is_included
-from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext, Target
+from ...broker.replication.reading import JOINED_BYTES, convert, is_included
+from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
 from ...messages.fetch_request import FetchRequest, FetchTopic
 from ...messages.fetch_response import (
@@ -39,7 +38,6 @@ from ...protocol import ErrorCode
 from .metadata_cache import ImageMetadata
 
 E = ErrorCode
-NO_OFFSET: Final = -1
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
@@ -143,7 +141,8 @@ class FetchPlan:
             included = []
             for data in topic.partitions:
                 target = targets[topic.topic, topic.topic_id, data.partition_index]
-                records = self._readable(data, target)
+                convert(data, target.requested, self.version)
+                records = data.records or b""
                 if not is_included(context, target, data, bool(records)):
                     continue
                 self._adapt(data, topic, leaders)
@@ -159,17 +158,6 @@ class FetchPlan:
             node_endpoints=list(leaders.values()),
         )
         return Fetched(response, batches) if batches else response
-
-    def _readable(self, data: PartitionData, target: Target) -> bytes:
-        """Convert records for clients that do not know how they are stored."""
-        requested = target.requested
-        records = readable(data.records or b"", self.version, requested.fetch_offset)
-        if records is None:
-            data.error_code, records = E.UNSUPPORTED_COMPRESSION_TYPE, b""
-        if self.version < SOFT_LIMITS_FROM:
-            records = records[: requested.partition_max_bytes]
-        data.records = records
-        return records
 
     def _adapt(
         self, data: PartitionData, topic: FetchableTopicResponse, leaders: dict[int, NodeEndpoint]
@@ -221,11 +209,7 @@ class OffsetsPlan:
         """Replace the responses of partitions that were requested in a wrong way."""
         assert isinstance(body, ListOffsetsResponse)
         for each in chain.from_iterable(topic.partitions for topic in body.topics):
-            if self.version < EPOCH_FROM:
-                each.leader_epoch = NO_EPOCH
-            if self.version <= OLD_STYLE_TO:
-                each.old_style_offsets = [] if each.offset == NO_OFFSET else [each.offset]
-                each.offset = each.timestamp = NO_OFFSET
+            adapt(each, self.version)
         for (topic, partition), response in self.known.items():
             body.topics[topic].partitions[partition] = response
         return body
