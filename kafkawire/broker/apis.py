@@ -44,6 +44,7 @@ NEED_A_NODE: Final = frozenset(
     {
         FORWARDING,
         TRANSACTIONAL,
+        "alter_replica_log_dirs",
         "describe_acls",
         "describe_client_quotas",
         "describe_user_scram_credentials",
@@ -138,7 +139,7 @@ APIS: Final[Mapping[ApiKey, Api]] = {
         (P.ALTER_CLUSTER_CONFIGS, P.ALTER_TOPIC_CONFIGS, P.ALTER_GROUP_CONFIGS),
         EITHER,
     ),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: Api(Handled.REPLICAS, (P.ALTER_CLUSTER,), handler=FORWARDING),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Api(Handled.REPLICAS, (P.ALTER_CLUSTER,)),
     ApiKey.DESCRIBE_LOG_DIRS: Api(Handled.REPLICAS, (P.DESCRIBE_CLUSTER,), handler=FORWARDING),
     ApiKey.SASL_AUTHENTICATE: Api(Handled.BROKER),
     ApiKey.CREATE_PARTITIONS: Api(Handled.CONTROLLER, (P.ALTER_TOPIC,), EITHER),
