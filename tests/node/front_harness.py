@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 
 from kafkawire.broker import AwaitDrain, Close, Drained, Reply
+from kafkawire.broker.releases import LATEST
 from kafkawire.messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -61,7 +62,9 @@ class NodeHarness:
         listeners: tuple[Endpoint, ...] = (BROKER,),
         passwords: Mapping[str, str] = {},
         initial: Mapping[str, int] = {},
+        release: str = LATEST,
     ) -> None:
+        self.release = release
         self.listeners = listeners
         self.passwords = passwords
         self.initial = initial
@@ -87,6 +90,7 @@ class NodeHarness:
             static=self.settings,
             epoch_ms=EPOCH_MS,
             quorum=Timeouts(append_linger=0.001),
+            release=self.release,
         )
         self.stopped = None
         disks = {"data": self.disk}

@@ -90,6 +90,7 @@ def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
         choice.cluster_id,
         FrontOptions(config.passwords, config.topics),
         config.tls,
+        config.release,
     )
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kafkawire.net.server_config import ServerConfig
     from kafkawire.net.server_recording import Recording
 
-NODE_RELEASE = "4.4"
-
 
 def serve(  # noqa: PLR0913 - options of the verb
     brokers: Annotated[
@@ -101,7 +99,7 @@ def serve(  # noqa: PLR0913 - options of the verb
     faults = [_fault(each) for each in fault or []]
     is_node = any(each not in (None, []) for each in node)
     if is_node:
-        _refuse_of_node(brokers, release)
+        _refuse_of_node(brokers)
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
     if is_node:
         run_node(node_options(node, config), faults, _recording(record), quiet)
@@ -158,14 +156,11 @@ def _settings(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _refuse_of_node(brokers: int, release: str | None) -> None:
+def _refuse_of_node(brokers: int) -> None:
     """Fail if an option is given that only a cluster in memory has."""
     if brokers > 1:
         reason = "a process with --data-dir is one node; start one for each of --controllers"
         raise typer.BadParameter(reason, param_hint="--brokers")
-    if release not in (None, NODE_RELEASE):
-        reason = f"a node is a Kafka {NODE_RELEASE}: older ones had other files and controllers"
-        raise typer.BadParameter(reason, param_hint="--release")
 
 
 def _topic(text: str) -> tuple[str, int]:

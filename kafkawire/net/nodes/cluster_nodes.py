@@ -28,7 +28,7 @@ from . import operations
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
-from .start import BROKER, Controller, client_listener, endpoints_of, voter_set
+from .start import Controller, broker_listeners, client_listener, endpoints_of, voter_set
 
 POLL: Final = 0.01
 STEP: Final = 0.1
@@ -90,7 +90,8 @@ class ClusterNodes:
 
     def _wanted(self, node_id: int) -> dict[str, int]:
         """Return the ports of a node's listeners by name, 0 for any."""
-        wanted = dict.fromkeys((BROKER, self.client_listener, CONTROLLER), 0)
+        brokers = broker_listeners(self.client_listener, self._config.release)
+        wanted = dict.fromkeys((*brokers, CONTROLLER), 0)
         if node_id <= len(self._config.ports):
             wanted[self.client_listener] = self._config.ports[node_id - 1]
         return wanted

@@ -50,7 +50,6 @@ class ClusterThread(ClusterFixture):
         persisted: Disks | None = None,
     ) -> None:
         config.refuse("zookeeper", "nodes have a KRaft quorum")
-        config.refuse("release", "nodes are those of the newest release")
         unknown = (persisted or {}).keys() - set(range(1, config.brokers + 1))
         if unknown:
             raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")

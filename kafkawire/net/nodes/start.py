@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ...broker.releases import LATEST
 from ...broker.security.protocols import SecurityProtocol
 from ...node import NodeConfig
 from ...node.front.options import DEFAULT, FrontOptions
-from ...node.properties import CLUSTER_ID, CONTROLLER, Identity, node_config
+from ...node.properties import CLUSTER_ID, CONTROLLER, REPLICATION, Identity, node_config
 from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
@@ -43,8 +44,9 @@ class NodeOptions:
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
     data_directories: the first has the metadata log, too. controllers: () for this node alone, on
-    any port. settings: Kafka's broker keys. port: of the listener of clients; if that has SASL or
-    TLS, brokers reach each other on another, on any port.
+    any port. settings: Kafka's broker keys. port: of the listener of clients; if that has SASL, TLS
+    or an older release, brokers reach each other on another, on any port. release: what clients are
+    offered.
     """
 
     node_id: int | None
@@ -56,6 +58,7 @@ class NodeOptions:
     cluster_id: str | None = None
     front: FrontOptions = DEFAULT
     tls: ssl.SSLContext | None = None
+    release: str = LATEST
 
     @property
     def client_listener(self) -> str:
@@ -80,7 +83,7 @@ def prepare(options: NodeOptions) -> Prepared:
         disks = {str(each): FileDisk(each) for each in options.data_directories}
         identity = identity_of(options, disks[str(options.data_directories[0])])
         sockets = {}
-        for name in dict.fromkeys((BROKER, options.client_listener)):
+        for name in broker_listeners(options.client_listener, options.release):
             port = options.port if name == options.client_listener else 0
             sockets[name] = bound(options.host, port)
             resources.callback(sockets[name].close)
@@ -94,7 +97,12 @@ def prepare(options: NodeOptions) -> Prepared:
             voters.append(each._replace(port=port))
         settings = {**options.settings, LOG_DIRS: ",".join(disks)}
         config = node_config(
-            identity, settings, voter_set(voters), endpoints_of(sockets), int(time.time() * 1000)
+            identity,
+            settings,
+            voter_set(voters),
+            endpoints_of(sockets),
+            int(time.time() * 1000),
+            release=options.release,
         )
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
@@ -104,6 +112,12 @@ def client_listener(settings: Mapping[str, str], tls: ssl.SSLContext | None) -> 
     """Return the name of the listener of clients: with SASL or TLS it is not that of brokers."""
     sasl = bool(settings.get("sasl.enabled.mechanisms"))
     return SecurityProtocol.with_(sasl=sasl, tls=tls is not None).name
+
+
+def broker_listeners(client: str, release: str) -> tuple[str, ...]:
+    """Return the names of the listeners of a broker, the one between brokers first."""
+    between = BROKER if release == LATEST else REPLICATION
+    return tuple(dict.fromkeys((between, client)))
 
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:

@@ -11,10 +11,11 @@ from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from ...broker.fetched import Fetched
-from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
+from ...broker.log.conversion import AS_STORED_FROM
+from ...broker.replication.offsets import adapt
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
-from ...broker.replication.reading import JOINED_BYTES, is_included
+from ...broker.replication.reading import JOINED_BYTES, convert, is_included
 from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...broker.request import Request
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
@@ -124,6 +125,8 @@ class FetchPlan:
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
         if session is not None:
             self._leave_out_unchanged(body)
+        if self.request.version < AS_STORED_FROM:
+            self._convert(body)
         batches: dict[int, list[bytes]] = {}
         leaders: dict[int, NodeEndpoint] = {}
         for topic in body.responses:
@@ -137,6 +140,14 @@ class FetchPlan:
                     data.records, batches[id(data)] = b"", [records]
         body.node_endpoints = list(leaders.values())
         return Fetched(body, batches) if batches else body
+
+    def _convert(self, body: FetchResponse) -> None:
+        """Convert the records for clients of old versions."""
+        targets = {each.key: each for each in self.context.targets}
+        for topic in body.responses:
+            for data in topic.partitions:
+                target = targets[topic.topic, topic.topic_id, data.partition_index]
+                convert(data, target.requested, self.request.version)
 
     def _leave_out_unchanged(self, body: FetchResponse) -> None:
         context = self.context
@@ -201,9 +212,8 @@ class OffsetsPlan:
 
     def response(self, body: ListOffsetsResponse, _now: float) -> ListOffsetsResponse:
         """Replace the responses of partitions that were requested in a wrong way."""
-        if self.version < EPOCH_FROM:
-            for each in chain.from_iterable(topic.partitions for topic in body.topics):
-                each.leader_epoch = NO_EPOCH
+        for each in chain.from_iterable(topic.partitions for topic in body.topics):
+            adapt(each, self.version)
         for (topic, partition), response in self.refused.items():
             body.topics[topic].partitions[partition] = response
         return body

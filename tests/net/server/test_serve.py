@@ -105,7 +105,7 @@ def test_it_emulates_the_given_release() -> None:
         (("--data-dir", "d", "--data-dir", "./d"), "the same directory twice"),
         (("--data-dir", "d", "--set", "log.dirs=a,b"), "log.dirs is set by --data-dir"),
         (("--data-dir", "d", "--brokers", "2"), "a process with --data-dir is one node"),
-        (("--data-dir", "d", "--release", "2.8"), "a node is a Kafka 4.4"),
+        (("--data-dir", "d", "--release", "0.7"), "unknown release"),
         (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
     ],
 )
