@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...broker import Fault
 from ...broker.effects import Report
@@ -19,6 +20,7 @@ from ...metadata import NO_LEADER, MetadataImage, PartitionRegistration
 from ...node.front.options import FrontOptions
 from ...primitives import Message
 from ...storage import LogManager, MemoryDisk
+from ..fixture import NewTopic
 from ..server_config import ServerConfig
 from ..shell import Observers, bound
 from . import operations
@@ -26,6 +28,9 @@ from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
 from .start import BROKER, CONTROLLER, Controller, Identity, client_listener, node_config
+
+if TYPE_CHECKING:
+    import socket
 
 POLL: Final = 0.01
 STEP: Final = 0.1
@@ -56,11 +61,9 @@ class ClusterNodes:
     async def begin(self) -> None:
         """Start all nodes; returns when they serve clients, and the topics exist."""
         for node_id in range(1, self._config.brokers + 1):
-            wanted = self._wanted(node_id).items()
-            sockets = {name: bound(self._config.host, port) for name, port in wanted}
-            ports = {name: each.getsockname()[1] for name, each in sockets.items()}
-            for each in sockets.values():
-                each.close()
+            with ExitStack() as opened:
+                sockets = self._bound(self._wanted(node_id), opened)
+                ports = {name: each.getsockname()[1] for name, each in sockets.items()}
             self.members[node_id] = Member(node_id, ports, self._disks_of(node_id))
         for node_id in self.members:
             await self.start(node_id)
@@ -94,11 +97,25 @@ class ClusterNodes:
             wanted[self.client_listener] = self._config.ports[node_id - 1]
         return wanted
 
+    def _bound(self, ports: Mapping[str, int], opened: ExitStack) -> dict[str, socket.socket]:
+        """Bind the sockets of a node's listeners; `opened` closes them."""
+        host = self._config.host
+        return {name: opened.enter_context(bound(host, port)) for name, port in ports.items()}
+
     async def start(self, node_id: int) -> None:
         """Start a node, with what its disks have."""
         member = self.members[node_id]
-        host = self._config.host
-        sockets = {name: bound(host, port) for name, port in member.ports.items()}
+        with ExitStack() as opened:
+            server = self._server(member, self._bound(member.ports, opened))
+            opened.pop_all()  # they are the server's
+        member.starts += 1
+        self.running[node_id] = server
+        server.stopped.add_done_callback(lambda _: self._stopped(node_id, server))
+        self.cut()
+        await server.start()
+
+    def _server(self, member: Member, sockets: Mapping[str, socket.socket]) -> PacedServer:
+        node_id, host = member.node_id, self._config.host
         controllers = [
             Controller(each.node_id, host, each.ports[CONTROLLER]) for each in self.members.values()
         ]
@@ -119,11 +136,7 @@ class ClusterNodes:
             rng=self._rng(member),
         )
         server.faults.extend(self._faults)
-        member.starts += 1
-        self.running[node_id] = server
-        server.stopped.add_done_callback(lambda _: self._stopped(node_id, server))
-        self.cut()
-        await server.start()
+        return server
 
     def _rng(self, member: Member) -> random.Random:
         """Return the random numbers of a node: others at each start, as its ids are new then."""
@@ -212,13 +225,11 @@ class ClusterNodes:
     def _reachable(self) -> list[PacedServer]:
         return [each for key, each in self.running.items() if key not in self.isolated]
 
-    async def create_topic(
-        self, name: str, partitions: int, factor: int | None, configs: Mapping[str, str]
-    ) -> None:
+    async def create_topic(self, topic: NewTopic) -> None:
         """Create a topic; returns when all nodes know it, and its leaders."""
-        await operations.create_topic(self._send, name, partitions, factor, configs)
+        await operations.create_topic(self._send, topic)
         await self._until(
-            lambda: all(_is_led(image, name) for image in map(_image, self._reachable()))
+            lambda: all(_is_led(image, topic.name) for image in map(_image, self._reachable()))
         )
 
     async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:

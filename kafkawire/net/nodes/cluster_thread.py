@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...broker import Fault
 from ...storage import TopicPartition
-from ..fixture import TIMEOUT, ClusterFixture, PartitionState
+from ..fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState
 from ..server_config import QUICK, ServerConfig
 from .cluster_nodes import ClusterNodes, Disks
 
@@ -115,14 +114,8 @@ class ClusterThread(ClusterFixture):
 
     # -- topics
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        self._thread.run(self._nodes.create_topic(name, partitions, factor, configs), TIMEOUT)
+    async def _create_topic(self, topic: NewTopic) -> None:
+        await self._nodes.create_topic(topic)
 
     def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Reassign a partition so that a node is its preferred leader, and elect it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from ...client.failures import BrokerError
@@ -23,6 +23,7 @@ from ...messages.elect_leaders_request import ElectLeadersRequest, TopicPartitio
 from ...messages.elect_leaders_response import ElectLeadersResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ..fixture import NewTopic
 
 TIMEOUT_MS: Final = 30_000
 DEFAULT_FACTOR: Final = -1
@@ -45,20 +46,19 @@ def _check(code: int, name: str, message: str | None) -> None:
         raise BrokerError(ErrorCode(code), f"{name}: {message}" if message else name)
 
 
-async def create_topic(
-    send: Send, name: str, partitions: int, factor: int | None, configs: Mapping[str, str]
-) -> None:
-    """Create a topic. factor: None for the default. Raises BrokerError."""
-    topic = CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=DEFAULT_FACTOR if factor is None else factor,
-        configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+async def create_topic(send: Send, topic: NewTopic) -> None:
+    """Create a topic. Raises BrokerError."""
+    configs = topic.configs.items()
+    creatable = CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=DEFAULT_FACTOR if topic.factor is None else topic.factor,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs],
     )
-    request = CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
+    request = CreateTopicsRequest(topics=[creatable], timeout_ms=TIMEOUT_MS)
     response = await _exchange(send, request, CreateTopicsResponse)
     for result in response.topics:
-        _check(result.error_code, name, result.error_message)
+        _check(result.error_code, topic.name, result.error_message)
 
 
 async def reassign(send: Send, topic: str, partition: int, replicas: Sequence[int]) -> None:
