@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import replace
@@ -16,23 +16,29 @@ from typing import TYPE_CHECKING, Final
 
 from ...broker import Fault
 from ...broker.effects import Report
-from ...metadata import NO_LEADER, MetadataImage, PartitionRegistration
-from ...node.front.options import FrontOptions
+from ...metadata import MetadataImage
 from ...primitives import Message
 from ...storage import LogManager, MemoryDisk
-from ..fixture import NewTopic
+from ..fixture import POLL
 from ..server_config import ServerConfig
 from ..shell import Observers, bound
-from . import operations
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
-from .start import BROKER, CONTROLLER, Controller, Identity, client_listener, node_config
+from .start import (
+    BROKER,
+    CONTROLLER,
+    Controller,
+    Identity,
+    client_listener,
+    front_options,
+    node_config,
+)
+from .topics import ClusterTopics, until
 
 if TYPE_CHECKING:
     import socket
 
-POLL: Final = 0.01
 STEP: Final = 0.1
 """Seconds by which the clocks of all nodes are advanced at once, so that none lags behind."""
 Disks = Mapping[int, Mapping[str, MemoryDisk]]
@@ -49,11 +55,12 @@ class ClusterNodes:
         self._config = config
         self._observers = observers
         self._disks = disks
-        self._front = FrontOptions(config.passwords, config.topics, config.bounds)
-        self.client_listener = client_listener(config.settings, config.tls)
+        self._front = front_options(config)
+        self.client_listener = client_listener(config)
         self.members: dict[int, Member] = {}
         self.running: dict[int, PacedServer] = {}
         self.isolated: set[int] = set()
+        self.topics = ClusterTopics(self._send, self._images)
         self._faults: list[Fault] = []
         self._invariants = ClusterInvariants()
         self._closing: set[asyncio.Future[None]] = set()
@@ -69,26 +76,20 @@ class ClusterNodes:
             await self.start(node_id)
         for node_id in self.members:
             await self.serving(node_id)
-        await self._until(self._is_complete)
+        await until(self._is_complete)
 
     def _is_complete(self) -> bool:
         """Whether all nodes are active, and the topics exist."""
-        image = self.image()
+        image = self.topics.image()
         active = sum(each.is_active for each in image.brokers.values())
         wanted = self._config.topics.keys()
         return active == self._config.brokers and image.topic_ids.keys() >= wanted
-
-    async def _until(self, done: Callable[[], bool]) -> None:
-        while not done():
-            await asyncio.sleep(POLL)
 
     def _disks_of(self, node_id: int) -> Mapping[str, MemoryDisk]:
         """Return the disks of a node: what an earlier one had on them, or empty ones."""
         earlier = self._disks.get(node_id, {})
         names = [f"disk-{number}" for number in range(1, self._config.directories + 1)]
-        return {
-            name: deepcopy(earlier[name]) if name in earlier else MemoryDisk() for name in names
-        }
+        return {name: deepcopy(earlier.get(name)) or MemoryDisk() for name in names}
 
     def _wanted(self, node_id: int) -> dict[str, int]:
         """Return the ports of a node's listeners by name, 0 for any."""
@@ -216,45 +217,18 @@ class ClusterNodes:
         for server in self.running.values():
             server.faults.clear()
 
-    # -- topics
+    # -- metadata
 
     async def _send(self, request: Message) -> Message | None:
         """Send a request to the controller, through a node that reaches the others."""
-        return await self._reachable()[0].request(request)
+        servers = self._reachable()
+        return await servers[0].request(request) if servers else None
 
     def _reachable(self) -> list[PacedServer]:
         return [each for key, each in self.running.items() if key not in self.isolated]
 
-    async def create_topic(self, topic: NewTopic) -> None:
-        """Create a topic; returns when all nodes know it, and its leaders."""
-        await operations.create_topic(self._send, topic)
-        await self._until(
-            lambda: all(_is_led(image, topic.name) for image in map(_image, self._reachable()))
-        )
-
-    async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
-        """Reassign a partition so that a broker is its preferred leader, and elect it."""
-        registration = self.find(topic, partition)
-        if registration is None:
-            raise ValueError(f"no such partition: {topic}-{partition}")
-        replicas = registration.replicas
-        if leader_id not in replicas:
-            replicas = (leader_id, *replicas[1:])
-        wanted = (leader_id, *(each for each in replicas if each != leader_id))
-        await operations.reassign(self._send, topic, partition, wanted)
-
-        def is_reassigned() -> bool:
-            state = self.find(topic, partition)
-            return state is not None and state.replicas == wanted and leader_id in state.isr
-
-        await self._until(is_reassigned)
-        await operations.elect_preferred_leader(self._send, topic, partition)
-        await self._until(
-            lambda: all(
-                _leader(image, topic, partition) == leader_id
-                for image in map(_image, self._reachable())
-            )
-        )
+    def _images(self) -> list[MetadataImage]:
+        return [_image(each) for each in self._reachable()]
 
     # -- what they have
 
@@ -274,35 +248,8 @@ class ClusterNodes:
             Running(node_id, self.members[node_id].starts, server.front.machines.node)
             for node_id, server in self.running.items()
         ]
-        self._invariants.check(nodes, self.image())
-
-    def find(self, topic: str, partition: int) -> PartitionRegistration | None:
-        """Find a partition in the newest metadata."""
-        return _partition(self.image(), topic, partition)
-
-    def image(self) -> MetadataImage:
-        """Return the newest metadata of a node that runs and is not isolated."""
-        images = map(_image, self._reachable())
-        return max(images, key=lambda each: each.offset, default=MetadataImage())
+        self._invariants.check(nodes, self.topics.image())
 
 
 def _image(server: PacedServer) -> MetadataImage:
     return server.front.broker.metadata.image
-
-
-def _partition(image: MetadataImage, topic: str, partition: int) -> PartitionRegistration | None:
-    of_topic = image.topic(topic)
-    return None if of_topic is None else of_topic.partitions.get(partition)
-
-
-def _leader(image: MetadataImage, topic: str, partition: int) -> int | None:
-    registration = _partition(image, topic, partition)
-    return None if registration is None else registration.leader
-
-
-def _is_led(image: MetadataImage, topic: str) -> bool:
-    """Whether a topic exists, and all of its partitions have leaders."""
-    of_topic = image.topic(topic)
-    return of_topic is not None and all(
-        each.leader != NO_LEADER for each in of_topic.partitions.values()
-    )

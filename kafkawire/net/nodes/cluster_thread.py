@@ -115,15 +115,15 @@ class ClusterThread(ClusterFixture):
     # -- topics
 
     async def _create_topic(self, topic: NewTopic) -> None:
-        await self._nodes.create_topic(topic)
+        await self._nodes.topics.create(topic)
 
     def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Reassign a partition so that a node is its preferred leader, and elect it."""
         self._check_runs(leader_id, True)
-        self._thread.run(self._nodes.move_leader(topic, partition, leader_id), TIMEOUT)
+        self._thread.run(self._nodes.topics.move_leader(topic, partition, leader_id), TIMEOUT)
 
     def _find(self, topic: str, partition: int) -> PartitionState | None:
-        state = self._nodes.find(topic, partition)
+        state = self._nodes.topics.find(topic, partition)
         return None if state is None else PartitionState(state.leader, state.isr)
 
     # -- faults

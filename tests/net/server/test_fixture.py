@@ -312,5 +312,5 @@ def test_a_seed_repeats_the_ids_of_a_node() -> None:
             producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
             cluster.create_topic("t")
             producer.list_topics("t", SECONDS)
-            ids.append(cluster._nodes.image().topic_ids["t"])
+            ids.append(cluster._nodes.topics.image().topic_ids["t"])
     assert ids[0] == ids[1] != ids[2]
