@@ -108,6 +108,7 @@ SLOW: Final = (
     "messages/test_golden.py::test_the_reference_gives_the_same_verdicts",
     "messages/test_memory.py",
     "net/server/test_cluster_disks.py::test_clients_go_on_while_disks_are_slow_fail_and_are_full",
+    "net/server/test_fixture.py::test_a_marker_that_is_wrong_fails_its_test_in_plain_words",
     "net/test_wrong_types.py",
     "node/test_damage.py",
     "node/test_every_version.py",

@@ -35,6 +35,15 @@ class PartitionState(NamedTuple):
     isr: Sequence[int]
 
 
+class NewTopic(NamedTuple):
+    """A topic to create. factor: how many replicas; None: `default.replication.factor`."""
+
+    name: str
+    partitions: int
+    factor: int | None
+    configs: Mapping[str, str]
+
+
 class ClusterFixture(ABC):
     """A cluster that clients of this process, or of others, can connect to. Use it with `with`.
 
@@ -55,7 +64,7 @@ class ClusterFixture(ABC):
         try:
             self._thread.run(self._open(), TIMEOUT)
         except BaseException:
-            self._thread.end()
+            self._end()
             raise
         return self
 
@@ -65,6 +74,9 @@ class ClusterFixture(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         try:
             self._thread.run(self._close(), TIMEOUT)
         finally:
@@ -76,7 +88,7 @@ class ClusterFixture(ABC):
 
     @abstractmethod
     async def _close(self) -> None:
-        """Stop all brokers at once."""
+        """Stop all brokers that have started, at once."""
 
     # -- brokers
 
@@ -115,7 +127,6 @@ class ClusterFixture(ABC):
 
     # -- topics
 
-    @abstractmethod
     def create_topic(
         self,
         name: str,
@@ -127,6 +138,11 @@ class ClusterFixture(ABC):
 
         Raises BrokerError, as for a topic that exists.
         """
+        self._thread.run(self._create_topic(NewTopic(name, partitions, factor, configs)), TIMEOUT)
+
+    @abstractmethod
+    async def _create_topic(self, topic: NewTopic) -> None:
+        """Create a topic; called in the loop."""
 
     @abstractmethod
     def move_leader(self, topic: str, partition: int, leader_id: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
+from contextlib import ExitStack
 from copy import deepcopy
 from math import ceil
 from types import TracebackType
@@ -27,7 +28,8 @@ from ..node.local_cluster import (
     ShutDown,
 )
 from ..primitives import Message
-from .nodes import operations
+from .fixture import NewTopic
+from .nodes.topics import ClusterTopics, until
 from .server_config import DEFAULT, ServerConfig
 from .server_transport import Listener
 from .shell import Observers, Shell, bound, random_uuid
@@ -35,13 +37,9 @@ from .shell import Observers, Shell, bound, random_uuid
 if TYPE_CHECKING:
     import socket
 
-ITERATIONS: Final = 10
-"""Iterations of the event loop before it is waited."""
-POLL: Final = 0.005
 STEP: Final = 0.25
 """Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
 MOST_STEPS: Final = 200
-
 
 __all__ = ["Server", "ServerConfig"]
 
@@ -69,6 +67,7 @@ class Server(Shell):
         if unknown:
             raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
         self._stopped: dict[int, asyncio.Future[None]] = {}
+        self.topics = ClusterTopics(self._send, lambda: self.machine.images())
 
     # -- lifecycle
 
@@ -82,17 +81,30 @@ class Server(Shell):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.stop()
+        await self.close()
 
     async def start(self) -> None:
         """Listen on all ports, and create the configured topics."""
         self.start_clock()
+        with ExitStack() as opened:
+            sockets = [opened.enter_context(each) for each in self._bound()]
+            await self._start_nodes()
+            opened.pop_all()  # they are the listeners'
+        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
+            await self.listen(self._listener(endpoint), sock)
+
+    def _bound(self) -> Iterator[socket.socket]:
+        """Bind a socket for each broker."""
+        host, ports, racks = self.config.host, self.config.ports, self.config.racks
+        for index in range(self.config.brokers):
+            sock = bound(host, ports[index] if index < len(ports) else 0)
+            rack = racks[index] if index < len(racks) else None
+            self.endpoints.append(Endpoint(index + 1, host, sock.getsockname()[1], rack))
+            yield sock
+
+    async def _start_nodes(self) -> None:
+        """Start the nodes; returns when they are active, and the topics exist."""
         config = self.config
-        sockets = [self._bound(number) for number in range(config.brokers)]
-        for number, sock in enumerate(sockets):
-            rack = config.racks[number] if number < len(config.racks) else None
-            port = sock.getsockname()[1]
-            self.endpoints.append(Endpoint(number + 1, config.host, port, rack))
         # not secrets: ids that a seed can repeat
         rng = random.Random(config.seed)
         sasl = "sasl.enabled.mechanisms" in config.settings
@@ -114,33 +126,18 @@ class Server(Shell):
             FrontOptions(config.passwords),
         )
         self.run(lambda: self.machine.start(self.now()))
-        await self._until(lambda: all(map(self.machine.is_active, brokers)))
+        await until(lambda: all(map(self.machine.is_active, brokers)))
         configured = Settings(config.settings).number("default.replication.factor")
         factor = min(configured, config.brokers)
         for name, partitions in config.topics.items():
             if self.machine.image().topic(name) is None:
-                await self.create_topic(name, partitions, factor)
-        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
-            await self.listen(self._listener(endpoint), sock)
+                await self.topics.create(NewTopic(name, partitions, factor, {}))
 
-    async def _until(self, done: Callable[[], bool]) -> None:
-        """Wait until something is true."""
-        for _ in range(ITERATIONS):  # mostly it is: what nodes send each other takes no time
-            if done():
-                return
-            await asyncio.sleep(0)
-        while not done():
-            await asyncio.sleep(POLL)
-
-    async def stop(self) -> None:
+    async def close(self) -> None:
         """Stop listening and close all connections."""
         await self.close_connections()
         if self.observers.recording is not None:
             self.observers.recording.close()
-
-    def _bound(self, number: int) -> socket.socket:
-        port = self.config.ports[number] if number < len(self.config.ports) else 0
-        return bound(self.config.host, port)
 
     def _listener(self, endpoint: Endpoint) -> Listener:
         return Listener(endpoint, tls=self.config.tls)
@@ -168,33 +165,8 @@ class Server(Shell):
 
     async def _send(self, request: Message) -> Message:
         response = self.machine.administer(request, self.now())
-        self.advance(0.0)
+        super().advance(0.0)
         return response
-
-    async def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        """Create a topic; returns when its partitions have leaders. Raises BrokerError."""
-        await operations.create_topic(self._send, name, partitions, factor, configs)
-        await self._until(
-            lambda: all(operations.is_led(image, name) for image in self.machine.images())
-        )
-
-    async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
-        """Let another broker lead a partition. Raises ValueError, BrokerError."""
-        await operations.move_leader(
-            self._send, self.machine.image, self._until, (topic, partition), leader_id
-        )
-        await self._until(
-            lambda: all(
-                operations.leader_of(image, topic, partition) == leader_id
-                for image in self.machine.images()
-            )
-        )
 
     async def stop_broker(self, node_id: int) -> None:
         """Stop a broker in order: others lead its partitions before it stops."""
@@ -212,7 +184,7 @@ class Server(Shell):
         """Start a broker that was stopped or killed, on its port, with what its disks have."""
         endpoint = self._endpoint(node_id)
         self.handle(NodeStarted(node_id))
-        await self._until(lambda: self.machine.is_active(node_id))
+        await until(lambda: self.machine.is_active(node_id))
         await self.listen(self._listener(endpoint), bound(endpoint.host, endpoint.port))
 
     def runs(self, node_id: int) -> bool:

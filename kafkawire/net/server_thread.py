@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..broker import Fault
-from .fixture import ClusterFixture, PartitionState
-from .nodes import operations
+from .fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
 
@@ -37,7 +35,7 @@ class ServerThread(ClusterFixture):
         await self.server.start()
 
     async def _close(self) -> None:
-        await self.server.stop()
+        await self.server.close()
 
     @property
     def bootstrap(self) -> str:
@@ -70,21 +68,15 @@ class ServerThread(ClusterFixture):
     def advance(self, seconds: float) -> None:
         self._thread.call(lambda: self.server.advance(seconds))
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        self._thread.run(self.server.create_topic(name, partitions, factor, configs))
+    async def _create_topic(self, topic: NewTopic) -> None:
+        await self.server.topics.create(topic)
 
     def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         self._check_runs(leader_id, True)
-        self._thread.run(self.server.move_leader(topic, partition, leader_id))
+        self._thread.run(self.server.topics.move_leader(topic, partition, leader_id), TIMEOUT)
 
     def _find(self, topic: str, partition: int) -> PartitionState | None:
-        state = operations.find(self.server.machine.image(), topic, partition)
+        state = self.server.topics.find(topic, partition)
         return None if state is None else PartitionState(state.leader, state.isr)
 
     def _add_fault(self, fault: Fault) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..broker import AwaitDrain, Close, Disconnected, PauseReading, Reply, Report, ResumeReading
+from .scoped import Scoped
 from .server_transport import ClientEvent, Listener, ServerConnection
 from .timer import Timer
 
@@ -73,8 +74,8 @@ class Observers:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
 
-class Shell(ABC):
-    """The connections, the timer and the clock of a machine.
+class Shell(Scoped):
+    """The connections, the timer and the clock of a machine. Use it with `async with`.
 
     connections: those of clients, by number. `start_clock` comes first, then `machine` is set.
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..broker import (
     BrokerStarted,
@@ -57,28 +57,26 @@ class ZooKeeperServer(Shell):
 
     # -- lifecycle
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
-
     async def start(self) -> None:
         """Listen on all ports, and create the configured topics."""
         self.start_clock()
-        host = self.config.host
-        sockets: list[socket.socket] = []
+        with ExitStack() as opened:
+            sockets = [opened.enter_context(each) for each in self._bound()]
+            self._create_cluster()
+            opened.pop_all()  # they are the listeners'
+        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
+            await self.listen(self._listener(endpoint), sock)
+
+    def _bound(self) -> Iterator[socket.socket]:
+        """Bind a socket for each broker."""
+        host, ports, racks = self.config.host, self.config.ports, self.config.racks
         for index in range(self.config.brokers):
-            port = self.config.ports[index] if index < len(self.config.ports) else 0
-            rack = self.config.racks[index] if index < len(self.config.racks) else None
-            sockets.append(bound(host, port))
-            self.endpoints.append(Endpoint(index + 1, host, sockets[-1].getsockname()[1], rack))
+            sock = bound(host, ports[index] if index < len(ports) else 0)
+            rack = racks[index] if index < len(racks) else None
+            self.endpoints.append(Endpoint(index + 1, host, sock.getsockname()[1], rack))
+            yield sock
+
+    def _create_cluster(self) -> None:
         # not secrets: ids that a seed can repeat
         rng = random.Random(self.config.seed)
         self.machine = self.cluster = Cluster(
@@ -102,10 +100,8 @@ class ZooKeeperServer(Shell):
         for name, partitions in self.config.topics.items():
             if name not in self.cluster.topics:
                 self.create_topic(name, partitions)
-        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
-            await self.listen(self._listener(endpoint), sock)
 
-    async def stop(self) -> None:
+    async def close(self) -> None:
         """Stop listening and close all connections."""
         if self._broker_connections is not None:
             self._broker_connections.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..broker import Fault, Persisted
-from .fixture import ClusterFixture, PartitionState
+from .fixture import ClusterFixture, NewTopic, PartitionState
 from .server_config import DEFAULT, ServerConfig
 from .zookeeper_server import ZooKeeperServer
 
@@ -42,7 +42,7 @@ class ZooKeeperThread(ClusterFixture):
         await self.server.start()
 
     async def _close(self) -> None:
-        await self.server.stop()
+        await self.server.close()
 
     @property
     def bootstrap(self) -> str:
@@ -69,14 +69,8 @@ class ZooKeeperThread(ClusterFixture):
     def advance(self, seconds: float) -> None:
         self._thread.call(lambda: self.server.advance(seconds))
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        self._thread.call(lambda: self.server.create_topic(name, partitions, factor, configs))
+    async def _create_topic(self, topic: NewTopic) -> None:
+        self.server.create_topic(*topic)
 
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None

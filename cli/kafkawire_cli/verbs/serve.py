@@ -235,4 +235,4 @@ async def _serve(
     try:
         await stopped.wait()
     finally:
-        await server.stop()
+        await server.close()

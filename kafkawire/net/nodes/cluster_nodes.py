@@ -9,28 +9,38 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...broker import Fault
 from ...broker.effects import Report
-from ...metadata import MetadataImage, PartitionRegistration
+from ...metadata import MetadataImage
 from ...node.composition import Disks
-from ...node.front.options import FrontOptions
 from ...node.properties import CONTROLLER, Identity, node_config
 from ...primitives import Message
 from ...storage import LogManager, MemoryDisk
+from ..fixture import POLL
 from ..server_config import ServerConfig
 from ..shell import Observers, bound
-from . import operations
 from .invariants import ClusterInvariants, Running
 from .member import Member
 from .paced_server import PacedServer
-from .start import Controller, broker_listeners, client_listener, endpoints_of, voter_set
+from .start import (
+    Controller,
+    broker_listeners,
+    client_listener,
+    endpoints_of,
+    front_options,
+    voter_set,
+)
+from .topics import ClusterTopics, until
 
-POLL: Final = 0.01
+if TYPE_CHECKING:
+    import socket
+
 STEP: Final = 0.1
 """Seconds by which the clocks of all nodes are advanced at once, so that none lags behind."""
 
@@ -45,11 +55,12 @@ class ClusterNodes:
         self._config = config
         self._observers = observers
         self._disks = disks
-        self._front = FrontOptions(config.passwords, config.topics)
-        self.client_listener = client_listener(config.settings, config.tls)
+        self._front = front_options(config)
+        self.client_listener = client_listener(config)
         self.members: dict[int, Member] = {}
         self.running: dict[int, PacedServer] = {}
         self.isolated: set[int] = set()
+        self.topics = ClusterTopics(self._send, self._images)
         self._faults: list[Fault] = []
         self._invariants = ClusterInvariants()
         self._closing: set[asyncio.Future[None]] = set()
@@ -57,36 +68,28 @@ class ClusterNodes:
     async def begin(self) -> None:
         """Start all nodes; returns when they serve clients, and the topics exist."""
         for node_id in range(1, self._config.brokers + 1):
-            wanted = self._wanted(node_id).items()
-            sockets = {name: bound(self._config.host, port) for name, port in wanted}
-            ports = {name: each.getsockname()[1] for name, each in sockets.items()}
-            for each in sockets.values():
-                each.close()
+            with ExitStack() as opened:
+                sockets = self._bound(self._wanted(node_id), opened)
+                ports = {name: each.getsockname()[1] for name, each in sockets.items()}
             self.members[node_id] = Member(node_id, ports, self._disks_of(node_id))
         for node_id in self.members:
             await self.start(node_id)
         for node_id in self.members:
             await self.serving(node_id)
-        await self._until(self._is_complete)
+        await until(self._is_complete)
 
     def _is_complete(self) -> bool:
         """Whether all nodes are active, and the topics exist."""
-        image = self.image()
+        image = self.topics.image()
         active = sum(each.is_active for each in image.brokers.values())
         wanted = self._config.topics.keys()
         return active == self._config.brokers and image.topic_ids.keys() >= wanted
-
-    async def _until(self, done: Callable[[], bool]) -> None:
-        while not done():
-            await asyncio.sleep(POLL)
 
     def _disks_of(self, node_id: int) -> Mapping[str, MemoryDisk]:
         """Return the disks of a node: what an earlier one had on them, or empty ones."""
         earlier = self._disks.get(node_id, {})
         names = [f"disk-{number}" for number in range(1, self._config.directories + 1)]
-        return {
-            name: deepcopy(earlier[name]) if name in earlier else MemoryDisk() for name in names
-        }
+        return {name: deepcopy(earlier.get(name)) or MemoryDisk() for name in names}
 
     def _wanted(self, node_id: int) -> dict[str, int]:
         """Return the ports of a node's listeners by name, 0 for any."""
@@ -96,11 +99,25 @@ class ClusterNodes:
             wanted[self.client_listener] = self._config.ports[node_id - 1]
         return wanted
 
+    def _bound(self, ports: Mapping[str, int], opened: ExitStack) -> dict[str, socket.socket]:
+        """Bind the sockets of a node's listeners; `opened` closes them."""
+        host = self._config.host
+        return {name: opened.enter_context(bound(host, port)) for name, port in ports.items()}
+
     async def start(self, node_id: int) -> None:
         """Start a node, with what its disks have."""
         member = self.members[node_id]
-        host = self._config.host
-        sockets = {name: bound(host, port) for name, port in member.ports.items()}
+        with ExitStack() as opened:
+            server = self._server(member, self._bound(member.ports, opened))
+            opened.pop_all()  # they are the server's
+        member.starts += 1
+        self.running[node_id] = server
+        server.stopped.add_done_callback(lambda _: self._stopped(node_id, server))
+        self.cut()
+        await server.start()
+
+    def _server(self, member: Member, sockets: Mapping[str, socket.socket]) -> PacedServer:
+        node_id, host = member.node_id, self._config.host
         controllers = [
             Controller(each.node_id, host, each.ports[CONTROLLER]) for each in self.members.values()
         ]
@@ -129,11 +146,7 @@ class ClusterNodes:
             rng=self._rng(member),
         )
         server.faults.extend(self._faults)
-        member.starts += 1
-        self.running[node_id] = server
-        server.stopped.add_done_callback(lambda _: self._stopped(node_id, server))
-        self.cut()
-        await server.start()
+        return server
 
     def _rng(self, member: Member) -> random.Random:
         """Return the random numbers of a node: others at each start, as its ids are new then."""
@@ -213,35 +226,18 @@ class ClusterNodes:
         for server in self.running.values():
             server.faults.clear()
 
-    # -- topics
+    # -- metadata
 
     async def _send(self, request: Message) -> Message | None:
         """Send a request to the controller, through a node that reaches the others."""
-        return await self._reachable()[0].request(request)
+        servers = self._reachable()
+        return await servers[0].request(request) if servers else None
 
     def _reachable(self) -> list[PacedServer]:
         return [each for key, each in self.running.items() if key not in self.isolated]
 
-    async def create_topic(
-        self, name: str, partitions: int, factor: int | None, configs: Mapping[str, str]
-    ) -> None:
-        """Create a topic; returns when all nodes know it, and its leaders."""
-        await operations.create_topic(self._send, name, partitions, factor, configs)
-        await self._until(
-            lambda: all(operations.is_led(image, name) for image in map(_image, self._reachable()))
-        )
-
-    async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
-        """Reassign a partition so that a broker is its preferred leader, and elect it."""
-        await operations.move_leader(
-            self._send, self.image, self._until, (topic, partition), leader_id
-        )
-        await self._until(
-            lambda: all(
-                operations.leader_of(image, topic, partition) == leader_id
-                for image in map(_image, self._reachable())
-            )
-        )
+    def _images(self) -> list[MetadataImage]:
+        return [_image(each) for each in self._reachable()]
 
     # -- what they have
 
@@ -261,16 +257,7 @@ class ClusterNodes:
             Running(node_id, self.members[node_id].starts, server.front.machines.node)
             for node_id, server in self.running.items()
         ]
-        self._invariants.check(nodes, self.image())
-
-    def find(self, topic: str, partition: int) -> PartitionRegistration | None:
-        """Find a partition in the newest metadata."""
-        return operations.find(self.image(), topic, partition)
-
-    def image(self) -> MetadataImage:
-        """Return the newest metadata of a node that runs and is not isolated."""
-        images = map(_image, self._reachable())
-        return max(images, key=lambda each: each.offset, default=MetadataImage())
+        self._invariants.check(nodes, self.topics.image())
 
 
 def _image(server: PacedServer) -> MetadataImage:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...broker import Fault
 from ...node.composition import Disks
 from ...storage import TopicPartition
-from ..fixture import TIMEOUT, ClusterFixture, PartitionState
+from ..fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState
 from ..server_config import QUICK, ServerConfig
 from .cluster_nodes import ClusterNodes
 
@@ -115,22 +114,16 @@ class ClusterThread(ClusterFixture):
 
     # -- topics
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        self._thread.run(self._nodes.create_topic(name, partitions, factor, configs), TIMEOUT)
+    async def _create_topic(self, topic: NewTopic) -> None:
+        await self._nodes.topics.create(topic)
 
     def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Reassign a partition so that a node is its preferred leader, and elect it."""
         self._check_runs(leader_id, True)
-        self._thread.run(self._nodes.move_leader(topic, partition, leader_id), TIMEOUT)
+        self._thread.run(self._nodes.topics.move_leader(topic, partition, leader_id), TIMEOUT)
 
     def _find(self, topic: str, partition: int) -> PartitionState | None:
-        state = self._nodes.find(topic, partition)
+        state = self._nodes.topics.find(topic, partition)
         return None if state is None else PartitionState(state.leader, state.isr)
 
     # -- faults

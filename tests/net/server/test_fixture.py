@@ -84,6 +84,9 @@ def test_leaders_move_and_requests_show_where_records_went(cluster: ClusterFixtu
         assert cluster.leader("t") == leader
         CLIENT.produce(cluster.bootstrap, "t", values(1))
     assert produced(cluster) == [(2, [0]), (3, [0]), (1, [0])]
+    requests = [each.request for each in cluster.requests]
+    connections = {(each.node_id, each.connection) for each in requests}
+    assert len({number for _, number in connections}) == len(connections), "each has its number"
     assert consumed(cluster, "g", 3) == values(1) * 3
 
 
@@ -311,5 +314,5 @@ def test_a_seed_repeats_the_ids_of_a_node() -> None:
             producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
             cluster.create_topic("t")
             producer.list_topics("t", SECONDS)
-            ids.append(cluster._nodes.image().topic_ids["t"])
+            ids.append(cluster._nodes.topics.image().topic_ids["t"])
     assert ids[0] == ids[1] != ids[2]
