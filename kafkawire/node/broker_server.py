@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from ..broker.topics import INTERNAL
 from ..controller import Committed, SnapshotLoaded
 from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everything, slices
 from ..primitives import Message
@@ -105,6 +106,7 @@ class BrokerServer:
             LogManagerConfig(config.cluster_id, config.node_id, **config.log_intervals),
             new_uuid,
         )
+        self._directories = self.logs.directories
         self._now_ms = now_ms
         self._changes: list[Output] = []
         self._reported: set[PartitionDamaged] = set()
@@ -119,7 +121,7 @@ class BrokerServer:
             self.logs.clean_shutdown_epoch,
             now,
         )
-        replication = replace(config.replication, static=config.static)
+        replication = replace(config.replication, static=config.static, coordinator_topics=INTERNAL)
         self.replicas = ReplicaManager(config.node_id, replication, self._open_log, now)
         self._publisher = LogPublisher(self.logs, config.node_id, config.static)
         self._throttles = Throttles(config.node_id)
@@ -146,11 +148,10 @@ class BrokerServer:
 
     def check_directories(self) -> set[str]:
         """Name the offline directories; KafkaStorageError if the broker cannot go on."""
-        directories = self.logs.directories
-        first = directories[0]
-        if first.offline:
-            raise KafkaStorageError(first.name, first.offline)
-        return {each.name for each in directories if each.offline}
+        first = self._directories[0]
+        if first.disk.offline:
+            raise KafkaStorageError(first.name, first.disk.offline)
+        return {each.name for each in self._directories if each.disk.offline}
 
     def failures(self, now: float) -> list[Output]:
         """Take the replicas offline whose directories have failed since the last call."""
@@ -309,10 +310,18 @@ class BrokerServer:
     def _rolled(self, partition: TopicPartition, base_offset: int) -> None:
         self._changes.append(SegmentRolled(partition, base_offset))
 
+    @property
+    def has_news(self) -> bool:
+        """Whether `failures` or `changes` has something to return."""
+        if self._changes or self.lifecycle.state is not self._state:
+            return True
+        for each in self._directories:
+            if each.disk.offline is not None and each.name not in self._offline:
+                return True
+        return False
+
     def changes(self) -> list[Output]:
         """Report what the logs did, and the state if it changed."""
-        if not self._changes and self.lifecycle.state is self._state:
-            return []
         found, self._changes = self._changes, []
         if self.lifecycle.state is not self._state:
             self._state = self.lifecycle.state

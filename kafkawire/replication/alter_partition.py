@@ -61,12 +61,13 @@ class AlterPartitions:
     def submit(self, partition: Partition) -> None:
         """Propose the pending ISR of a partition, once."""
         key = partition.key
-        proposal = _proposal(partition)
-        known = self._unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
         if not partition.isr.is_pending:
             self._unsent.pop(key, None)
             self._superseded.pop(key, None)
-        elif known != proposal:
+            return
+        proposal = _proposal(partition)
+        known = self._unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
+        if known != proposal:
             self._unsent[key] = proposal
 
     def next_deadline(self, now: float) -> float | None:
@@ -77,6 +78,8 @@ class AlterPartitions:
 
     def request(self, now: float) -> AlterPartitionRequest | None:
         """Build the next request, if there is one to send."""
+        if not self._unsent:
+            return None
         due = self.next_deadline(now)
         if due is None or due > now:
             return None

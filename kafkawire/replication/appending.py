@@ -6,11 +6,11 @@ is said of each partition what became of it. acks=0 and acks=1 complete at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..messages.produce_request import ProduceRequest
+from ..messages.produce_request import ProduceRequest, TopicProduceData
 from ..messages.produce_response import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -32,9 +32,6 @@ ALL: Final = -1
 ACKS: Final = (ALL, 0, 1)
 REPLICATED: Final = "replicated up to"
 
-ValidateFor = Callable[[str], Validate]
-"""Returns how the records for a topic are validated."""
-
 
 class Append(NamedTuple):
     """How records are appended.
@@ -47,15 +44,8 @@ class Append(NamedTuple):
     acks: int
     timeout: float
     internal: bool = False
-    validate: ValidateFor | None = None
+    validate: Validate | None = None
     refused: Mapping[int, AppendResult] = {}
-
-
-class Entry(NamedTuple):
-    """Records for a partition."""
-
-    lookup: Lookup
-    records: bytes
 
 
 @dataclass(slots=True)
@@ -65,10 +55,10 @@ class DelayedProduce:
     produce: the request; None for an append of the broker itself.
     """
 
-    results: list[AppendResult]
-    pending: dict[int, TopicIdPartition]
-    required: dict[int, int]
     produce: ProduceRequest | None
+    results: list[AppendResult] = field(default_factory=list)
+    pending: dict[int, TopicIdPartition] = field(default_factory=dict)
+    required: dict[int, int] = field(default_factory=dict)
 
 
 class Appends:
@@ -83,85 +73,76 @@ class Appends:
         self, token: int, body: ProduceRequest, how: Append, now: float
     ) -> ProduceResponse | None:
         """Append the records of a Produce; None if `Respond` follows."""
-        entries = [
-            Entry(self.replicas.find(topic.name, topic.topic_id, each.index), each.records or b"")
-            for topic in body.topic_data
-            for each in topic.partition_data
-        ]
-        results = self._append(token, entries, how, body, now)
-        return None if results is None else self._response(body, results)
+        delayed = DelayedProduce(body)
+        for topic in body.topic_data:
+            for each in topic.partition_data:
+                lookup = self.replicas.find(topic.name, topic.topic_id, each.index)
+                self._append(delayed, lookup, each.records or b"", how, now)
+        if delayed.pending:
+            self._delay(token, delayed, how, now)
+            return None
+        return self._response(body, delayed.results)
 
     def append(
         self, token: int, key: TopicIdPartition, batch: bytes, how: Append, now: float
     ) -> AppendResult | None:
         """Append a batch to a partition; None if `AppendCompleted` follows."""
-        entry = Entry(self.replicas.find("", *key), batch)
-        results = self._append(token, [entry], how, None, now)
-        return None if results is None else results[0]
+        delayed = DelayedProduce(None)
+        self._append(delayed, self.replicas.find("", *key), batch, how, now)
+        if delayed.pending:
+            self._delay(token, delayed, how, now)
+            return None
+        return delayed.results[0]
 
     def _append(
-        self,
-        token: int,
-        entries: list[Entry],
-        how: Append,
-        produce: ProduceRequest | None,
-        now: float,
-    ) -> list[AppendResult] | None:
-        results: list[AppendResult] = []
-        pending: dict[int, TopicIdPartition] = {}
-        required: dict[int, int] = {}
-        for index, entry in enumerate(entries):
-            refused = how.refused.get(index)
-            if refused is not None:
-                results.append(refused)
-                continue
-            result, next_offset = self._append_one(entry, how, now)
-            partition = entry.lookup.partition
-            if how.acks == ALL and not result.error and partition is not None:
-                if partition.log.high_watermark < next_offset:
-                    pending[index], required[index] = partition.key, next_offset
-                elif error := partition.acknowledgement():
-                    result = AppendResult(error)
-            results.append(result)
-        if not pending:
-            return results
-        self._delayed[token] = DelayedProduce(results, pending, required, produce)
-        self.purgatory.add(token, now + how.timeout)
-        for index, key in pending.items():
-            self.purgatory.watch(token, key, REPLICATED, required[index])
-        return None
+        self, delayed: DelayedProduce, lookup: Lookup, records: bytes, how: Append, now: float
+    ) -> None:
+        """Append to one partition, unless it is refused, and note whether it waits."""
+        index = len(delayed.results)
+        result = how.refused.get(index) if how.refused else None
+        if result is None:
+            result = self._append_one(lookup, records, how, now)
+        delayed.results.append(result)
+        partition = lookup.partition
+        if partition is None or result.error or how.acks != ALL:
+            return
+        if result.last_offset >= partition.log.high_watermark:
+            delayed.pending[index] = partition.key
+            delayed.required[index] = result.last_offset + 1
 
-    def _append_one(self, entry: Entry, how: Append, now: float) -> tuple[AppendResult, int]:
-        """Append to one partition; return the result and the offset after it."""
-        partition = entry.lookup.partition
+    def _delay(self, token: int, delayed: DelayedProduce, how: Append, now: float) -> None:
+        self._delayed[token] = delayed
+        self.purgatory.add(token, now + how.timeout)
+        for index, key in delayed.pending.items():
+            self.purgatory.watch(token, key, REPLICATED, delayed.required[index])
+
+    def _append_one(self, lookup: Lookup, records: bytes, how: Append, now: float) -> AppendResult:
         if how.acks not in ACKS:
-            return AppendResult(E.INVALID_REQUIRED_ACKS), -1
+            return AppendResult(E.INVALID_REQUIRED_ACKS)
+        partition = lookup.partition
         if partition is None:
-            return AppendResult(entry.lookup.error), -1
-        validate = None if how.validate is None else how.validate(partition.topic)
+            return AppendResult(lookup.error)
         try:
             info = partition.append_as_leader(
-                entry.records, how.acks == ALL, now, how.internal, validate
+                records, how.acks == ALL, now, how.internal, how.validate
             )
         except AppendRejected as error:
-            start = partition.log.log_start_offset if error.content_checked else -1
-            rejected = AppendResult(
+            return AppendResult(
                 error.error,
-                log_start_offset=start,
+                log_start_offset=partition.log.log_start_offset if error.content_checked else -1,
                 message=error.message,
                 records=error.records,
             )
-            return rejected, -1
         except LogOffline as error:
-            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error)), -1
+            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error))
         self.replicas.mark(partition.key)
         start = partition.log.log_start_offset
-        result = AppendResult(E.NONE, info.first_offset, info.log_append_time_ms, start)
-        return result, info.last_offset + 1
+        first, last, log_append_time_ms = info
+        return AppendResult(E.NONE, first, log_append_time_ms, start, last_offset=last)
 
     def check(self, partition: Partition) -> None:
         """Complete the appends that the high watermark of a partition has passed."""
-        if not self.purgatory or not partition.is_leader:
+        if not partition.is_leader:
             return
         high_watermark = partition.log.high_watermark
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
@@ -209,10 +190,7 @@ class Appends:
                     name=topic.name,
                     topic_id=topic.topic_id,
                     partition_responses=[
-                        self._partition(
-                            self.replicas.key_of(topic.name, topic.topic_id, each.index),
-                            next(remaining),
-                        )
+                        self._partition(topic, each.index, next(remaining))
                         for each in topic.partition_data
                     ],
                 )
@@ -220,22 +198,27 @@ class Appends:
             ]
         )
 
-    def _partition(self, key: TopicIdPartition, result: AppendResult) -> PartitionProduceResponse:
-        made = PartitionProduceResponse(
-            index=key.partition,
+    def _partition(
+        self, topic: TopicProduceData, index: int, result: AppendResult
+    ) -> PartitionProduceResponse:
+        response = PartitionProduceResponse(
+            index=index,
             error_code=result.error,
             base_offset=result.base_offset,
             log_append_time_ms=result.log_append_time_ms,
             log_start_offset=result.log_start_offset,
-            error_message=result.message,
-            record_errors=[
-                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-                for index, message in result.records
-            ],
         )
+        if not result.error:
+            return response
+        response.error_message = result.message
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+            for number, message in result.records
+        ]
+        key = self.replicas.key_of(topic.name, topic.topic_id, index)
         partition = self.replicas.hosted.get(key)
         if result.error in MOVED and partition is not None:
-            made.current_leader = LeaderIdAndEpoch(
+            response.current_leader = LeaderIdAndEpoch(
                 leader_id=partition.leader, leader_epoch=partition.leader_epoch
             )
-        return made
+        return response

@@ -114,8 +114,6 @@ class Fetches:
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
-        if not self.purgatory:
-            return
         for measure, grown in self.replicas.sizes_read(partition.key).items():
             for token in self.purgatory.reached(partition.key, measure, grown):
                 self._recheck(token, now)
@@ -185,9 +183,9 @@ class Fetches:
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
         size, is_urgent = 0, False
         for target in fetch.targets:
-            data = self._read_target(target, fetch.params, room - size, size == 0, now)
+            partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
-            is_urgent |= self._is_urgent(target, fetch.params, data)
+            is_urgent |= self._is_urgent(partition, fetch.params, data)
             topics.setdefault((target.topic, target.topic_id), []).append(data)
         responses = [
             FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
@@ -195,12 +193,15 @@ class Fetches:
         ]
         return FetchResponse(responses=responses), size, is_urgent
 
-    def _is_urgent(self, target: Target, params: FetchParams, data: PartitionData) -> bool:
+    def _is_urgent(
+        self, partition: Partition | None, params: FetchParams, data: PartitionData
+    ) -> bool:
         if data.error_code or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0:
             return True
-        partition = self.replicas.hosted.get(target.key)
-        replica = partition.followers.get(params.replica_id) if partition else None
-        if replica is None or not self.config.rack_aware:
+        if not self.config.rack_aware or partition is None:
+            return False
+        replica = partition.followers.get(params.replica_id)
+        if replica is None:
             return False
         news = data.high_watermark > replica.last_sent_high_watermark
         replica.last_sent_high_watermark = data.high_watermark
@@ -208,10 +209,12 @@ class Fetches:
 
     def _read_target(
         self, target: Target, params: FetchParams, room: int, first: bool, now: float
-    ) -> PartitionData:
+    ) -> tuple[Partition | None, PartitionData]:
         """Read one partition, and note what a follower has."""
         requested = target.requested
-        partition, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
+        partition, error = self.replicas.hosted.get(target.key), E.NONE
+        if partition is None:
+            _, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
         data = PartitionData(partition_index=requested.partition, high_watermark=-1, records=b"")
         if partition is not None:
             error = partition.check(requested.current_leader_epoch, params.only_leader)
@@ -224,18 +227,18 @@ class Fetches:
                 )
         if partition is None or error:
             data.error_code = error
-            return data
+            return None, data
         try:
             self._read_partition(partition, requested, params, data, room, first, now)
         except LogOffline:
             error = E.KAFKA_STORAGE_ERROR
-            return PartitionData(
+            data = PartitionData(
                 partition_index=requested.partition,
                 error_code=error,
                 high_watermark=-1,
                 records=b"",
             )
-        return data
+        return partition, data
 
     def _read_partition(
         self,
@@ -248,7 +251,9 @@ class Fetches:
         now: float,
     ) -> None:
         log, offset = partition.log, requested.fetch_offset
-        diverging = self.diverging(partition, requested)
+        diverging = None
+        if requested.last_fetched_epoch >= 0:
+            diverging = self.diverging(partition, requested)
         if isinstance(diverging, EpochEndOffset) and offset >= log.log_start_offset:
             data.diverging_epoch = diverging
         elif diverging is not None or not log.log_start_offset <= offset <= log.log_end_offset:
@@ -282,8 +287,6 @@ class Fetches:
         self, partition: Partition, requested: FetchPartition
     ) -> EpochEndOffset | ErrorCode | None:
         """Return where the log of a fetcher diverges, None if it does not (KIP-595)."""
-        if requested.last_fetched_epoch < 0:
-            return None
         end = partition.end_offset_for_epoch(requested.last_fetched_epoch)
         if end.end_offset < 0 or end.leader_epoch < 0:
             return E.OFFSET_OUT_OF_RANGE

@@ -70,6 +70,8 @@ class ReplicaManager:
             self.appends.purgatory,
             self.deletions.purgatory,
         )
+        self._has_delayed = False
+        """Whether a purgatory may have operations."""
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -97,11 +99,16 @@ class ReplicaManager:
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
-        times = [self._alter.next_deadline(now)]
-        times += [each.next_deadline() for each in self._purgatories if each]
-        times += [each.next_deadline(now) for each in self._fetchers.values()]
         due = min(self._shrink_at, self._checkpoint_at)
-        return min([due, *(time for time in times if time is not None)])
+        times = [self._alter.next_deadline(now)]
+        if self._has_delayed:
+            times += [each.next_deadline() for each in self._purgatories]
+        for fetcher in self._fetchers.values():
+            times.append(fetcher.next_deadline(now))
+        for time in times:
+            if time is not None and time < due:
+                due = time
+        return due
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
@@ -124,16 +131,22 @@ class ReplicaManager:
     def finish(self, now: float) -> list[Effect]:
         """Complete what waited for changed partitions, and send what is due; return the effects."""
         self._now = now
-        while (partition := self.replicas.take_changed()) is not None:
-            self.appends.check(partition)
-            self.fetches.check(partition, now)
-            self.deletions.check(partition)
+        fetches, appends, deletions = self._purgatories
+        self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
+        while self.replicas.changed:
+            partition = self.replicas.take_changed()
+            if partition is None:
+                break
+            if self._has_delayed:
+                self.appends.check(partition)
+                self.fetches.check(partition, now)
+                self.deletions.check(partition)
             self._alter.submit(partition)
         proposals = self._alter.request(now)
         if proposals is not None:
             version = self.broker.config.alter_partition_version
             self._send(CONTROLLER, version, proposals)
-        for leader, fetcher in list(self._fetchers.items()):
+        for leader, fetcher in list(self._fetchers.items()) if self._fetchers else ():
             request = fetcher.request(now)
             if request is not None:
                 self._send(leader, *request)

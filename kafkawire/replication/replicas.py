@@ -19,6 +19,7 @@ from .states import ReplicaState, Trigger
 
 E = ErrorCode
 NO_TOPIC_ID: Final = bytes(16)
+UNREPORTED: Final = (ReplicaState.STOPPED, -1, committed_isr(frozenset()))
 LOG_END: Final = "log end"
 HIGH_WATERMARK: Final = "high watermark"
 LAST_STABLE: Final = "last stable offset"
@@ -70,7 +71,7 @@ class Replicas:
         self.effects: list[Effect] = []
         self.changes = 0
         """How often a partition was marked as changed."""
-        self._changed: dict[TopicIdPartition, None] = {}
+        self.changed: dict[TopicIdPartition, None] = {}
         self._growth: dict[TopicIdPartition, Growth] = {}
         self._watermarks: dict[TopicIdPartition, int] = {}
         self._reported: dict[TopicIdPartition, tuple[ReplicaState, int, Isr]] = {}
@@ -134,13 +135,13 @@ class Replicas:
     def mark(self, key: TopicIdPartition) -> None:
         """Mark a partition as changed."""
         self.changes += 1
-        self._changed[key] = None
+        self.changed[key] = None
 
     def take_changed(self) -> Partition | None:
         """Remove and return a changed partition; report its new state."""
-        while self._changed:
-            key = next(iter(self._changed))
-            del self._changed[key]
+        while self.changed:
+            key = next(iter(self.changed))
+            del self.changed[key]
             partition = self.hosted.get(key)
             if partition is not None:
                 self._report(partition)
@@ -154,15 +155,20 @@ class Replicas:
         return growth.sizes
 
     def _report(self, partition: Partition) -> None:
-        key, isr = partition.key, partition.isr
-        now = partition.state, partition.leader_epoch, isr
-        before = self._reported.get(key, (ReplicaState.STOPPED, -1, committed_isr(frozenset())))
-        self._reported[key] = now
-        if now[:2] != before[:2]:
-            self.emit(ReplicaChanged(key, partition.state, partition.leader_epoch))
-        watermark = partition.log.high_watermark
-        if watermark > self._watermarks.get(key, 0):
-            self.emit(HighWatermarkAdvanced(key, watermark))
-        self._watermarks[key] = watermark
-        if isr != before[2] and partition.is_leader:
+        key, state, epoch, isr = (
+            partition.key,
+            partition.state,
+            partition.leader_epoch,
+            partition.isr,
+        )
+        old_state, old_epoch, old_isr = self._reported.get(key, UNREPORTED)
+        if state is not old_state or epoch != old_epoch:
+            self.emit(ReplicaChanged(key, state, epoch))
+        if partition.topic in self.broker.config.coordinator_topics:
+            watermark = partition.log.high_watermark
+            if watermark > self._watermarks.get(key, 0):
+                self.emit(HighWatermarkAdvanced(key, watermark))
+            self._watermarks[key] = watermark
+        self._reported[key] = state, epoch, isr
+        if isr is not old_isr and isr != old_isr and partition.is_leader:
             self.emit(IsrChanged(key, isr.state, isr.proposed if isr.is_pending else isr.committed))

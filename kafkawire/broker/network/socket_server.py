@@ -56,7 +56,7 @@ class SocketServer:
     @property
     def has_work(self) -> bool:
         """Whether requests are queued."""
-        return bool(self._scheduler)
+        return bool(self._scheduler.queue)
 
     def run(self, process: Process, now: float) -> None:
         """Process requests for one time slice."""

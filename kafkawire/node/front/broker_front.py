@@ -23,7 +23,6 @@ from ...broker.events import (
     ReplyDue,
 )
 from ...broker.groups.coordinators import Coordinators
-from ...broker.topics import INTERNAL
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
@@ -157,9 +156,6 @@ class BrokerFront:
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Send the responses that waited for a high watermark of a coordinator's partition."""
-        topic = self.metadata.image.topics.get(key.topic_id)
-        if topic is None or topic.name not in INTERNAL:
-            return
         self.groups.committed(key, offset, now)
         self.transactions.coordinators.committed(key, offset, now)
 

@@ -95,10 +95,9 @@ class NodeMachines:
         None if the response follows, as `Respond` or `AppendCompleted`, or the node has stopped.
         """
         self._tokens += 1
-        token = self._tokens
-        result, effects = self.node.call(lambda replicas: operation(replicas, token), now)
+        result, effects = self.node.call(operation, self._tokens, now)
         self.effects.extend(effects)
-        return token, result
+        return self._tokens, result
 
     def respond(
         self,

@@ -23,7 +23,10 @@ class Throttling:
     def produced(self, request: Request, now: float) -> int:
         """Count the bytes of a Produce; return for how many ms its client is throttled."""
         who = request.user, request.client_id
-        return self._mute(request, self.quotas.record(PRODUCE, *who, request.size, now), now)
+        throttle_ms = self.quotas.record(PRODUCE, *who, request.size, now)
+        if throttle_ms:
+            self._mute(request, throttle_ms, now)
+        return throttle_ms
 
     def most_fetched(self, request: Request) -> int | None:
         """Return how many bytes one Fetch may return; None for any."""
@@ -35,15 +38,14 @@ class Throttling:
         if self.most_fetched(request) is None:
             return 0
         size = _size(body, request.version, in_session)
-        throttle_ms = self._mute(request, self.quotas.record(FETCH, *who, size, now), now)
+        throttle_ms = self.quotas.record(FETCH, *who, size, now)
         if throttle_ms:
+            self._mute(request, throttle_ms, now)
             self.quotas.unrecord(FETCH, *who, size, now)
         return throttle_ms
 
-    def _mute(self, request: Request, throttle_ms: int, now: float) -> int:
-        if throttle_ms:
-            self._channel.mute(request.connection, throttle_ms / 1000, now)
-        return throttle_ms
+    def _mute(self, request: Request, throttle_ms: int, now: float) -> None:
+        self._channel.mute(request.connection, throttle_ms / 1000, now)
 
 
 def _size(body: FetchResponse, version: int, in_session: bool) -> int:
