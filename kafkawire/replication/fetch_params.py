@@ -25,10 +25,13 @@ class FetchParams(NamedTuple):
     measure: str
     rack: str
     only_leader: bool
+    is_from_follower: bool
 
-    @property
-    def is_from_follower(self) -> bool:
-        return self.replica_id >= 0
+
+def is_from_follower(body: FetchRequest, version: int) -> bool:
+    """Return whether a Fetch is from another broker."""
+    of_state = version >= REPLICA_STATE_FROM
+    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
 
 
 def params_of(body: FetchRequest, version: int) -> FetchParams:
@@ -43,6 +46,7 @@ def params_of(body: FetchRequest, version: int) -> FetchParams:
         LOG_END if replica >= 0 else stable,
         body.rack_id,
         only_leader=replica >= 0 or version < RACK_FROM or not body.rack_id,
+        is_from_follower=replica >= 0,
     )
 
 

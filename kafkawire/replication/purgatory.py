@@ -111,6 +111,7 @@ class Purgatory(Generic[W]):
         self._watched: Thresholds[tuple[TopicIdPartition, str], W] = Thresholds()
         self._times: Thresholds[str, W] = Thresholds()
         self.waiting: dict[W, _Waiting] = {}
+        """The operations. It is looked at after each request, which a method would slow down."""
 
     def __len__(self) -> int:
         return len(self.waiting)

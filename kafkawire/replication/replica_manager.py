@@ -133,6 +133,8 @@ class ReplicaManager:
         self._now = now
         fetches, appends, deletions = self._purgatories
         self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
+        if not self._has_delayed:
+            self.replicas.unwatched += 1
         while self.replicas.changed:
             partition = self.replicas.take_changed()
             if partition is None:

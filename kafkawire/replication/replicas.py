@@ -36,11 +36,13 @@ class Lookup(NamedTuple):
 class Growth:
     """How far a replica was read up to, by measure, and how many bytes that was in all.
 
-    The bytes only grow, also where the log is truncated or its start is deleted.
+    The bytes only grow, also where the log is truncated or its start is deleted. unwatched: that of
+    `Replicas` at the last time.
     """
 
     offsets: dict[str, int]
     sizes: dict[str, int]
+    unwatched: int
 
     def update(self, log: ReplicaLog) -> None:
         """Count the bytes that were added since the last time."""
@@ -71,6 +73,8 @@ class Replicas:
         self.effects: list[Effect] = []
         self.changes = 0
         """How often a partition was marked as changed."""
+        self.unwatched = 0
+        """How often partitions changed while nobody waited for bytes: they are not counted."""
         self.changed: dict[TopicIdPartition, None] = {}
         self._growth: dict[TopicIdPartition, Growth] = {}
         self._watermarks: dict[TopicIdPartition, int] = {}
@@ -91,7 +95,8 @@ class Replicas:
         """Add a replica."""
         self.hosted[partition.key] = partition
         measures = bounds(partition.log)
-        self._growth[partition.key] = Growth(measures, dict.fromkeys(measures, 0))
+        sizes = dict.fromkeys(measures, 0)
+        self._growth[partition.key] = Growth(measures, sizes, self.unwatched)
 
     def remove(self, key: TopicIdPartition) -> None:
         """Forget a replica."""
@@ -150,8 +155,11 @@ class Replicas:
 
     def sizes_read(self, key: TopicIdPartition) -> dict[str, int]:
         """Return how many bytes each measure of a partition has grown by."""
-        growth = self._growth[key]
-        growth.update(self.hosted[key].log)
+        growth, log = self._growth[key], self.hosted[key].log
+        if growth.unwatched == self.unwatched:
+            growth.update(log)
+        else:
+            growth.offsets, growth.unwatched = bounds(log), self.unwatched
         return growth.sizes
 
     def _report(self, partition: Partition) -> None:

@@ -20,7 +20,8 @@ from typing import Final, NamedTuple
 from ...errors import CorruptBatch, DecodeError, InvalidLength, UnsupportedCompression, WireError
 from ...protocol import ErrorCode
 from ...records import Batch, BatchBuilder, Compression, RecordBatches, reencode
-from ...records.validated import LOG_APPEND_TIME_BIT, ValidatedBatch
+from ...records.legacy import LOG_APPEND_TIME_BIT
+from ...records.validated import ValidatedBatch
 from ..configs import Settings
 
 E = ErrorCode

@@ -3,8 +3,9 @@
 Law: what an event leads to in the machines is handled in order before its effects are returned, so
 no response overtakes the records that it rests on.
 
-    clients ─▶ Listener ─▶ handlers ─▶ Node ─▶ Respond ─▶ plans of the handlers ─▶ clients
-    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes               Node ─▶ Published ─▶ metadata, groups
+    clients ─▶ Listeners ─▶ handlers ─▶ replicas ─▶ response ─▶ clients
+                               └──▶ delayed, or for the controller: Node ─▶ Respond ─▶ clients
+    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes        Node ─▶ Published ─▶ metadata, groups
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ...replication import (
     ReplicaChanged,
     ReplicaState,
 )
+from ...replication.fetch_params import is_from_follower
 from ..config import NodeConfig
 from ..effects import Effect as NodeEffect
 from ..effects import Published, Respond, SendRequest
@@ -43,7 +45,6 @@ from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
 from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
-from .replicas import is_from_follower
 
 LOG: Final = logging.getLogger("kafkawire.node")
 PASSES: Final = 4
@@ -215,10 +216,10 @@ class NodeFront:
 
     def _run(self, listeners: Listeners, now: float) -> None:
         """Process requests for one time slice; those of other nodes are not reported."""
-        effects = listeners.run(now)
-        if self.config.controller_listener in listeners.endpoints:
-            effects = [each for each in effects if not isinstance(each, Report)]
-        self._effects += [each for each in effects if not _is_of_node(each)]
+        reports = self.config.controller_listener not in listeners.endpoints
+        for effect in listeners.run(now):
+            if not isinstance(effect, Report) or (reports and not _is_of_follower(effect)):
+                self._effects.append(effect)
 
     # -- effects of the machines
 
@@ -285,8 +286,7 @@ class NodeFront:
                 self.machines.handle(ResponseReceived(token, body), now)
 
 
-def _is_of_node(effect: ClientEffect) -> bool:
-    """Whether an effect reports a request of a follower; it is not worth a report."""
-    if not isinstance(effect, Report) or not isinstance(effect.request.body, FetchRequest):
-        return False
-    return is_from_follower(effect.request.body, effect.request.version)
+def _is_of_follower(report: Report) -> bool:
+    """Whether a request is the Fetch of a follower; it is not worth a report."""
+    body = report.request.body
+    return isinstance(body, FetchRequest) and is_from_follower(body, report.request.version)

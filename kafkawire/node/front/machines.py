@@ -18,6 +18,7 @@ from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...replication import Append, AppendResult, Partition, ReplicaManager
+from ...replication.appending import ALL
 from ...storage.producer_entry import ProducerStateEntry
 from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
@@ -29,7 +30,6 @@ from .requests import AnyPlan, Submitted
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message | Fetched)
-ALL: Final = -1
 NO_EPOCH: Final = -1
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from typing import Final
 
 from ...broker.fetched import Fetched
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
@@ -32,6 +31,7 @@ from ...messages.produce_response import ProduceResponse
 from ...protocol import ErrorCode
 from ...records.validated import ValidatedBatch
 from ...replication import Append, AppendRejected, AppendResult
+from ...replication.fetch_params import is_from_follower
 from .listeners import Listeners
 from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
@@ -41,7 +41,6 @@ from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
 E = ErrorCode
-REPLICA_STATE_FROM: Final = 15
 
 
 class NodeReplicas:
@@ -260,9 +259,3 @@ class NodeReplicas:
 
     def forget(self, reply_to: int) -> None:
         """Do nothing: what the machines delay they complete at its deadline."""
-
-
-def is_from_follower(body: FetchRequest, version: int) -> bool:
-    """Whether a Fetch is from another broker."""
-    of_state = version >= REPLICA_STATE_FROM
-    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
