@@ -18,12 +18,16 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.node.controller_channel import ControllerChannel
+from kafkawire.node.controller_server import ControllerServer
 from kafkawire.node.front.replicas import NodeReplicas
+from kafkawire.node.lifecycle import BrokerLifecycleManager
+from kafkawire.node.raft_manager import RaftManager
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import Batch, BatchBuilder, Compression, RecordBatches
-from kafkawire.storage import MemoryDisk
+from kafkawire.storage import LogManager, MemoryDisk
 
-from .front_harness import EPOCH_MS, NodeHarness
+from .front_harness import EPOCH_MS, NodeClient, NodeHarness
 
 LARGE = 1 << 19
 PACKAGES = tuple(f"kafkawire.{name}." for name in ("broker", "node", "replication", "storage"))
@@ -36,19 +40,21 @@ def batch(records: int, size: int, codec: Compression = Compression.NONE) -> byt
     return builder.build()
 
 
-def produce(harness: NodeHarness, data: bytes, acks: int = -1) -> ProduceResponse:
+def produce(
+    harness: NodeHarness, data: bytes, acks: int = -1, client: NodeClient | None = None
+) -> ProduceResponse:
     partition = PartitionProduceData(index=0, records=data)
     topic = TopicProduceData(name="t", partition_data=[partition])
     request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic])
-    return harness.client().exchange(request, 9, ProduceResponse)
+    return (client or harness.client()).exchange(request, 9, ProduceResponse)
 
 
-def fetch(harness: NodeHarness) -> FetchResponse:
+def fetch(harness: NodeHarness, client: NodeClient | None = None) -> FetchResponse:
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=2 * LARGE)
     request = FetchRequest(
         max_wait_ms=100, min_bytes=1, topics=[FetchTopic(topic="t", partitions=[partition])]
     )
-    return harness.client().exchange(request, 11, FetchResponse)
+    return (client or harness.client()).exchange(request, 11, FetchResponse)
 
 
 class CountedBatch:
@@ -88,11 +94,20 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count how often records are enumerated, and their checksums computed."""
     count: Counter[str] = Counter()
 
-    def batches(data: bytes, **settings: Any) -> Iterator[Any]:
-        count["enumerations"] += 1
-        return (CountedBatch(each, count) for each in RecordBatches(data, **settings))
+    class Batches:
+        def __init__(self, data: bytes, **settings: Any) -> None:
+            self._original = RecordBatches(data, **settings)
 
-    replaced(monkeypatch, RecordBatches, batches)
+        def __iter__(self) -> Iterator[Any]:
+            count["enumerations"] += 1
+            return (CountedBatch(each, count) for each in self._original)
+
+        @property
+        def cut_tail(self) -> int:
+            count["enumerations"] += 1
+            return self._original.cut_tail
+
+    replaced(monkeypatch, RecordBatches, Batches)
     return count
 
 
@@ -175,6 +190,35 @@ def calls(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def test_no_other_part_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Produce and a Fetch concern replicas alone, and so does the next deadline after them."""
+    harness = NodeHarness(topics={"t": 1})
+    client = harness.client()
+    asked: Counter[str] = Counter()
+    parts = (
+        (RaftManager, "next_deadline"),
+        (ControllerServer, "next_deadline"),
+        (ControllerChannel, "due"),
+        (ControllerChannel, "next_deadline"),
+        (BrokerLifecycleManager, "request"),
+        (BrokerLifecycleManager, "next_deadline"),
+        (LogManager, "next_deadline"),
+    )
+    for part, name in parts:
+        original = getattr(part, name)
+
+        def asking(*arguments: Any, _of: Any = original, _name: str = part.__name__) -> Any:
+            asked[_name] += 1
+            return _of(*arguments)
+
+        monkeypatch.setattr(part, name, asking)
+    produce(harness, batch(1, 100), client=client)
+    fetch(harness, client)
+    assert not asked
+    harness.advance(10.0)
+    assert asked, "heartbeats are due"
 
 
 @pytest.mark.parametrize("request_of", [lambda node: produce(node, batch(1, 100)), fetch])
