@@ -7,7 +7,8 @@ is said of each partition what became of it. acks=0 and acks=1 complete at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ..messages.produce_request import ProduceRequest, TopicProduceData
@@ -48,17 +49,26 @@ class Append(NamedTuple):
     refused: Mapping[int, AppendResult] = {}
 
 
+class Wait(NamedTuple):
+    """A result, by its number, that waits until its partition is replicated up to an offset."""
+
+    number: int
+    offset: int
+
+
+Pending = dict[TopicIdPartition, list[Wait]]
+
+
 @dataclass(slots=True)
 class DelayedProduce:
-    """An append that waits for followers. pending: index of a result -> partition.
+    """An append that waits for followers.
 
     produce: the request; None for an append of the broker itself.
     """
 
     produce: ProduceRequest | None
-    results: list[AppendResult] = field(default_factory=list)
-    pending: dict[int, TopicIdPartition] = field(default_factory=dict)
-    required: dict[int, int] = field(default_factory=dict)
+    results: list[AppendResult]
+    pending: Pending
 
 
 class Appends:
@@ -73,48 +83,50 @@ class Appends:
         self, token: int, body: ProduceRequest, how: Append, now: float
     ) -> ProduceResponse | None:
         """Append the records of a Produce; None if `Respond` follows."""
-        delayed = DelayedProduce(body)
+        results: list[AppendResult] = []
+        pending: Pending = {}
         for topic in body.topic_data:
             for each in topic.partition_data:
-                lookup = self.replicas.find(topic.name, topic.topic_id, each.index)
-                self._append(delayed, lookup, each.records or b"", how, now)
-        if delayed.pending:
-            self._delay(token, delayed, how, now)
+                result = how.refused.get(len(results))
+                if result is None:
+                    lookup = self.replicas.find(topic.name, topic.topic_id, each.index)
+                    result = self._append_one(lookup, each.records or b"", how, now)
+                    if how.acks == ALL and not result.error:
+                        self._wait(lookup.partition, len(results), result, pending)
+                results.append(result)
+        if pending:
+            self._delay(token, DelayedProduce(body, results, pending), how, now)
             return None
-        return self._response(body, delayed.results)
+        return self._response(body, results)
 
     def append(
         self, token: int, key: TopicIdPartition, batch: bytes, how: Append, now: float
     ) -> AppendResult | None:
         """Append a batch to a partition; None if `AppendCompleted` follows."""
-        delayed = DelayedProduce(None)
-        self._append(delayed, self.replicas.find("", *key), batch, how, now)
-        if delayed.pending:
-            self._delay(token, delayed, how, now)
+        lookup = self.replicas.find("", *key)
+        result = self._append_one(lookup, batch, how, now)
+        pending: Pending = {}
+        if how.acks == ALL and not result.error:
+            self._wait(lookup.partition, 0, result, pending)
+        if pending:
+            self._delay(token, DelayedProduce(None, [result], pending), how, now)
             return None
-        return delayed.results[0]
+        return result
 
-    def _append(
-        self, delayed: DelayedProduce, lookup: Lookup, records: bytes, how: Append, now: float
+    def _wait(
+        self, partition: Partition | None, index: int, result: AppendResult, pending: Pending
     ) -> None:
-        """Append to one partition, unless it is refused, and note whether it waits."""
-        index = len(delayed.results)
-        result = how.refused.get(index) if how.refused else None
-        if result is None:
-            result = self._append_one(lookup, records, how, now)
-        delayed.results.append(result)
-        partition = lookup.partition
-        if partition is None or result.error or how.acks != ALL:
-            return
-        if result.last_offset >= partition.log.high_watermark:
-            delayed.pending[index] = partition.key
-            delayed.required[index] = result.last_offset + 1
+        """Let a result wait for followers, if any in-sync one does not have the records."""
+        if partition is not None and result.last_offset >= partition.log.high_watermark:
+            waits = pending.setdefault(partition.key, [])
+            waits.append(Wait(index, result.last_offset + 1))
 
     def _delay(self, token: int, delayed: DelayedProduce, how: Append, now: float) -> None:
         self._delayed[token] = delayed
         self.purgatory.add(token, now + how.timeout)
-        for index, key in delayed.pending.items():
-            self.purgatory.watch(token, key, REPLICATED, delayed.required[index])
+        for key, waits in delayed.pending.items():
+            for wait in waits:
+                self.purgatory.watch(token, key, REPLICATED, wait.offset)
 
     def _append_one(self, lookup: Lookup, records: bytes, how: Append, now: float) -> AppendResult:
         if how.acks not in ACKS:
@@ -157,8 +169,8 @@ class Appends:
         """Complete the appends whose time is over."""
         for token in self.purgatory.take_expired(now):
             delayed = self._delayed.pop(token)
-            for index in delayed.pending:
-                delayed.results[index] = AppendResult(E.REQUEST_TIMED_OUT)
+            for wait in chain.from_iterable(delayed.pending.values()):
+                delayed.results[wait.number] = AppendResult(E.REQUEST_TIMED_OUT)
             self._complete(token, delayed)
 
     def _settle(self, token: int, key: TopicIdPartition, reached: int | None, error: E) -> None:
@@ -166,11 +178,14 @@ class Appends:
         delayed = self._delayed.get(token)
         if delayed is None:
             return
-        for index, pending in list(delayed.pending.items()):
-            if pending == key and (reached is None or delayed.required[index] <= reached):
-                del delayed.pending[index]
-                if error:
-                    delayed.results[index] = AppendResult(error)
+        left: list[Wait] = []
+        for wait in delayed.pending.pop(key, ()):
+            if reached is not None and wait.offset > reached:
+                left.append(wait)
+            elif error:
+                delayed.results[wait.number] = AppendResult(error)
+        if left:
+            delayed.pending[key] = left
         if not delayed.pending:
             self.purgatory.remove(token)
             del self._delayed[token]

@@ -110,7 +110,7 @@ class LogSegment:
 
     def append(self, data: bytes, batches: list[Batch]) -> None:
         """Append batches in one write and, each `index.interval.bytes`, their index entries."""
-        position = self.size
+        position = self.records.size
         self.records.append(data)
         if position == 0:
             self._first_timestamp = batches[0].max_timestamp

@@ -151,7 +151,7 @@ class UnifiedLog:
 
     def _maybe_roll(self, size: int, first: int, last: int, latest: int, now_ms: int) -> None:
         active = self.segments.active
-        old = active.size and active.waited_ms(now_ms, latest) > self.config.segment_ms
+        old = active.records.size and active.waited_ms(now_ms, latest) > self.config.segment_ms
         if old or not active.accepts(size, last, self.config):
             self.roll(now_ms, first)
 

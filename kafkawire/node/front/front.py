@@ -156,7 +156,9 @@ class NodeFront:
                     event.connection, self.config.node_id, event.host, event.listener
                 )
                 self._listeners[event.listener].handle(connected, now)
-            case Received() | Drained() | Unreadable():
+            case Received():
+                self._listeners[self._at[event.connection]].server.received(event, now)
+            case Drained() | Unreadable():
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)

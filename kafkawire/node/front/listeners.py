@@ -19,7 +19,6 @@ from ...broker.events import (
     Drained,
     IdleConnection,
     MutedUntil,
-    Received,
     ReplyDue,
     Unreadable,
 )
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials
 
 ConnectionDeadline = IdleConnection | MutedUntil | ReplyDue
-ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
+ClientEvent = Connected | Drained | Disconnected | Unreadable
 
 
 class Users(NamedTuple):
@@ -100,9 +99,6 @@ class Listeners:
         protocol = SecurityProtocol.of_listener(event.listener)
         self.server.connected(event, None, now, sasl=protocol.has_sasl)
 
-    def _received(self, event: Received, now: float) -> None:
-        self.server.received(event, now)
-
     def _unreadable(self, event: Unreadable, _now: float) -> None:
         self.server.unreadable(event)
 
@@ -132,7 +128,6 @@ class Listeners:
 
 _HANDLERS: Final[Mapping[type[ClientEvent], Callable[[Listeners, Any, float], None]]] = {
     Connected: Listeners._connected,
-    Received: Listeners._received,
     Drained: Listeners._drained,
     Disconnected: Listeners._disconnected,
     Unreadable: Listeners._unreadable,
