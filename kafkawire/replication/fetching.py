@@ -259,19 +259,15 @@ class Fetches:
         elif diverging is not None or not log.log_start_offset <= offset <= log.log_end_offset:
             data.error_code = E.OFFSET_OUT_OF_RANGE
             return
-        elif preferred := preferred_read_replica(partition, params, offset):
+        elif params.rack and (preferred := preferred_read_replica(partition, params, offset)):
             data.preferred_read_replica = preferred.broker_id
-        elif not self._is_throttled(partition, params, now):
+        elif not self.throttled or not self._is_throttled(partition, params, now):
             limit = min(requested.partition_max_bytes, max(0, room))
             data.records = log.read(offset, limit, bound(partition, params.measure), first)
-            self._count(partition, params, len(data.records), now)
+            if self.throttled:
+                self._count(partition, params, len(data.records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:
-            before = partition.progress(params.replica_id)
-            data.error_code = partition.update_follower(
-                params.replica_id, offset, requested.log_start_offset, params.replica_epoch, now
-            )
-            if partition.isr.is_pending or partition.progress(params.replica_id) != before:
-                self.replicas.mark(partition.key)
+            data.error_code = self._note_follower(partition, requested, params, now)
             if data.error_code:
                 data.records = b""
                 return
@@ -282,6 +278,19 @@ class Fetches:
                 AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
                 for each in log.aborted_transactions(offset, log.last_stable_offset)
             ]
+
+    def _note_follower(
+        self, partition: Partition, requested: FetchPartition, params: FetchParams, now: float
+    ) -> ErrorCode:
+        """Note what a follower has; mark the partition if that changes anything."""
+        follower, start = params.replica_id, requested.log_start_offset
+        before = partition.progress(follower)
+        error = partition.update_follower(
+            follower, requested.fetch_offset, start, params.replica_epoch, now
+        )
+        if partition.isr.is_pending or partition.progress(follower) != before:
+            self.replicas.mark(partition.key)
+        return error
 
     def diverging(
         self, partition: Partition, requested: FetchPartition

@@ -100,7 +100,7 @@ class ReplicaManager:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
         due = min(self._shrink_at, self._checkpoint_at)
-        times = [self._alter.next_deadline(now)]
+        times = [self._alter.next_deadline(now)] if self._alter.unsent else []
         if self._has_delayed:
             times += [each.next_deadline() for each in self._purgatories]
         for fetcher in self._fetchers.values():
@@ -144,7 +144,7 @@ class ReplicaManager:
                 self.fetches.check(partition, now)
                 self.deletions.check(partition)
             self._alter.submit(partition)
-        proposals = self._alter.request(now)
+        proposals = self._alter.request(now) if self._alter.unsent else None
         if proposals is not None:
             version = self.broker.config.alter_partition_version
             self._send(CONTROLLER, version, proposals)

@@ -105,7 +105,9 @@ class LogSegment:
 
     def waited_ms(self, now_ms: int, timestamp: int) -> int:
         """Return how long the segment is open, by timestamps if its batches have them."""
-        first = self.first_timestamp
+        first = self._first_timestamp
+        if first is None:
+            first = self.first_timestamp
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def append(self, data: bytes, batches: list[Batch]) -> None:

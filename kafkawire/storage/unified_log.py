@@ -293,11 +293,11 @@ class UnifiedLog:
             position = segment.position_of(offset)
             if position is not None:
                 stop = segment.locate(limit) if limit < self.log_end_offset else None
-                end = segment.size if stop is None else stop.position
+                end = segment.records.size if stop is None else stop.position
                 data = segment.read(position, end, max(room, 0), at_least_one and not parts)
                 parts += [data] if data else []
                 room -= len(data)
-                if position + len(data) < segment.size:
+                if position + len(data) < segment.records.size:
                     break
             segment = self.segments.higher(segment.base_offset)
         return parts

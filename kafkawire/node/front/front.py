@@ -175,7 +175,7 @@ class NodeFront:
         if self.machines.effects:
             return self._now
         for listeners in self._served:
-            if listeners.server.has_work:
+            if listeners.server.queue:
                 return self._now
         times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
         return min(times, default=None)

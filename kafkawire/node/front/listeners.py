@@ -87,7 +87,7 @@ class Listeners:
     @property
     def has_work(self) -> bool:
         """Whether requests are queued, or there are effects."""
-        return self.server.has_work or bool(self.context.effects)
+        return bool(self.server.queue or self.context.effects)
 
     def run(self, now: float) -> list[Effect]:
         """Process requests for one time slice; return what is to be done."""

@@ -104,12 +104,16 @@ class ProducePlan:
 
 @dataclass(slots=True)
 class FetchPlan:
-    """A Fetch of a consumer, with its session. read_committed: its isolation level."""
+    """A Fetch of a consumer, with its session.
+
+    read_committed: its isolation level. quota: how many bytes its client may fetch; None for any.
+    """
 
     request: Request
     metadata: ImageMetadata
     context: FetchContext
     read_committed: bool
+    quota: int | None
     throttling: Throttling
 
     def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
@@ -119,9 +123,10 @@ class FetchPlan:
         """
         session = self.context.session
         body.session_id = NO_SESSION if session is None else session.id
-        throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
-        if throttle_ms:
-            return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
+        if self.quota is not None:
+            throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
+            if throttle_ms:
+                return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
         if session is not None:
             self._leave_out_unchanged(body)
         batches: dict[int, list[bytes]] = {}

@@ -198,7 +198,7 @@ class NodeReplicas:
             lambda replicas, token: replicas.fetches.fetch(
                 token, replicas.fetches.session(version, body, context.targets, quota), now
             ),
-            FetchPlan(request, self._metadata, context, read_committed, self._throttling),
+            FetchPlan(request, self._metadata, context, read_committed, quota, self._throttling),
             now,
         )
 

@@ -33,10 +33,8 @@ class Throttling:
         return self.quotas.most(FETCH, request.user, request.client_id)
 
     def fetched(self, request: Request, body: FetchResponse, in_session: bool, now: float) -> int:
-        """Count the bytes of a Fetch, unless they exceed the quota; return the throttle time."""
+        """Count the bytes of a Fetch, unless they exceed its quota; return the throttle time."""
         who = request.user, request.client_id
-        if self.most_fetched(request) is None:
-            return 0
         size = _size(body, request.version, in_session)
         throttle_ms = self.quotas.record(FETCH, *who, size, now)
         if throttle_ms:
