@@ -135,10 +135,7 @@ class ReplicaManager:
         self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
         if not self._has_delayed:
             self.replicas.unwatched += 1
-        while self.replicas.changed:
-            partition = self.replicas.take_changed()
-            if partition is None:
-                break
+        while (partition := self.replicas.take_changed()) is not None:
             if self._has_delayed:
                 self.appends.check(partition)
                 self.fetches.check(partition, now)

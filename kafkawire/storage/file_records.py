@@ -49,12 +49,12 @@ class ReadBatches(NamedTuple):
 
         None for old formats, whose headers do not have the number of their records.
         """
-        found = {}
+        positions = {}
         for start, end in ((0, self.second), (self.last, len(self.data))):
             if self.data[start + MAGIC_AT] >= MAGIC:
                 base, delta = FIRST_OFFSET.unpack_from(self.data, start)
-                found[base + delta + 1] = end
-        return found
+                positions[base + delta + 1] = end
+        return positions
 
 
 class FileRecords:

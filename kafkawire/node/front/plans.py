@@ -192,8 +192,10 @@ class DeletionPlan:
 
     def response(self, body: DeleteRecordsResponse, _now: float) -> DeleteRecordsResponse:
         """Put the refused topics where the request has them."""
-        for position, topic in sorted(self.refused.items()):
-            body.topics.insert(position, topic)
+        if self.refused:
+            rest = iter(body.topics)
+            count = len(self.refused) + len(body.topics)
+            body.topics = [self.refused.get(number) or next(rest) for number in range(count)]
         return body
 
 
