@@ -106,7 +106,6 @@ class BrokerServer:
             LogManagerConfig(config.cluster_id, config.node_id, **config.log_intervals),
             new_uuid,
         )
-        self._directories = self.logs.directories
         self._now_ms = now_ms
         self._changes: list[Output] = []
         self._reported: set[PartitionDamaged] = set()
@@ -148,10 +147,11 @@ class BrokerServer:
 
     def check_directories(self) -> set[str]:
         """Name the offline directories; KafkaStorageError if the broker cannot go on."""
-        first = self._directories[0]
-        if first.disk.offline:
-            raise KafkaStorageError(first.name, first.disk.offline)
-        return {each.name for each in self._directories if each.disk.offline}
+        directories = self.logs.directories
+        first = directories[0]
+        if first.offline:
+            raise KafkaStorageError(first.name, first.offline)
+        return {each.name for each in directories if each.offline}
 
     def failures(self, now: float) -> list[Output]:
         """Take the replicas offline whose directories have failed since the last call."""
@@ -315,7 +315,7 @@ class BrokerServer:
         """Whether `failures` or `changes` has something to return."""
         if self._changes or self.lifecycle.state is not self._state:
             return True
-        for each in self._directories:
+        for each in self.logs.directories:
             if each.disk.offline is not None and each.name not in self._offline:
                 return True
         return False

@@ -6,10 +6,9 @@ from the leader or, with a rack, from a follower (KIP-392). Epochs are compared 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ..messages.fetch_request import FetchPartition, FetchRequest
+from ..messages.fetch_request import FetchPartition
 from ..messages.fetch_response import (
     AbortedTransaction,
     EpochEndOffset,
@@ -21,35 +20,22 @@ from ..messages.fetch_response import (
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
-from .fetch_params import MEASURES, FetchParams, bound, params_of
+from .fetch_params import (
+    MEASURES,
+    Fetch,
+    FetchParams,
+    Target,
+    bound,
+    preferred_read_replica,
+)
 from .log.replica_log import LogOffline
 from .partition import Partition
 from .purgatory import Purgatory
-from .replica_selector import preferred_read_replica
 from .replicas import LAST_STABLE, Replicas
 from .throttling import ReplicationQuota
 
 E = ErrorCode
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
-
-
-class Target(NamedTuple):
-    """A partition of a Fetch."""
-
-    topic: str
-    topic_id: bytes
-    key: TopicIdPartition
-    requested: FetchPartition
-
-
-class Fetch(NamedTuple):
-    """Partitions that are fetched together. max_wait: in seconds."""
-
-    params: FetchParams
-    targets: list[Target]
-    max_wait: float
-    min_bytes: int
-    max_bytes: int
 
 
 class Unchanged(NamedTuple):
@@ -70,34 +56,6 @@ class Fetches:
         self.purgatory: Purgatory[int] = Purgatory()
         self._delayed: dict[int, Fetch] = {}
         self._unchanged: dict[int, Unchanged] = {}
-
-    def request(self, version: int, body: FetchRequest) -> Fetch:
-        """Return what a Fetch without a session requests."""
-        requested = (
-            (topic.topic, topic.topic_id, each)
-            for topic in body.topics
-            for each in topic.partitions
-        )
-        return self.session(version, body, requested)
-
-    def session(
-        self,
-        version: int,
-        body: FetchRequest,
-        requested: Iterable[tuple[str, bytes, FetchPartition]],
-        quota: int | None = None,
-    ) -> Fetch:
-        """Return a Fetch of all partitions of its session. quota: how many bytes it may return."""
-        key_of = self.replicas.key_of
-        targets = [
-            Target(topic, topic_id, key_of(topic, topic_id, each.partition), each)
-            for topic, topic_id, each in requested
-        ]
-        least, most = body.min_bytes, body.max_bytes
-        if quota is not None:
-            most = min(most, quota)
-            least = min(least, most)
-        return Fetch(params_of(body, version), targets, body.max_wait_ms / 1000, least, most)
 
     def fetch(self, token: int, fetch: Fetch, now: float) -> FetchResponse | None:
         """Respond to a Fetch; None if `Respond` follows."""
@@ -231,10 +189,9 @@ class Fetches:
         try:
             self._read_partition(partition, requested, params, data, room, first, now)
         except LogOffline:
-            error = E.KAFKA_STORAGE_ERROR
             data = PartitionData(
                 partition_index=requested.partition,
-                error_code=error,
+                error_code=E.KAFKA_STORAGE_ERROR,
                 high_watermark=-1,
                 records=b"",
             )

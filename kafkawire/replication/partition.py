@@ -4,6 +4,8 @@ Law: the high watermark is what every replica of the maximal ISR has; only a fol
 and the start of the leader's epoch, joins the ISR; requests with another leader epoch are fenced.
 """
 
+# over 300 lines: one class, a replica as leader and as follower
+
 from __future__ import annotations
 
 from collections.abc import Sequence

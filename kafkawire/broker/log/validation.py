@@ -125,9 +125,7 @@ def check(
         raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE, str(error), content_checked=False
         ) from None
-    except CorruptBatch as error:
-        raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
-    except DecodeError as error:
+    except (CorruptBatch, DecodeError) as error:
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     _check_offsets(batch, content)
     period = _period(topic, wall_ms)

@@ -108,11 +108,17 @@ class NodeFront:
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
-        self._deadlines = [
+        self._deadlines = self._deadlines_of(node)
+
+    def _deadlines_of(self, node: Node) -> list[Callable[[], float | None]]:
+        """List who has deadlines."""
+        coordinators = self.broker.transactions.coordinators
+        of_clients = [each.context.deadlines.next for each in self._served]
+        return [
             node.next_deadline,
             self.peers.next_deadline,
-            self.broker.transactions.coordinators.next_deadline,
-            *(each.context.deadlines.next for each in self._served),
+            coordinators.next_deadline,
+            *of_clients,
         ]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:

@@ -31,7 +31,7 @@ from ...messages.produce_response import ProduceResponse
 from ...protocol import ErrorCode
 from ...records.validated import ValidatedBatch
 from ...replication import Append, AppendRejected, AppendResult
-from ...replication.fetch_params import is_from_follower
+from ...replication.fetch_params import fetch_of, is_from_follower, session_fetch
 from .listeners import Listeners
 from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
@@ -183,7 +183,7 @@ class NodeReplicas:
             return self._machines.respond(
                 request,
                 lambda replicas, token: replicas.fetches.fetch(
-                    token, replicas.fetches.request(version, body), now
+                    token, fetch_of(replicas.replicas, version, body), now
                 ),
                 AsItIs[FetchResponse](),
                 now,
@@ -196,7 +196,7 @@ class NodeReplicas:
         return self._machines.respond(
             request,
             lambda replicas, token: replicas.fetches.fetch(
-                token, replicas.fetches.session(version, body, context.targets, quota), now
+                token, session_fetch(replicas.replicas, version, body, context.targets, quota), now
             ),
             FetchPlan(request, self._metadata, context, read_committed, quota, self._throttling),
             now,
