@@ -3,8 +3,9 @@
 Law: what an event leads to in the machines is handled in order before its effects are returned, so
 no response overtakes the records that it rests on.
 
-    clients ─▶ Listener ─▶ handlers ─▶ Node ─▶ Respond ─▶ plans of the handlers ─▶ clients
-    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes               Node ─▶ Published ─▶ metadata, groups
+    clients ─▶ Listeners ─▶ handlers ─▶ replicas ─▶ response ─▶ clients
+                               └──▶ delayed, or for the controller: Node ─▶ Respond ─▶ clients
+    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes        Node ─▶ Published ─▶ metadata, groups
 """
 
 from __future__ import annotations
@@ -124,11 +125,17 @@ class NodeFront:
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
-        self._deadlines = [
+        self._deadlines = self._deadlines_of(node)
+
+    def _deadlines_of(self, node: Node) -> list[Callable[[], float | None]]:
+        """List who has deadlines."""
+        coordinators = self.broker.transactions.coordinators
+        of_clients = [each.context.deadlines.next for each in self._served]
+        return [
             node.next_deadline,
             self.peers.next_deadline,
-            self.broker.transactions.coordinators.next_deadline,
-            *(each.context.deadlines.next for each in self._served),
+            coordinators.next_deadline,
+            *of_clients,
         ]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
@@ -173,7 +180,9 @@ class NodeFront:
                     event.connection, self.config.node_id, event.host, event.listener
                 )
                 self._listeners[event.listener].handle(connected, now)
-            case Received() | Drained() | Unreadable():
+            case Received():
+                self._listeners[self._at[event.connection]].server.received(event, now)
+            case Drained() | Unreadable():
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)
@@ -193,7 +202,7 @@ class NodeFront:
         if self.machines.effects:
             return self._now
         for listeners in self._served:
-            if listeners.server.has_work:
+            if listeners.server.queue:
                 return self._now
         times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
         return min(times, default=None)
@@ -236,10 +245,10 @@ class NodeFront:
 
     def _run(self, listeners: Listeners, now: float) -> None:
         """Process requests for one time slice; those of other nodes are not reported."""
-        effects = listeners.run(now)
-        if self.config.controller_listener in listeners.endpoints:
-            effects = [each for each in effects if not isinstance(each, Report)]
-        self._effects += [each for each in effects if not _is_of_node(each)]
+        reports = self.config.controller_listener not in listeners.endpoints
+        for effect in listeners.run(now):
+            if not isinstance(effect, Report) or (reports and not _is_of_follower(effect)):
+                self._effects.append(effect)
 
     # -- effects of the machines
 
@@ -315,6 +324,6 @@ class NodeFront:
                 self.machines.handle(ResponseReceived(token, body), now)
 
 
-def _is_of_node(effect: ClientEffect) -> bool:
-    """Whether an effect reports a request of a follower; it is not worth a report."""
-    return isinstance(effect, Report) and effect.request.is_from_follower
+def _is_of_follower(report: Report) -> bool:
+    """Whether a request is the Fetch of a follower; it is not worth a report."""
+    return report.request.is_from_follower

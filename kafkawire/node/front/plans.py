@@ -105,12 +105,16 @@ class ProducePlan:
 
 @dataclass(slots=True)
 class FetchPlan:
-    """A Fetch of a consumer, with its session. read_committed: its isolation level."""
+    """A Fetch of a consumer, with its session.
+
+    read_committed: its isolation level. quota: how many bytes its client may fetch; None for any.
+    """
 
     request: Request
     metadata: ImageMetadata
     context: FetchContext
     read_committed: bool
+    quota: int | None
     throttling: Throttling
 
     def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
@@ -120,9 +124,10 @@ class FetchPlan:
         """
         session = self.context.session
         body.session_id = NO_SESSION if session is None else session.id
-        throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
-        if throttle_ms:
-            return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
+        if self.quota is not None:
+            throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
+            if throttle_ms:
+                return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
         if session is not None:
             self._leave_out_unchanged(body)
         if self.request.version < AS_STORED_FROM:
@@ -198,8 +203,10 @@ class DeletionPlan:
 
     def response(self, body: DeleteRecordsResponse, _now: float) -> DeleteRecordsResponse:
         """Put the refused topics where the request has them."""
-        for position, topic in sorted(self.refused.items()):
-            body.topics.insert(position, topic)
+        if self.refused:
+            rest = iter(body.topics)
+            count = len(self.refused) + len(body.topics)
+            body.topics = [self.refused.get(number) or next(rest) for number in range(count)]
         return body
 
 
