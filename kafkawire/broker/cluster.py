@@ -156,7 +156,7 @@ class Cluster:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, None for never; a past time while requests are queued."""
-        return self._now if self.server.has_work else self.context.deadlines.next()
+        return self._now if self.server.queue else self.context.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
         """Handle expired deadlines, then queued requests, for one time slice."""

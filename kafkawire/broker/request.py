@@ -10,10 +10,15 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 from ..messages.api_key import ApiKey
+from ..messages.fetch_request import FetchRequest
 from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
 from .fetched import Fetched
 
+REPLICA_STATE_FROM: Final = 15
+"""The version of Fetch from which on the replica's id is in `replica_state` (KIP-903)."""
+NODE_CLIENT_ID: Final = "kafkawire-node-"
+"""How the client ids of nodes begin, where they are clients of each other."""
 ANONYMOUS: Final = "ANONYMOUS"
 """The user of a connection without authentication."""
 
@@ -42,6 +47,20 @@ class Request(NamedTuple):
         """Whether the protocol has a response to it: not to a Produce with acks=0."""
         body = self.body
         return not (isinstance(body, ProduceRequest) and body.acks == 0)
+
+    @property
+    def is_from_follower(self) -> bool:
+        """Whether it is a Fetch of another broker."""
+        body = self.body
+        if not isinstance(body, FetchRequest):
+            return False
+        of_state = self.version >= REPLICA_STATE_FROM
+        return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
+
+    @property
+    def is_from_node(self) -> bool:
+        """Whether another node of the cluster sent it, and not a client."""
+        return self.is_from_follower or (self.client_id or "").startswith(NODE_CLIENT_ID)
 
 
 class Outcome(Enum):

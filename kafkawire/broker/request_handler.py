@@ -179,7 +179,9 @@ class RequestHandler:
         self._settle(request, self._outcome(connection, request, served, fault, now), now)
 
     def _fault_of(self, request: Request) -> Fault | None:
-        """Return the first fault that matches a request."""
+        """Return the first fault that matches a request; none meets what nodes send each other."""
+        if request.is_from_node:
+            return None
         draw = self._context.draw
         return next((each for each in self._context.faults if each.matches(request, draw)), None)
 

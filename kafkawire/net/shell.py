@@ -11,7 +11,9 @@ polled between its time slices.
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
+import socket
+import uuid
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,22 +21,35 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..broker import AwaitDrain, Close, Disconnected, PauseReading, Reply, Report, ResumeReading
+from .scoped import Scoped
 from .server_transport import ClientEvent, Listener, ServerConnection
 from .timer import Timer
 
 if TYPE_CHECKING:
-    import socket
+    import random
 
     from .server_recording import Recording
 
 ACCEPT_ITERATIONS: Final = 3
 """Iterations of the event loop until an accepted client is in `connections`."""
+BACKLOG: Final = 1024
+"""Clients that may wait until they are accepted."""
 FLOW_CONTROL: Final[Mapping[type, Callable[[ServerConnection], None]]] = {
     AwaitDrain: ServerConnection.await_drain,
     PauseReading: ServerConnection.pause,
     ResumeReading: ServerConnection.resume,
 }
 """What effects of flow control do with the connection that they name."""
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Bind a socket of a listener. port 0: any."""
+    return socket.create_server((host, port), backlog=BACKLOG)
+
+
+def random_uuid(rng: random.Random) -> bytes:
+    """Return a random UUID."""
+    return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
 
 
 class Machine(Protocol):
@@ -59,8 +74,8 @@ class Observers:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
 
-class Shell(ABC):
-    """The connections, the timer and the clock of a machine.
+class Shell(Scoped):
+    """The connections, the timer and the clock of a machine. Use it with `async with`.
 
     connections: those of clients, by number. `start_clock` comes first, then `machine` is set.
     """
@@ -140,10 +155,10 @@ class Shell(ABC):
         self.handle(Disconnected(number))
         del self.connections[number]
 
-    async def listen(self, listener: Listener, bound: socket.socket) -> None:
+    async def listen(self, listener: Listener, sock: socket.socket) -> None:
         """Accept clients of a socket that is bound."""
         self._listening[listener] = await self.loop.create_server(
-            lambda: ServerConnection(self, listener), sock=bound
+            lambda: ServerConnection(self, listener), sock=sock
         )
 
     async def stop_listening(self, listeners: Iterable[Listener]) -> None:
@@ -154,9 +169,9 @@ class Shell(ABC):
         """
         servers = [self._listening.pop(each) for each in listeners]
         for server in servers:
-            for bound in server.sockets:
+            for sock in server.sockets:
                 with suppress(NotImplementedError):  # a proactor event loop
-                    self.loop.remove_reader(bound.fileno())
+                    self.loop.remove_reader(sock.fileno())
         for _ in range(ACCEPT_ITERATIONS):
             await asyncio.sleep(0)
         for server in servers:

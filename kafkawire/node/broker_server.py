@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from ..broker.topics import INTERNAL
 from ..controller import Committed, SnapshotLoaded
 from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everything, slices
 from ..primitives import Message
@@ -119,7 +120,7 @@ class BrokerServer:
             self.logs.clean_shutdown_epoch,
             now,
         )
-        replication = replace(config.replication, static=config.static)
+        replication = replace(config.replication, static=config.static, coordinator_topics=INTERNAL)
         self.replicas = ReplicaManager(config.node_id, replication, self._open_log, now)
         self._publisher = LogPublisher(self.logs, config.node_id, config.static)
         self._throttles = Throttles(config.node_id)
@@ -309,10 +310,18 @@ class BrokerServer:
     def _rolled(self, partition: TopicPartition, base_offset: int) -> None:
         self._changes.append(SegmentRolled(partition, base_offset))
 
+    @property
+    def has_news(self) -> bool:
+        """Whether `failures` or `changes` has something to return."""
+        if self._changes or self.lifecycle.state is not self._state:
+            return True
+        for each in self.logs.directories:
+            if each.disk.offline is not None and each.name not in self._offline:
+                return True
+        return False
+
     def changes(self) -> list[Output]:
         """Report what the logs did, and the state if it changed."""
-        if not self._changes and self.lifecycle.state is self._state:
-            return []
         found, self._changes = self._changes, []
         if self.lifecycle.state is not self._state:
             self._state = self.lifecycle.state

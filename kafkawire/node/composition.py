@@ -6,7 +6,9 @@ or, beside several, a node that is only a controller and outlives them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..broker import Bounds
@@ -17,62 +19,82 @@ from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk
 from .config import ProcessRole
 from .local_cluster import CONTROLLER_ID, LocalNode
-from .properties import CLUSTER_ID, CONTROLLER, Identity, node_config
+from .properties import CLUSTER_ID, CONTROLLER, REPLICATION, Identity, node_config
 
 BROKER: Final = "PLAINTEXT"
 """The name of the listener of clients without SASL and TLS."""
-REPLICATION: Final = "REPLICATION"
-"""The name of the listener of brokers where they do not use that of clients."""
 CONTROLLER_AT: Final = Endpoint(CONTROLLER, "controller", 9093)
-IN_MEMORY: Final = {"controller.quorum.append.linger.ms": "0"}
+IN_MEMORY: Final = {
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "1000",
+    "controller.quorum.append.linger.ms": "0",
+    "replica.fetch.backoff.ms": "50",
+}
+"""Defaults where all nodes are in one process: what fails is noticed soon."""
 DIRECTORIES: Final = ("disk-1",)
+Disks = Mapping[int, Mapping[str, MemoryDisk]]
+"""The disks of each node by the names of their log directories."""
 
 
-def in_memory(
-    brokers: Sequence[BrokerEndpoint],
-    properties: Mapping[str, str],
-    epoch_ms: int,
-    *,
-    cluster_id: str = CLUSTER_ID,
-    listener: str = BROKER,
-    directories: Iterable[str] = DIRECTORIES,
-    bounds: Bounds = DEFAULT_BOUNDS,
-    release: str = LATEST,
-) -> list[LocalNode]:
-    """Return the nodes of a cluster in memory, the controller first.
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """A cluster in memory. `nodes` makes its nodes.
 
-    brokers: where clients reach them. properties: Kafka's keys. epoch_ms: milliseconds since 1970
-    at `now` 0. listener: the name of that of clients. bounds: limits for which Kafka has no key.
-    release: what clients are offered. Raises ValueError for a property that is not valid.
+    brokers: where clients reach them. epoch_ms: milliseconds since 1970 at `now` 0. properties:
+    Kafka's keys. listener: the name of that of clients. directories: of each node. bounds: limits
+    for which Kafka has no key. release: what clients are offered. disks: of an earlier cluster, to
+    begin with copies of them.
     """
-    alone = len(brokers) == 1
-    voter = brokers[0].node_id if alone else CONTROLLER_ID
-    voters = VoterSet((Voter(ReplicaKey(voter), (CONTROLLER_AT,)),))
-    shared = IN_MEMORY | dict(properties)
 
-    def node(node_id: int, listeners: Sequence[Endpoint], rack: str | None = None) -> LocalNode:
-        own = shared | ({"broker.rack": rack} if rack else {})
-        is_voter = node_id == voter
-        roles = {ProcessRole.CONTROLLER} if is_voter else set()
-        roles |= {ProcessRole.BROKER} if node_id != CONTROLLER_ID else set()
-        if is_voter:
-            listeners = (*listeners, CONTROLLER_AT)
+    brokers: Sequence[BrokerEndpoint]
+    epoch_ms: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str = CLUSTER_ID
+    listener: str = BROKER
+    directories: Sequence[str] = DIRECTORIES
+    bounds: Bounds = DEFAULT_BOUNDS
+    release: str = LATEST
+    disks: Disks = field(default_factory=dict)
+
+    def nodes(self) -> list[LocalNode]:
+        """Make the nodes, the controller first. Raises ValueError for an invalid property."""
+        alone = len(self.brokers) == 1
+        controller = self.brokers[0].node_id if alone else CONTROLLER_ID
+        voters = VoterSet((Voter(ReplicaKey(controller), (CONTROLLER_AT,)),))
+        nodes = [] if alone else [self._node(voters, CONTROLLER_ID, [CONTROLLER_AT])]
+        for broker in self.brokers:
+            listeners = [Endpoint(self.listener, broker.host, broker.port)]
+            if (self.listener, self.release) != (BROKER, LATEST):  # brokers use no SASL, and newer
+                address = f"replication-{broker.node_id}"
+                listeners.insert(0, Endpoint(REPLICATION, address, broker.port))
+            if alone:
+                listeners.append(CONTROLLER_AT)
+            nodes.append(self._node(voters, broker.node_id, listeners, broker.rack))
+        return nodes
+
+    def _node(
+        self, voters: VoterSet, node_id: int, listeners: list[Endpoint], rack: str | None = None
+    ) -> LocalNode:
+        roles = set()
+        if CONTROLLER_AT in listeners:
+            roles.add(ProcessRole.CONTROLLER)
+        if node_id != CONTROLLER_ID:
+            roles.add(ProcessRole.BROKER)
         config = node_config(
-            Identity(node_id, cluster_id),
-            own,
+            Identity(node_id, self.cluster_id),
+            {**IN_MEMORY, **self.properties, **({"broker.rack": rack} if rack else {})},
             voters,
             listeners,
-            epoch_ms,
+            self.epoch_ms,
             roles=frozenset(roles),
-            bounds=bounds,
-            release=release,
+            bounds=self.bounds,
+            release=self.release,
         )
-        return LocalNode(config, {name: MemoryDisk() for name in directories})
-
-    nodes = [] if alone else [node(CONTROLLER_ID, ())]
-    for each in brokers:
-        listeners = [Endpoint(listener, each.host, each.port)]
-        if (listener, release) != (BROKER, LATEST):  # brokers have no SASL, and newer versions
-            listeners.insert(0, Endpoint(REPLICATION, f"replication-{each.node_id}", each.port))
-        nodes.append(node(each.node_id, listeners, each.rack))
-    return nodes
+        earlier = self.disks.get(node_id, {})
+        return LocalNode(
+            config,
+            {
+                name: deepcopy(earlier[name]) if name in earlier else MemoryDisk()
+                for name in self.directories
+            },
+        )

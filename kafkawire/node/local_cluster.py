@@ -29,6 +29,7 @@ from ..broker import (
     Unreadable,
 )
 from ..broker.deadlines import Deadlines
+from ..broker.request import NODE_CLIENT_ID
 from ..client.network import transport
 from ..errors import UnsupportedVersion
 from ..messages import REGISTRY
@@ -36,7 +37,7 @@ from ..messages.api_key import ApiKey
 from ..metadata import MetadataImage
 from ..primitives import Message
 from ..protocol import decode_frame, encode_frame
-from ..storage import Disk
+from ..storage import MemoryDisk
 from .config import NodeConfig
 from .controller_server import Randomness
 from .effects import Stopped
@@ -44,13 +45,14 @@ from .events import ShutdownRequested
 from .front.front import Accepted, Event, NodeFront
 from .front.front import Effect as FrontEffect
 from .front.options import DEFAULT, FrontOptions
+from .lifecycle import BrokerState
 from .node import Node
 
 CONTROLLER_ID: Final = 1 << 16
 """The id of a node that is only a controller: above those of brokers."""
 HOST: Final = "127.0.0.1"
 """The address that nodes have for each other."""
-ADMINISTRATOR: Final = "kafkawire-administrator"
+ADMINISTRATOR: Final = f"{NODE_CLIENT_ID}administrator"
 """The client id of requests that this process makes."""
 Address = tuple[str, int]
 
@@ -91,7 +93,7 @@ class LocalNode:
     """A node that may run. disks: name of a log directory -> its disk, which survives the node."""
 
     config: NodeConfig
-    disks: Mapping[str, Disk]
+    disks: Mapping[str, MemoryDisk]
 
 
 @dataclass(slots=True)
@@ -169,14 +171,23 @@ class LocalCluster:
         """The machines of the nodes that run, by id."""
         return {node_id: each.front for node_id, each in self._running.items()}
 
+    def is_active(self, node_id: int) -> bool:
+        """Return whether a broker runs, and has been unfenced since it was started."""
+        running = self._running.get(node_id)
+        broker = None if running is None else running.front.machines.node.parts.broker
+        return broker is not None and broker.lifecycle.state is BrokerState.RUNNING
+
     def image(self) -> MetadataImage:
         """Return the newest metadata of a broker that runs and is not isolated."""
-        images = (
+        return max(self.images(), key=lambda image: image.offset, default=MetadataImage())
+
+    def images(self) -> list[MetadataImage]:
+        """Return what each broker that runs and is not isolated knows."""
+        return [
             each.front.broker.metadata.image
             for node_id, each in self._running.items()
-            if node_id not in self.isolated
-        )
-        return max(images, key=lambda image: image.offset, default=MetadataImage())
+            if self.nodes[node_id].config.is_broker and node_id not in self.isolated
+        ]
 
     # -- the machine
 
@@ -190,12 +201,7 @@ class LocalCluster:
         """Handle an event; return the effects to carry out."""
         match event:
             case Connected():
-                self._node_of[event.connection] = event.node_id
-                self._running[event.node_id].clients.add(event.connection)
-                listener = event.listener or self._client_listener(event.node_id)
-                self._queue.append(
-                    (event.node_id, Accepted(listener, event.connection, event.host))
-                )
+                self._accept(event)
             case NodeStarted():
                 self._start(event.node_id, now)
             case ShutDown():
@@ -205,6 +211,16 @@ class LocalCluster:
             case _:
                 self._client_event(event)
         return self._finish(now)
+
+    def _accept(self, event: Connected) -> None:
+        running = self._running.get(event.node_id)
+        if running is None:
+            self._effects.append(Close(event.connection, f"node {event.node_id} does not run"))
+            return
+        running.clients.add(event.connection)
+        self._node_of[event.connection] = event.node_id
+        listener = event.listener or self._client_listener(event.node_id)
+        self._queue.append((event.node_id, Accepted(listener, event.connection, event.host)))
 
     def _client_event(self, event: Received | Drained | Disconnected | Unreadable) -> None:
         """Queue an event of a connection, unless its node has ended."""
@@ -230,6 +246,7 @@ class LocalCluster:
             if running is not None:
                 self._take(node_id, running.front.advance(now))
                 self._set_deadline(node_id)
+                self._run(now)  # so a heartbeat arrives before the session ends
         return self._finish(now)
 
     def _finish(self, now: float) -> list[Effect]:

@@ -73,31 +73,36 @@ class Node:
 
     def start(self, now: float) -> list[Effect]:
         """Begin where the node stopped."""
-        self._deadline_is_current = False
-        return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)[1]
+        return self._run(lambda: self.parts.from_quorum(self.parts.raft.start(now), now), now)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
-        self._deadline_is_current = False
-        return self._run(lambda: EVENTS[type(event)](self, event, now), now)[1]
+        return self._run(lambda: EVENTS[type(event)](self, event, now), now)
 
     def call(
-        self, operation: Callable[[ReplicaManager], T], now: float
+        self, operation: Callable[[ReplicaManager, int], T], token: int, now: float
     ) -> tuple[T | None, list[Effect]]:
         """Call the replica manager; return what it returns, and the effects.
 
-        None if the node has stopped, or stops in this call: then nobody may rely on the result.
+        token: of the request, chosen as that of `RequestReceived`. The result is None if the node
+        has stopped, or stops in this call: then nobody may rely on it.
         """
-        broker = self.parts.broker
-        if broker is None:
+        parts = self.parts
+        if parts.broker is None:
             raise LocalProtocolError("a node without a broker has no partitions")
-
-        def work() -> T:
-            result = operation(broker.replicas)
-            self.parts.queue.extend(broker.replicas.finish(now))
-            return result
-
-        return self._run(work, now)
+        if self.stopped:
+            return None, []
+        replicas = parts.broker.replicas
+        parts.wall_ms = parts.config.wall_ms(now)
+        result: T | None = None
+        try:
+            result = operation(replicas, token)
+            parts.queue.extend(replicas.finish(now))
+            if parts.queue or parts.broker.has_news:
+                self._settle(now)
+        except FAILURES as error:
+            self._fail(error)
+        return None if self.stopped else result, self._take_effects()
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
@@ -113,26 +118,35 @@ class Node:
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
-        self._deadline_is_current = False
-        return self._run(lambda: self.parts.advance(now), now)[1]
+        return self._run(lambda: self.parts.advance(now), now)
 
-    def _run(self, work: Callable[[], T], now: float) -> tuple[T | None, list[Effect]]:
+    def _run(self, work: Callable[[], object], now: float) -> list[Effect]:
         """Do some work, and all that follows from it; a failure is the end of the node."""
         if self.stopped:
-            return None, []
+            return []
+        self._deadline_is_current = False
         parts = self.parts
         parts.wall_ms = parts.config.wall_ms(now)
-        result: T | None = None
         try:
-            result = work()
-            self._drain(now)
-            while not self.stopped and (self._fail_directories(now) or self._poll(now)):
-                self._drain(now)
+            work()
+            self._settle(now)
         except FAILURES as error:
-            parts.effects = []
-            self._stop(str(error))
-        effects, parts.effects = parts.effects, []
-        return None if self.stopped else result, effects
+            self._fail(error)
+        return self._take_effects()
+
+    def _fail(self, error: Exception) -> None:
+        self.parts.effects = []
+        self._stop(str(error))
+
+    def _take_effects(self) -> list[Effect]:
+        effects, self.parts.effects = self.parts.effects, []
+        return effects
+
+    def _settle(self, now: float) -> None:
+        """Do what follows from what was done."""
+        self._drain(now)
+        while not self.stopped and (self._fail_directories(now) or self._poll(now)):
+            self._drain(now)
 
     def _drain(self, now: float) -> None:
         queue = self.parts.queue

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
-from ..broker.releases import LATEST
+from ..broker.releases import LATEST, before
 from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 from .config import NodeConfig, ProcessRole
@@ -15,6 +15,10 @@ from .config import NodeConfig, ProcessRole
 CLUSTER_ID: Final = "kafkawire"
 CONTROLLER: Final = "CONTROLLER"
 """The name of the listener of controllers."""
+REPLICATION: Final = "REPLICATION"
+"""The listener between brokers, where they do not use that of clients: it has no SASL and no TLS,
+and the newest versions.
+"""
 LOG_INTERVALS: Final = {
     "cleaner_backoff_ms": "log.cleaner.backoff.ms",
     "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
@@ -26,6 +30,8 @@ LOG_INTERVALS: Final = {
     "retention_check_interval_ms": "log.retention.check.interval.ms",
 }
 """Field of `storage.LogManagerConfig` -> its key."""
+ELR_FROM: Final = "4.0"
+"""The first release with eligible leader replicas (KIP-966)."""
 RACK_AWARE: Final = "RackAwareReplicaSelector"
 
 
@@ -68,7 +74,7 @@ def node_config(
         static=properties,
         epoch_ms=epoch_ms,
         quorum=_timeouts(settings),
-        replication=_replication(settings),
+        replication=_replication(settings, release),
         log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
         snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
         rebalance_interval=(
@@ -94,7 +100,7 @@ def _timeouts(settings: Settings) -> Timeouts:
     )
 
 
-def _replication(settings: Settings) -> ReplicationConfig:
+def _replication(settings: Settings, release: str) -> ReplicationConfig:
     return ReplicationConfig(
         replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
         replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
@@ -103,5 +109,6 @@ def _replication(settings: Settings) -> ReplicationConfig:
         replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
         replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
         fetch_max_bytes=settings.number("fetch.max.bytes"),
+        eligible_leader_replicas=not before(release, ELR_FROM),
         rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
     )

@@ -7,15 +7,14 @@ from typing import Final, NamedTuple
 
 from .batch import CRC_START, Batch
 from .checksum import crc32c
+from .legacy import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from .record import NO_TIMESTAMP
 
-LOG_APPEND_TIME_BIT: Final = 0x08
 HEAD: Final = Struct(">qii")
 """Base offset, length and leader epoch: what a leader sets, all before the checksum's range."""
 CRC: Final = Struct(">I")
 STAMP: Final = Struct(">hiqq")
 """Attributes, last offset delta, base timestamp and maximum timestamp, from CRC_START on."""
-LOG_OVERHEAD: Final = 12
 
 
 class ValidatedBatch(NamedTuple):

@@ -6,11 +6,12 @@ is said of each partition what became of it. acks=0 and acks=1 complete at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
-from ..messages.produce_request import ProduceRequest
+from ..messages.produce_request import ProduceRequest, TopicProduceData
 from ..messages.produce_response import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -32,9 +33,6 @@ ALL: Final = -1
 ACKS: Final = (ALL, 0, 1)
 REPLICATED: Final = "replicated up to"
 
-ValidateFor = Callable[[str], Validate]
-"""Returns how the records for a topic are validated."""
-
 
 class Append(NamedTuple):
     """How records are appended.
@@ -47,28 +45,30 @@ class Append(NamedTuple):
     acks: int
     timeout: float
     internal: bool = False
-    validate: ValidateFor | None = None
+    validate: Validate | None = None
     refused: Mapping[int, AppendResult] = {}
 
 
-class Entry(NamedTuple):
-    """Records for a partition."""
+class Wait(NamedTuple):
+    """A result, by its number, that waits until its partition is replicated up to an offset."""
 
-    lookup: Lookup
-    records: bytes
+    number: int
+    offset: int
+
+
+Pending = dict[TopicIdPartition, list[Wait]]
 
 
 @dataclass(slots=True)
 class DelayedProduce:
-    """An append that waits for followers. pending: index of a result -> partition.
+    """An append that waits for followers.
 
     produce: the request; None for an append of the broker itself.
     """
 
-    results: list[AppendResult]
-    pending: dict[int, TopicIdPartition]
-    required: dict[int, int]
     produce: ProduceRequest | None
+    results: list[AppendResult]
+    pending: Pending
 
 
 class Appends:
@@ -83,85 +83,78 @@ class Appends:
         self, token: int, body: ProduceRequest, how: Append, now: float
     ) -> ProduceResponse | None:
         """Append the records of a Produce; None if `Respond` follows."""
-        entries = [
-            Entry(self.replicas.find(topic.name, topic.topic_id, each.index), each.records or b"")
-            for topic in body.topic_data
-            for each in topic.partition_data
-        ]
-        results = self._append(token, entries, how, body, now)
-        return None if results is None else self._response(body, results)
+        results: list[AppendResult] = []
+        pending: Pending = {}
+        for topic in body.topic_data:
+            for each in topic.partition_data:
+                result = how.refused.get(len(results))
+                if result is None:
+                    lookup = self.replicas.find(topic.name, topic.topic_id, each.index)
+                    result = self._append_one(lookup, each.records or b"", how, now)
+                    if how.acks == ALL and not result.error:
+                        self._wait(lookup.partition, len(results), result, pending)
+                results.append(result)
+        if pending:
+            self._delay(token, DelayedProduce(body, results, pending), how, now)
+            return None
+        return self._response(body, results)
 
     def append(
         self, token: int, key: TopicIdPartition, batch: bytes, how: Append, now: float
     ) -> AppendResult | None:
         """Append a batch to a partition; None if `AppendCompleted` follows."""
-        entry = Entry(self.replicas.find("", *key), batch)
-        results = self._append(token, [entry], how, None, now)
-        return None if results is None else results[0]
+        lookup = self.replicas.find("", *key)
+        result = self._append_one(lookup, batch, how, now)
+        pending: Pending = {}
+        if how.acks == ALL and not result.error:
+            self._wait(lookup.partition, 0, result, pending)
+        if pending:
+            self._delay(token, DelayedProduce(None, [result], pending), how, now)
+            return None
+        return result
 
-    def _append(
-        self,
-        token: int,
-        entries: list[Entry],
-        how: Append,
-        produce: ProduceRequest | None,
-        now: float,
-    ) -> list[AppendResult] | None:
-        results: list[AppendResult] = []
-        pending: dict[int, TopicIdPartition] = {}
-        required: dict[int, int] = {}
-        for index, entry in enumerate(entries):
-            refused = how.refused.get(index)
-            if refused is not None:
-                results.append(refused)
-                continue
-            result, next_offset = self._append_one(entry, how, now)
-            partition = entry.lookup.partition
-            if how.acks == ALL and not result.error and partition is not None:
-                if partition.log.high_watermark < next_offset:
-                    pending[index], required[index] = partition.key, next_offset
-                elif error := partition.acknowledgement():
-                    result = AppendResult(error)
-            results.append(result)
-        if not pending:
-            return results
-        self._delayed[token] = DelayedProduce(results, pending, required, produce)
+    def _wait(
+        self, partition: Partition | None, index: int, result: AppendResult, pending: Pending
+    ) -> None:
+        """Let a result wait for followers, if any in-sync one does not have the records."""
+        if partition is not None and result.last_offset >= partition.log.high_watermark:
+            waits = pending.setdefault(partition.key, [])
+            waits.append(Wait(index, result.last_offset + 1))
+
+    def _delay(self, token: int, delayed: DelayedProduce, how: Append, now: float) -> None:
+        self._delayed[token] = delayed
         self.purgatory.add(token, now + how.timeout)
-        for index, key in pending.items():
-            self.purgatory.watch(token, key, REPLICATED, required[index])
-        return None
+        for key, waits in delayed.pending.items():
+            for wait in waits:
+                self.purgatory.watch(token, key, REPLICATED, wait.offset)
 
-    def _append_one(self, entry: Entry, how: Append, now: float) -> tuple[AppendResult, int]:
-        """Append to one partition; return the result and the offset after it."""
-        partition = entry.lookup.partition
+    def _append_one(self, lookup: Lookup, records: bytes, how: Append, now: float) -> AppendResult:
         if how.acks not in ACKS:
-            return AppendResult(E.INVALID_REQUIRED_ACKS), -1
+            return AppendResult(E.INVALID_REQUIRED_ACKS)
+        partition = lookup.partition
         if partition is None:
-            return AppendResult(entry.lookup.error), -1
-        validate = None if how.validate is None else how.validate(partition.topic)
+            return AppendResult(lookup.error)
         try:
             info = partition.append_as_leader(
-                entry.records, how.acks == ALL, now, how.internal, validate
+                records, how.acks == ALL, now, how.internal, how.validate
             )
         except AppendRejected as error:
-            start = partition.log.log_start_offset if error.content_checked else -1
-            rejected = AppendResult(
+            return AppendResult(
                 error.error,
-                log_start_offset=start,
+                log_start_offset=partition.log.log_start_offset if error.content_checked else -1,
                 message=error.message,
                 records=error.records,
             )
-            return rejected, -1
         except LogOffline as error:
-            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error)), -1
+            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error))
         self.replicas.mark(partition.key)
         start = partition.log.log_start_offset
-        result = AppendResult(E.NONE, info.first_offset, info.log_append_time_ms, start)
-        return result, info.last_offset + 1
+        first, last, log_append_time_ms = info
+        return AppendResult(E.NONE, first, log_append_time_ms, start, last_offset=last)
 
     def check(self, partition: Partition) -> None:
         """Complete the appends that the high watermark of a partition has passed."""
-        if not self.purgatory or not partition.is_leader:
+        if not partition.is_leader:
             return
         high_watermark = partition.log.high_watermark
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
@@ -176,8 +169,8 @@ class Appends:
         """Complete the appends whose time is over."""
         for token in self.purgatory.take_expired(now):
             delayed = self._delayed.pop(token)
-            for index in delayed.pending:
-                delayed.results[index] = AppendResult(E.REQUEST_TIMED_OUT)
+            for wait in chain.from_iterable(delayed.pending.values()):
+                delayed.results[wait.number] = AppendResult(E.REQUEST_TIMED_OUT)
             self._complete(token, delayed)
 
     def _settle(self, token: int, key: TopicIdPartition, reached: int | None, error: E) -> None:
@@ -185,11 +178,14 @@ class Appends:
         delayed = self._delayed.get(token)
         if delayed is None:
             return
-        for index, pending in list(delayed.pending.items()):
-            if pending == key and (reached is None or delayed.required[index] <= reached):
-                del delayed.pending[index]
-                if error:
-                    delayed.results[index] = AppendResult(error)
+        left: list[Wait] = []
+        for wait in delayed.pending.pop(key, ()):
+            if reached is not None and wait.offset > reached:
+                left.append(wait)
+            elif error:
+                delayed.results[wait.number] = AppendResult(error)
+        if left:
+            delayed.pending[key] = left
         if not delayed.pending:
             self.purgatory.remove(token)
             del self._delayed[token]
@@ -209,10 +205,7 @@ class Appends:
                     name=topic.name,
                     topic_id=topic.topic_id,
                     partition_responses=[
-                        self._partition(
-                            self.replicas.key_of(topic.name, topic.topic_id, each.index),
-                            next(remaining),
-                        )
+                        self._partition(topic, each.index, next(remaining))
                         for each in topic.partition_data
                     ],
                 )
@@ -220,22 +213,27 @@ class Appends:
             ]
         )
 
-    def _partition(self, key: TopicIdPartition, result: AppendResult) -> PartitionProduceResponse:
-        made = PartitionProduceResponse(
-            index=key.partition,
+    def _partition(
+        self, topic: TopicProduceData, index: int, result: AppendResult
+    ) -> PartitionProduceResponse:
+        response = PartitionProduceResponse(
+            index=index,
             error_code=result.error,
             base_offset=result.base_offset,
             log_append_time_ms=result.log_append_time_ms,
             log_start_offset=result.log_start_offset,
-            error_message=result.message,
-            record_errors=[
-                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-                for index, message in result.records
-            ],
         )
+        if not result.error:
+            return response
+        response.error_message = result.message
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+            for number, message in result.records
+        ]
+        key = self.replicas.key_of(topic.name, topic.topic_id, index)
         partition = self.replicas.hosted.get(key)
         if result.error in MOVED and partition is not None:
-            made.current_leader = LeaderIdAndEpoch(
+            response.current_leader = LeaderIdAndEpoch(
                 leader_id=partition.leader, leader_epoch=partition.leader_epoch
             )
-        return made
+        return response

@@ -33,7 +33,7 @@ class Respond(NamedTuple):
 
 
 class AppendResult(NamedTuple):
-    """The result of an append to one partition; the offset is -1 after an error.
+    """The result of an append to one partition; offsets are -1 after an error.
 
     records: those that are invalid: index in the batch, and why.
     """
@@ -44,6 +44,7 @@ class AppendResult(NamedTuple):
     log_start_offset: int = -1
     message: str | None = None
     records: tuple[tuple[int, str], ...] = ()
+    last_offset: int = -1
 
 
 class AppendCompleted(NamedTuple):
@@ -70,7 +71,7 @@ class IsrChanged(NamedTuple):
 
 
 class HighWatermarkAdvanced(NamedTuple):
-    """Records of a replica are committed up to an offset: those who wait for them may go on."""
+    """Records of a coordinator's topic are committed up to an offset."""
 
     key: TopicIdPartition
     offset: int

@@ -191,7 +191,7 @@ class Deletions:
 
     def check(self, partition: Partition) -> None:
         """Complete the deletions that the low watermark of a partition has passed."""
-        if not self.purgatory or not partition.is_leader:
+        if not partition.is_leader:
             return
         for token in self.purgatory.reached(partition.key, DELETED, partition.low_watermark):
             self._settle(token, partition.key, E.NONE)

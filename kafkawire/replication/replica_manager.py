@@ -11,19 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..messages.alter_partition_response import AlterPartitionResponse
-from ..messages.delete_records_request import DeleteRecordsRequest
-from ..messages.fetch_request import FetchRequest
-from ..messages.list_offsets_request import ListOffsetsRequest
-from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
-from ..messages.produce_request import ProduceRequest
 from ..metadata import MetadataDelta, MetadataImage, PartitionRegistration, TopicIdPartition
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .alter_partition import AlterPartitions
-from .appending import Append, Appends
 from .broker import Broker
 from .config import ReplicationConfig
-from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, Respond, SendRequest
+from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, SendRequest
 from .events import (
     Event,
     LogsFailed,
@@ -34,11 +28,10 @@ from .events import (
     ThrottleChanged,
 )
 from .fetcher import FollowerQuota, ReplicaFetcher
-from .fetching import Fetches
 from .log.replica_log import LogOffline, ReplicaLog
-from .offsets import Deletions, Offsets
 from .partition import Partition
 from .replicas import Replicas
+from .requests import Requests
 from .states import ReplicaState, Trigger
 from .throttling import ReplicationQuota
 
@@ -61,15 +54,16 @@ class ReplicaManager:
         self.broker = Broker(broker_id, config)
         self.replicas = Replicas(self.broker)
         self._open_log = open_log
-        self.fetches = Fetches(self.replicas)
-        self.appends = Appends(self.replicas)
-        self.offsets = Offsets(self.replicas)
-        self.deletions = Deletions(self.replicas)
+        self._requests = requests = Requests(self.replicas)
+        self.fetches, self.appends = requests.fetches, requests.appends
+        self.offsets, self.deletions = requests.offsets, requests.deletions
         self._purgatories = (
             self.fetches.purgatory,
             self.appends.purgatory,
             self.deletions.purgatory,
         )
+        self._has_delayed = False
+        """Whether a purgatory may have operations."""
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -97,11 +91,16 @@ class ReplicaManager:
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
-        times = [self._alter.next_deadline(now)]
-        times += [each.next_deadline() for each in self._purgatories if each]
-        times += [each.next_deadline(now) for each in self._fetchers.values()]
         due = min(self._shrink_at, self._checkpoint_at)
-        return min([due, *(time for time in times if time is not None)])
+        times = [self._alter.next_deadline(now)] if self._alter.unsent else []
+        if self._has_delayed:
+            times += [each.next_deadline() for each in self._purgatories]
+        for fetcher in self._fetchers.values():
+            times.append(fetcher.next_deadline(now))
+        for time in times:
+            if time is not None and time < due:
+                due = time
+        return due
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
@@ -124,16 +123,21 @@ class ReplicaManager:
     def finish(self, now: float) -> list[Effect]:
         """Complete what waited for changed partitions, and send what is due; return the effects."""
         self._now = now
+        fetches, appends, deletions = self._purgatories
+        self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
+        if not self._has_delayed:
+            self.replicas.unwatched += 1
         while (partition := self.replicas.take_changed()) is not None:
-            self.appends.check(partition)
-            self.fetches.check(partition, now)
-            self.deletions.check(partition)
+            if self._has_delayed:
+                self.appends.check(partition)
+                self.fetches.check(partition, now)
+                self.deletions.check(partition)
             self._alter.submit(partition)
-        proposals = self._alter.request(now)
+        proposals = self._alter.request(now) if self._alter.unsent else None
         if proposals is not None:
             version = self.broker.config.alter_partition_version
             self._send(CONTROLLER, version, proposals)
-        for leader, fetcher in list(self._fetchers.items()):
+        for leader, fetcher in list(self._fetchers.items()) if self._fetchers else ():
             request = fetcher.request(now)
             if request is not None:
                 self._send(leader, *request)
@@ -155,7 +159,7 @@ class ReplicaManager:
             case MetadataPublished():
                 self._apply_delta(event.image, event.delta, now)
             case RequestReceived():
-                self._request(event, now)
+                self._requests.handle(event, now)
             case ResponseReceived():
                 self._response(event, now)
             case LogsFailed():
@@ -168,29 +172,6 @@ class ReplicaManager:
                 self._quota.partitions = event.follower_partitions
                 for fetcher in self._fetchers.values():
                     fetcher.wake()
-
-    def _request(self, event: RequestReceived, now: float) -> None:
-        token, version, body = event
-        response: Message | None
-        match body:
-            case FetchRequest():
-                response = self.fetches.fetch(token, self.fetches.request(version, body), now)
-            case ProduceRequest():
-                how = Append(body.acks, body.timeout_ms / 1000)
-                response = self.appends.produce(token, body, how, now)
-                if body.acks == 0:
-                    self.replicas.emit(Respond(token, None))
-                    return
-            case ListOffsetsRequest():
-                response = self.offsets.list_offsets(body)
-            case OffsetForLeaderEpochRequest():
-                response = self.offsets.for_leader_epoch(body)
-            case DeleteRecordsRequest():
-                response = self.deletions.delete_records(token, body, now)
-            case other:
-                raise TypeError(f"not a request of replication: {type(other).__name__}")
-        if response is not None:
-            self.replicas.emit(Respond(token, response))
 
     def _response(self, event: ResponseReceived, now: float) -> None:
         destination = self._in_flight.pop(event.token, None)

@@ -52,16 +52,12 @@ class _Entries:
         self.path = path
         self._disk = disk
         self._layout = layout
-        self._max = max_bytes // layout.size
+        self.limit = max_bytes // layout.size - 1
+        """How many entries are added before the segment must be rolled: one is left for its end."""
         size = disk.size(path) if disk.exists(path) else 0
         self.whole = size % layout.size == 0
         self.count = size // layout.size
         self._newest: list[tuple[int, ...]] = []
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a segment with this index must be rolled; one entry is left for its end."""
-        return self.count >= self._max - 1
 
     @property
     def bytes(self) -> int:

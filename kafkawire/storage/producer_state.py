@@ -59,9 +59,8 @@ class ProducerStateManager:
 
     def check(self, batch: Batch, origin: AppendOrigin) -> None:
         """Raise AppendRejected if a producer may not write this batch next."""
-        if batch.producer_id >= 0:
-            entry = self.producers.get(batch.producer_id)
-            (Entry(batch.producer_id) if entry is None else entry).check(batch, origin)
+        entry = self.producers.get(batch.producer_id)
+        (Entry(batch.producer_id) if entry is None else entry).check(batch, origin)
 
     def update(self, batch: Batch) -> CompletedTxn | None:
         """Add a batch of the log; return the transaction that it ends.
@@ -104,6 +103,8 @@ class ProducerStateManager:
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forget completed transactions whose markers are replicated."""
+        if not self._unreplicated:
+            return
         done = [first for first, last in self._unreplicated.items() if last < high_watermark]
         for first in done:
             del self._unreplicated[first]

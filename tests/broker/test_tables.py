@@ -25,6 +25,7 @@ from kafkawire.broker.groups.requests import (
 )
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
 from kafkawire.broker.handlers import HANDLERS, forwarding
+from kafkawire.broker.request_handler import BEFORE_AUTHENTICATION
 from kafkawire.broker.security import server as sasl
 from kafkawire.protocol import ErrorCode
 
@@ -137,6 +138,10 @@ def test_an_api_is_served_only_where_kafka_serves_it(key: ApiKey) -> None:
     assert listeners is not None
     kafkas = {LISTENERS[name] for name in json.loads(listeners[1])}
     assert set(APIS[key].listeners) <= kafkas
+
+
+def test_only_what_comes_before_authentication_needs_no_permission() -> None:
+    assert {key for key, api in APIS.items() if not api.permissions} == BEFORE_AUTHENTICATION
 
 
 def test_deadlines_of_different_kinds_are_different_keys() -> None:

@@ -20,6 +20,12 @@ from kafkawire.messages.create_partitions_request import (
     CreatePartitionsTopic,
 )
 from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
+from kafkawire.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from kafkawire.messages.delete_records_response import DeleteRecordsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.describe_quorum_request import (
@@ -244,6 +250,22 @@ def test_offsets_of_a_deleted_topic_are_deleted(harness: NodeHarness) -> None:
     assert committed(client) == -1
     harness.restart()
     assert committed(harness.client()) == -1
+
+
+def test_records_of_internal_topics_are_not_deleted(harness: NodeHarness) -> None:
+    client = harness.client()
+    produce(client, batch(b"a"))
+    names = ["__consumer_offsets", "t", "__consumer_offsets", "absent"]
+    partition = DeleteRecordsPartition(partition_index=0, offset=1)
+    topics = [DeleteRecordsTopic(name=name, partitions=[partition]) for name in names]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=1000)
+    response = client.exchange(request, 2, DeleteRecordsResponse)
+    assert [(topic.name, topic.partitions[0].error_code) for topic in response.topics] == [
+        ("__consumer_offsets", E.INVALID_TOPIC_EXCEPTION),
+        ("t", E.NONE),
+        ("__consumer_offsets", E.INVALID_TOPIC_EXCEPTION),
+        ("absent", E.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
 
 
 def test_a_commit_that_the_log_refuses_is_not_acknowledged(

@@ -346,6 +346,18 @@ def test_reading_on_begins_where_the_last_read_was(monkeypatch: pytest.MonkeyPat
     assert log.read(300, 1, at_least_one=True) == []
 
 
+def test_reading_on_reads_nothing_but_the_batches() -> None:
+    disk = MemoryDisk()
+    log = filled(open_log(disk, LogConfig(index_interval_bytes=256)), 100)
+    log.read(0, 1, at_least_one=True)
+    operations: Counter[str] = Counter()
+    disk.fault = partial(counted, operations)
+    for offset in range(3, 300, 3):
+        [data] = log.read(offset, 300, at_least_one=True)
+        assert next(iter(RecordBatches(data))).base_offset == offset
+    assert operations["read"] == 99
+
+
 def test_on_real_files(tmp_path: Path) -> None:
     disk = FileDisk(tmp_path, max_open=4)
     log = filled(open_log(disk))

@@ -65,6 +65,7 @@ async def _run(
 ) -> None:
     from kafkawire.errors import KafkaWireError
     from kafkawire.net.nodes.server import NodeServer
+    from kafkawire.net.nodes.start import front_options
     from kafkawire.storage import StorageError
 
     try:
@@ -74,8 +75,8 @@ async def _run(
             prepared.sockets,
             observers=observers(recording, quiet),
             on_effect=None if quiet else _print_effect,
-            front=prepared.options.front,
-            tls=prepared.options.tls,
+            front=front_options(prepared.options.config),
+            tls=prepared.options.config.tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
         _fail(error)

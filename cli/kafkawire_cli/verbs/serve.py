@@ -24,10 +24,8 @@ from ..pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
-    from kafkawire.net.server import ServerConfig
+    from kafkawire.net.server_config import ServerConfig
     from kafkawire.net.server_recording import Recording
-
-NODE_RELEASE = "4.4"
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -101,7 +99,7 @@ def serve(  # noqa: PLR0913 - options of the verb
     faults = [_fault(each) for each in fault or []]
     is_node = any(each not in (None, []) for each in node)
     if is_node:
-        _refuse_of_node(brokers, release)
+        _refuse_of_node(brokers)
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
     if is_node:
         run_node(node_options(node, config), faults, _recording(record), quiet)
@@ -122,7 +120,7 @@ def _config(
     tls: Path | None,
 ) -> ServerConfig:
     from kafkawire.broker.releases import LATEST, versions_of, with_zookeeper
-    from kafkawire.net.server import ServerConfig
+    from kafkawire.net.server_config import ServerConfig
 
     given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")
@@ -158,14 +156,11 @@ def _settings(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _refuse_of_node(brokers: int, release: str | None) -> None:
+def _refuse_of_node(brokers: int) -> None:
     """Fail if an option is given that only a cluster in memory has."""
     if brokers > 1:
         reason = "a process with --data-dir is one node; start one for each of --controllers"
         raise typer.BadParameter(reason, param_hint="--brokers")
-    if release not in (None, NODE_RELEASE):
-        reason = f"a node is a Kafka {NODE_RELEASE}: older ones had other files and controllers"
-        raise typer.BadParameter(reason, param_hint="--release")
 
 
 def _topic(text: str) -> tuple[str, int]:
@@ -222,8 +217,10 @@ async def _serve(
     config: ServerConfig, recording: Recording | None, quiet: bool, faults: list[Fault]
 ) -> None:
     from kafkawire.net.server import Server
+    from kafkawire.net.zookeeper_server import ZooKeeperServer
 
-    server = Server(config, observers(recording, quiet))
+    kind = ZooKeeperServer if config.zookeeper else Server
+    server = kind(config, observers(recording, quiet))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -233,9 +230,9 @@ async def _serve(
     except OSError as error:
         print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
         raise typer.Exit(2) from None
-    server.cluster.faults.extend(faults)
+    server.faults.extend(faults)
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
         await stopped.wait()
     finally:
-        await server.stop()
+        await server.close()

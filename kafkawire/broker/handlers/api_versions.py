@@ -52,17 +52,17 @@ def handle(
         for key, versions in sorted(broker.apis.listed.items())
     ]
     response = ApiVersionsResponse(api_keys=keys)
-    known = features(broker.apis.release)
-    if known and request.version >= FEATURES_FROM:
+    supported = features(broker.apis.release)
+    if supported and request.version >= FEATURES_FROM:
         response.supported_features = [
             SupportedFeatureKey(name=each.name, min_version=each.lowest, max_version=each.highest)
-            for each in known
+            for each in supported
             if each.lowest or request.version >= LOWEST_0_FROM
         ]
         response.finalized_features_epoch = broker.metadata.offset
         response.finalized_features = [
             FinalizedFeatureKey(name=each.name, max_version_level=level, min_version_level=level)
-            for each in known
+            for each in supported
             for level in (broker.metadata.finalized_level(each),)
             if level
         ]

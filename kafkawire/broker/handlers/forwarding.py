@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...errors import RemoteProtocolError
+from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol import ErrorCode
@@ -32,11 +32,13 @@ def handle(
 
 
 def error_response(body: Message, error: ErrorCode) -> Message:
-    """Build a response with the error; close the connection where an API has none."""
+    """Build a response with the error, at the top or for each part of the request."""
     # imported only where needed
     from ...controller.operations.refusals import REFUSALS
 
     refusal = REFUSALS.get(type(body))
-    if refusal is None:
-        raise RemoteProtocolError(f"{type(body).__name__}: {error.name}")
-    return refusal(body, error)
+    if refusal is not None:
+        return refusal(body, error)
+    name = type(body).__name__.replace("Request", "Response")
+    response: Message = REGISTRY.load(name)(error_code=error)
+    return response

@@ -48,6 +48,7 @@ TIMESTAMP_SINCE: Final = {
 OLD_STYLE_TO: Final = 0
 EPOCH_FROM: Final = 4
 NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
 
 
 def list_offsets(
@@ -116,6 +117,15 @@ def lookup_error(requested: ListOffsetsPartition, version: int, times: int) -> E
     if version < TIMESTAMP_SINCE.get(timestamp, 0 if timestamp >= 0 else version + 1):
         return E.UNSUPPORTED_VERSION
     return E.NONE if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD) else None
+
+
+def adapt(response: ListOffsetsPartitionResponse, version: int) -> None:
+    """Leave out what a version does not have; version 0 gets a list of one offset, or none."""
+    if version < EPOCH_FROM:
+        response.leader_epoch = NO_EPOCH
+    if version <= OLD_STYLE_TO:
+        response.old_style_offsets = [] if response.offset == NO_OFFSET else [response.offset]
+        response.offset = response.timestamp = NO_OFFSET
 
 
 def _old_style(log: PartitionLog, timestamp: int) -> list[int]:

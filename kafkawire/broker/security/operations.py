@@ -6,7 +6,7 @@ There is no authorizer, so a resource has all operations of its resource type.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 
 class Operation(IntEnum):
@@ -33,13 +33,6 @@ class AclResource(IntEnum):
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
     USER = 7
-
-
-class Permission(NamedTuple):
-    """An operation on a type of resource: what an ACL allows or denies."""
-
-    operation: Operation
-    resource: AclResource
 
 
 def bits(*operations: Operation) -> int:

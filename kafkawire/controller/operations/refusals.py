@@ -41,8 +41,6 @@ from ...messages.delete_acls_request import DeleteAclsRequest
 from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.elect_leaders_request import ElectLeadersRequest
 from ...messages.elect_leaders_response import ElectLeadersResponse
-from ...messages.envelope_request import EnvelopeRequest
-from ...messages.envelope_response import EnvelopeResponse
 from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from ...messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from ...messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
@@ -179,7 +177,6 @@ REFUSALS: Final[Mapping[type[Message], Refusal]] = {
     DeleteAclsRequest: _deleted_acls,
     DeleteTopicsRequest: _deleted,
     ElectLeadersRequest: _top(ElectLeadersResponse),
-    EnvelopeRequest: _top(EnvelopeResponse),
     IncrementalAlterConfigsRequest: _incremental,
     ListPartitionReassignmentsRequest: _top_with_text(ListPartitionReassignmentsResponse),
     UnregisterBrokerRequest: _top_with_text(UnregisterBrokerResponse),

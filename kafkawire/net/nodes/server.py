@@ -11,10 +11,10 @@ import asyncio
 import logging
 import random
 import socket
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from ...broker import Connected, Endpoint, Fault
@@ -28,11 +28,19 @@ from ...node import (
     ShutdownRequested,
     Stopped,
 )
-from ...node.front.front import Accepted, Effect, Event, NodeFront
+from ...node.front.front import (
+    Accepted,
+    Effect,
+    Event,
+    NodeFront,
+    Operation,
+    OperationCompleted,
+)
 from ...node.front.options import DEFAULT, FrontOptions
+from ...primitives import Message
 from ...storage import Disk
 from ..server_transport import Listener
-from ..shell import Observers, Shell
+from ..shell import Observers, Shell, random_uuid
 from ..sockets.socket import Socket
 
 if TYPE_CHECKING:
@@ -42,11 +50,6 @@ LOG: Final = logging.getLogger("kafkawire.node")
 TopicName = Callable[[bytes], str]
 LOOPS_UNTIL_CLOSED: Final = 3
 """Iterations of the event loop until aborted connections to other nodes are closed."""
-
-
-def _uuid(rng: random.Random) -> bytes:
-    """Return a random UUID."""
-    return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
 
 
 class NodeServer(Shell):
@@ -81,11 +84,13 @@ class NodeServer(Shell):
         self._peers: dict[int, Socket] = {}
         self._ports: dict[int, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._operations: dict[int, asyncio.Future[Message | None]] = {}
+        self._operation_numbers = count(1)
         self._stopping = False
         self.unreachable: frozenset[int] = frozenset()
         """Ports of other nodes that this one cannot connect to."""
         rng = rng or random.SystemRandom()
-        new_uuid = partial(_uuid, rng)
+        new_uuid = partial(random_uuid, rng)
         node = Node(config, disks, rng, new_uuid, self.now())
         self.machine = self._front = NodeFront(node, config, new_uuid, rng.random, front)
 
@@ -121,6 +126,14 @@ class NodeServer(Shell):
         """The faults to inject into requests of clients."""
         return self._front.faults
 
+    async def request(self, body: Message) -> Message | None:
+        """Send a request of the cluster's operator; return its response, None without one."""
+        number = next(self._operation_numbers)
+        response: asyncio.Future[Message | None] = self.loop.create_future()
+        self._operations[number] = response
+        self.handle(Operation(number, body))
+        return await response
+
     def shut_down(self) -> None:
         """Let the node stop in order, at the second call at once; `stopped` says when."""
         if self._stopping and not self.stopped.done():
@@ -135,6 +148,8 @@ class NodeServer(Shell):
             self.stopped.set_result(Stopped(None))
         for peer in list(self._peers.values()):
             peer.abort()
+        for response in self._operations.values():
+            response.set_result(None)
         await asyncio.gather(*self._tasks)  # that begin to listen
         await self.close_connections()
         for bound in self._sockets.values():
@@ -164,6 +179,8 @@ class NodeServer(Shell):
     def carry_out(self, effect: Any) -> None:
         """Carry out an effect of a connection to another node, or of the node itself."""
         match effect:
+            case OperationCompleted():
+                self._operations.pop(effect.number).set_result(effect.body)
             case transport.Connect():
                 self._connect(effect)
             case transport.Write():

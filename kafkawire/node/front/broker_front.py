@@ -25,7 +25,6 @@ from ...broker.events import (
 )
 from ...broker.groups.coordinators import Coordinators
 from ...broker.network.socket_server import SocketServer
-from ...broker.topics import INTERNAL
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
@@ -176,9 +175,6 @@ class BrokerFront:
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Send the responses that waited for a high watermark of a coordinator's partition."""
-        topic = self.metadata.image.topics.get(key.topic_id)
-        if topic is None or topic.name not in INTERNAL:
-            return
         self.groups.committed(key, offset, now)
         self.transactions.coordinators.committed(key, offset, now)
 

@@ -3,8 +3,9 @@
 Law: what an event leads to in the machines is handled in order before its effects are returned, so
 no response overtakes the records that it rests on.
 
-    clients ─▶ Listener ─▶ handlers ─▶ Node ─▶ Respond ─▶ plans of the handlers ─▶ clients
-    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes               Node ─▶ Published ─▶ metadata, groups
+    clients ─▶ Listeners ─▶ handlers ─▶ replicas ─▶ response ─▶ clients
+                               └──▶ delayed, or for the controller: Node ─▶ Respond ─▶ clients
+    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes        Node ─▶ Published ─▶ metadata, groups
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from ...broker.context import Context
 from ...broker.effects import Report
 from ...broker.events import Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
+from ...broker.request import NODE_CLIENT_ID
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
-from ...messages.fetch_request import FetchRequest
+from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
 from ...replication import (
@@ -42,7 +44,6 @@ from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
 from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
-from .replicas import is_from_follower
 
 LOG: Final = logging.getLogger("kafkawire.node")
 PASSES: Final = 4
@@ -57,9 +58,26 @@ class Accepted(NamedTuple):
     host: str
 
 
+class Operation(NamedTuple):
+    """A request of the node's operator: neither a fault meets it, nor is it reported.
+
+    number: chosen by the caller, never reused.
+    """
+
+    number: int
+    body: Message
+
+
+class OperationCompleted(NamedTuple):
+    """The response to an operation; None if there was none in time."""
+
+    number: int
+    body: Message | None
+
+
 ClientEvent = Received | Drained | Disconnected | Unreadable
-Event = Accepted | ClientEvent | ShellEvent | ShutdownRequested
-Effect = ClientEffect | ShellEffect | NodeEffect
+Event = Accepted | ClientEvent | Operation | ShellEvent | ShutdownRequested
+Effect = ClientEffect | OperationCompleted | ShellEffect | NodeEffect
 
 
 class NodeFront:
@@ -82,6 +100,7 @@ class NodeFront:
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
+        self._operations: list[Operation] = []
         settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
         self._faults: list[Fault] = [] if faults is None else faults
@@ -89,7 +108,7 @@ class NodeFront:
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
         self.peers = Peers(
-            f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
+            f"{NODE_CLIENT_ID}{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
         users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
         self._listeners: dict[str, Listeners] = {}
@@ -106,11 +125,17 @@ class NodeFront:
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
-        self._deadlines = [
+        self._deadlines = self._deadlines_of(node)
+
+    def _deadlines_of(self, node: Node) -> list[Callable[[], float | None]]:
+        """List who has deadlines."""
+        coordinators = self.broker.transactions.coordinators
+        of_clients = [each.context.deadlines.next for each in self._served]
+        return [
             node.next_deadline,
             self.peers.next_deadline,
-            self.broker.transactions.coordinators.next_deadline,
-            *(each.context.deadlines.next for each in self._served),
+            coordinators.next_deadline,
+            *of_clients,
         ]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
@@ -155,10 +180,15 @@ class NodeFront:
                     event.connection, self.config.node_id, event.host, event.listener
                 )
                 self._listeners[event.listener].handle(connected, now)
-            case Received() | Drained() | Unreadable():
+            case Received():
+                self._listeners[self._at[event.connection]].server.received(event, now)
+            case Drained() | Unreadable():
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)
+            case Operation():
+                self._operations.append(event)
+                self.machines.submit(None, event.body, None, now)
             case ShutdownRequested():
                 self.machines.handle(event, now)
             case _:
@@ -172,7 +202,7 @@ class NodeFront:
         if self.machines.effects:
             return self._now
         for listeners in self._served:
-            if listeners.server.has_work:
+            if listeners.server.queue:
                 return self._now
         times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
         return min(times, default=None)
@@ -215,10 +245,10 @@ class NodeFront:
 
     def _run(self, listeners: Listeners, now: float) -> None:
         """Process requests for one time slice; those of other nodes are not reported."""
-        effects = listeners.run(now)
-        if self.config.controller_listener in listeners.endpoints:
-            effects = [each for each in effects if not isinstance(each, Report)]
-        self._effects += [each for each in effects if not _is_of_node(each)]
+        reports = self.config.controller_listener not in listeners.endpoints
+        for effect in listeners.run(now):
+            if not isinstance(effect, Report) or (reports and not _is_of_follower(effect)):
+                self._effects.append(effect)
 
     # -- effects of the machines
 
@@ -260,6 +290,7 @@ class NodeFront:
         request = submitted.request
         if request is None:
             self.broker.responded(submitted.body, effect.body, now)
+            self._complete_operation(submitted.body, effect.body)
             return
         name = self._at.get(request.connection)
         if name is None:
@@ -276,6 +307,14 @@ class NodeFront:
         else:
             listeners.channel.respond(request.reply_to, response, now)
 
+    def _complete_operation(self, request: Message, response: Message | None) -> None:
+        """Return the response to the operation that sent a request, if one did."""
+        for operation in self._operations:
+            if operation.body is request:
+                self._operations.remove(operation)
+                self._effects.append(OperationCompleted(operation.number, response))
+                return
+
     def _carry_out(self, outcome: Outcome, now: float) -> None:
         self._effects += outcome.effects
         for token, body in outcome.arrived:
@@ -285,8 +324,6 @@ class NodeFront:
                 self.machines.handle(ResponseReceived(token, body), now)
 
 
-def _is_of_node(effect: ClientEffect) -> bool:
-    """Whether an effect reports a request of a follower; it is not worth a report."""
-    if not isinstance(effect, Report) or not isinstance(effect.request.body, FetchRequest):
-        return False
-    return is_from_follower(effect.request.body, effect.request.version)
+def _is_of_follower(report: Report) -> bool:
+    """Whether a request is the Fetch of a follower; it is not worth a report."""
+    return report.request.is_from_follower

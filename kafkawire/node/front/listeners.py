@@ -20,7 +20,6 @@ from ...broker.events import (
     IdleConnection,
     MetadataAwaited,
     MutedUntil,
-    Received,
     ReplyDue,
     Unreadable,
 )
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials
 
 ConnectionDeadline = IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
-ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
+ClientEvent = Connected | Drained | Disconnected | Unreadable
 
 
 class Users(NamedTuple):
@@ -89,7 +88,7 @@ class Listeners:
     @property
     def has_work(self) -> bool:
         """Whether requests are queued, or there are effects."""
-        return self.server.has_work or bool(self.context.effects)
+        return bool(self.server.queue or self.context.effects)
 
     def run(self, now: float) -> list[Effect]:
         """Process requests for one time slice; return what is to be done."""
@@ -100,9 +99,6 @@ class Listeners:
     def _connected(self, event: Connected, now: float) -> None:
         protocol = SecurityProtocol.of_listener(event.listener)
         self.server.connected(event, None, now, sasl=protocol.has_sasl)
-
-    def _received(self, event: Received, now: float) -> None:
-        self.server.received(event, now)
 
     def _unreadable(self, event: Unreadable, _now: float) -> None:
         self.server.unreadable(event)
@@ -141,7 +137,6 @@ class Listeners:
 
 _HANDLERS: Final[Mapping[type[ClientEvent], Callable[[Listeners, Any, float], None]]] = {
     Connected: Listeners._connected,
-    Received: Listeners._received,
     Drained: Listeners._drained,
     Disconnected: Listeners._disconnected,
     Unreadable: Listeners._unreadable,

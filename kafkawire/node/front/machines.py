@@ -18,6 +18,7 @@ from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...replication import Append, AppendResult, Partition, ReplicaManager
+from ...replication.appending import ALL
 from ...storage.producer_entry import ProducerStateEntry
 from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
@@ -26,10 +27,8 @@ from ..replica_log import StoredReplicaLog
 from .plans import Plan
 from .requests import AnyPlan, Submitted
 
-T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message | Fetched)
-ALL: Final = -1
 NO_EPOCH: Final = -1
 
 
@@ -87,19 +86,6 @@ class NodeMachines:
         """Return the request of a response."""
         return self._submitted.pop(effect.token, None)
 
-    def call(
-        self, operation: Callable[[ReplicaManager, int], T], now: float
-    ) -> tuple[int, T | None]:
-        """Call the replica manager with a new token; return the token, and what it returns.
-
-        None if the response follows, as `Respond` or `AppendCompleted`, or the node has stopped.
-        """
-        self._tokens += 1
-        token = self._tokens
-        result, effects = self.node.call(lambda replicas: operation(replicas, token), now)
-        self.effects.extend(effects)
-        return token, result
-
     def respond(
         self,
         request: Request,
@@ -108,10 +94,12 @@ class NodeMachines:
         now: float,
     ) -> R | Outcome:
         """Let the replica manager handle a request; its response may be delayed."""
-        token, response = self.call(operation, now)
+        self._tokens += 1
+        response, effects = self.node.call(operation, self._tokens, now)
+        self.effects.extend(effects)
         if response is not None:
             return plan.response(response, now)
-        self._submitted[token] = Submitted(request, request.body, plan)
+        self._submitted[self._tokens] = Submitted(request, request.body, plan)
         return DELAYED
 
     def append(
@@ -122,12 +110,16 @@ class NodeMachines:
         Otherwise `AppendCompleted` with the token follows.
         """
         how = Append(ALL, self._timeout, internal=True)
-        token, result = self.call(
-            lambda replicas, token: replicas.appends.append(token, key, batch, how, now), now
+        self._tokens += 1
+        result, effects = self.node.call(
+            lambda replicas, token: replicas.appends.append(token, key, batch, how, now),
+            self._tokens,
+            now,
         )
+        self.effects.extend(effects)
         if self.node.stopped:  # it failed on this append
             result = AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
-        return token, result
+        return self._tokens, result
 
     # -- requests of this node to others, besides those of the machines
 

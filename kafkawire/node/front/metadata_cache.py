@@ -167,12 +167,13 @@ class ImageMetadata:
     def finalized_level(self, feature: Feature) -> int:
         """Return the level of a feature that clients may use, 0 for none.
 
-        kraft.version is not in the image: it is that of the release.
+        kraft.version is not in the image: it is that of the release. No level is higher than those
+        of the release, which may be older than the one that the image was written by.
         """
         if feature.name in UNSERVED:
             return 0
         given = feature.level if feature.name == KRAFT else 0
-        return self.image.features.get(feature.name, given)
+        return min(self.image.features.get(feature.name, given), feature.highest)
 
     @property
     def controller_id(self) -> int:

@@ -15,7 +15,6 @@ from ...records import BatchBuilder, RecordBatches
 from ...replication import AppendResult, LogOffline, Partition
 from .metadata_cache import ImageMetadata
 
-ALL: Final = -1
 READ_BYTES: Final = 1 << 20
 NEVER: Final = 2**63 - 1
 """The offset after an append that failed: it is never committed."""

@@ -11,10 +11,11 @@ from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from ...broker.fetched import Fetched
-from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
+from ...broker.log.conversion import AS_STORED_FROM
+from ...broker.replication.offsets import adapt
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
-from ...broker.replication.reading import JOINED_BYTES, is_included
+from ...broker.replication.reading import JOINED_BYTES, convert, is_included
 from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...broker.request import Request
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
@@ -104,12 +105,16 @@ class ProducePlan:
 
 @dataclass(slots=True)
 class FetchPlan:
-    """A Fetch of a consumer, with its session. read_committed: its isolation level."""
+    """A Fetch of a consumer, with its session.
+
+    read_committed: its isolation level. quota: how many bytes its client may fetch; None for any.
+    """
 
     request: Request
     metadata: ImageMetadata
     context: FetchContext
     read_committed: bool
+    quota: int | None
     throttling: Throttling
 
     def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
@@ -119,11 +124,14 @@ class FetchPlan:
         """
         session = self.context.session
         body.session_id = NO_SESSION if session is None else session.id
-        throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
-        if throttle_ms:
-            return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
+        if self.quota is not None:
+            throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
+            if throttle_ms:
+                return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
         if session is not None:
             self._leave_out_unchanged(body)
+        if self.request.version < AS_STORED_FROM:
+            self._convert(body)
         batches: dict[int, list[bytes]] = {}
         leaders: dict[int, NodeEndpoint] = {}
         for topic in body.responses:
@@ -137,6 +145,14 @@ class FetchPlan:
                     data.records, batches[id(data)] = b"", [records]
         body.node_endpoints = list(leaders.values())
         return Fetched(body, batches) if batches else body
+
+    def _convert(self, body: FetchResponse) -> None:
+        """Convert the records for clients of old versions."""
+        targets = {each.key: each for each in self.context.targets}
+        for topic in body.responses:
+            for data in topic.partitions:
+                target = targets[topic.topic, topic.topic_id, data.partition_index]
+                convert(data, target.requested, self.request.version)
 
     def _leave_out_unchanged(self, body: FetchResponse) -> None:
         context = self.context
@@ -187,8 +203,10 @@ class DeletionPlan:
 
     def response(self, body: DeleteRecordsResponse, _now: float) -> DeleteRecordsResponse:
         """Put the refused topics where the request has them."""
-        for position, topic in sorted(self.refused.items()):
-            body.topics.insert(position, topic)
+        if self.refused:
+            rest = iter(body.topics)
+            count = len(self.refused) + len(body.topics)
+            body.topics = [self.refused.get(number) or next(rest) for number in range(count)]
         return body
 
 
@@ -201,9 +219,8 @@ class OffsetsPlan:
 
     def response(self, body: ListOffsetsResponse, _now: float) -> ListOffsetsResponse:
         """Replace the responses of partitions that were requested in a wrong way."""
-        if self.version < EPOCH_FROM:
-            for each in chain.from_iterable(topic.partitions for topic in body.topics):
-                each.leader_epoch = NO_EPOCH
+        for each in chain.from_iterable(topic.partitions for topic in body.topics):
+            adapt(each, self.version)
         for (topic, partition), response in self.refused.items():
             body.topics[topic].partitions[partition] = response
         return body

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from typing import Final
 
 from ...broker.fetched import Fetched
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
@@ -31,7 +30,8 @@ from ...messages.produce_request import ProduceRequest
 from ...messages.produce_response import ProduceResponse
 from ...protocol import ErrorCode
 from ...records.validated import ValidatedBatch
-from ...replication import Append, AppendRejected, AppendResult, Validate
+from ...replication import Append, AppendRejected, AppendResult
+from ...replication.fetch_params import fetch_of, session_fetch
 from .listeners import Listeners
 from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
@@ -41,7 +41,6 @@ from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
 E = ErrorCode
-REPLICA_STATE_FROM: Final = 15
 
 
 class NodeReplicas:
@@ -87,31 +86,30 @@ class NodeReplicas:
     ) -> ProduceResponse | Outcome:
         """Append records, those of a transaction after its coordinator has verified them."""
         refused = self._refused(body, request.version)
+        if body.transactional_id is not None:
 
-        def then(errors: Errors, now: float) -> None:
-            self._append_verified(request, body, refused, errors, now)
+            def then(errors: Errors, now: float) -> None:
+                self._append_verified(request, body, refused, errors, now)
 
-        if self._verification.verify(request.version, body, then, now):
-            return DELAYED
+            if self._verification.verify(request.version, body, then, now):
+                return DELAYED
         return self._append(request, body, refused, now)
 
     def _refused(self, body: ProduceRequest, version: int) -> dict[int, AppendResult]:
         """Return the results of partitions that clients may not write; index -> result."""
-        topics = self._metadata.topics
         refused: dict[int, AppendResult] = {}
         index = 0
         for topic in body.topic_data:
-            by_id = version >= TOPIC_IDS_FROM
-            view = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
-            error = E.NONE
-            if view is None:
-                error = E.UNKNOWN_TOPIC_ID if by_id else E.UNKNOWN_TOPIC_OR_PARTITION
-            elif view.is_internal:
+            name, error = topic.name, E.NONE
+            if version >= TOPIC_IDS_FROM:
+                image = self._metadata.image.topics.get(topic.topic_id)
+                name, error = ("", E.UNKNOWN_TOPIC_ID) if image is None else (image.name, E.NONE)
+            if name in INTERNAL and name in self._metadata.topics:
                 error = E.INVALID_TOPIC_EXCEPTION
+            last = index + len(topic.partition_data)
             if error:
-                last = index + len(topic.partition_data)
                 refused |= dict.fromkeys(range(index, last), AppendResult(error))
-            index += len(topic.partition_data)
+            index = last
         return refused
 
     def _append(
@@ -124,11 +122,16 @@ class NodeReplicas:
         version, wall_ms = request.version, self._context.wall_ms(now)
         transactional = body.transactional_id is not None
 
-        def validate_for(topic: str) -> Validate:
+        def validate(topic: str, records: bytes) -> tuple[ValidatedBatch]:
             rules = self._rules_of(topic)
-            return lambda records: _validated(records, version, rules, wall_ms, transactional)
+            try:
+                return (check(records, version, rules, wall_ms, transactional),)
+            except RecordsRejected as reason:
+                raise AppendRejected(
+                    reason.error, reason.message, reason.records, reason.content_checked
+                ) from None
 
-        how = Append(body.acks, body.timeout_ms / 1000, False, validate_for, refused)
+        how = Append(body.acks, body.timeout_ms / 1000, False, validate, refused)
         return self._machines.respond(
             request,
             lambda replicas, token: replicas.appends.produce(token, body, how, now),
@@ -176,11 +179,11 @@ class NodeReplicas:
     ) -> FetchResponse | Fetched | Outcome:
         """Read records; a consumer has a session, a follower has none."""
         version = request.version
-        if is_from_follower(body, version):
+        if request.is_from_follower:
             return self._machines.respond(
                 request,
                 lambda replicas, token: replicas.fetches.fetch(
-                    token, replicas.fetches.request(version, body), now
+                    token, fetch_of(replicas.replicas, version, body), now
                 ),
                 AsItIs[FetchResponse](),
                 now,
@@ -193,9 +196,9 @@ class NodeReplicas:
         return self._machines.respond(
             request,
             lambda replicas, token: replicas.fetches.fetch(
-                token, replicas.fetches.session(version, body, context.targets, quota), now
+                token, session_fetch(replicas.replicas, version, body, context.targets, quota), now
             ),
-            FetchPlan(request, self._metadata, context, read_committed, self._throttling),
+            FetchPlan(request, self._metadata, context, read_committed, quota, self._throttling),
             now,
         )
 
@@ -256,21 +259,3 @@ class NodeReplicas:
 
     def forget(self, reply_to: int) -> None:
         """Do nothing: what the machines delay they complete at its deadline."""
-
-
-def _validated(
-    records: bytes, version: int, topic: Rules, wall_ms: int, transactional: bool
-) -> tuple[ValidatedBatch]:
-    """Validate the records of a client, as the log requires it."""
-    try:
-        return (check(records, version, topic, wall_ms, transactional),)
-    except RecordsRejected as reason:
-        raise AppendRejected(
-            reason.error, reason.message, reason.records, reason.content_checked
-        ) from None
-
-
-def is_from_follower(body: FetchRequest, version: int) -> bool:
-    """Whether a Fetch is from another broker."""
-    of_state = version >= REPLICA_STATE_FROM
-    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0

@@ -7,9 +7,11 @@ end. Batches are stored as they are fetched.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...records import Batch, RecordBatches
+from ...records.validated import ValidatedBatch
 from .leader_epochs import LeaderEpochs
 from .replica_log import (
     MAX_TIMESTAMP,
@@ -17,8 +19,6 @@ from .replica_log import (
     EpochEndOffset,
     LogAppendInfo,
     TimestampOffset,
-    Validate,
-    whole_batches,
 )
 from .transactions import Transactions
 
@@ -57,18 +57,16 @@ class MemoryLog:
 
     def append_as_leader(
         self,
-        records: bytes,
+        batches: Sequence[ValidatedBatch],
         leader_epoch: int,
-        internal: bool = False,
-        validate: Validate | None = None,
+        internal: bool = False,  # noqa: ARG002 - no producers are checked here
     ) -> LogAppendInfo:
-        """Append batches with the next offsets. Raises AppendRejected."""
-        valid = whole_batches(records, internal) if validate is None else validate(records)
+        """Append batches with the next offsets."""
         first = self.log_end_offset
-        for each in valid:
+        for each in batches:
             data = each.assigned(self.log_end_offset, leader_epoch)
             self._append(Batch(data, 0, len(data)), data)
-        return LogAppendInfo(first, self.log_end_offset - 1, valid[0].log_append_time_ms)
+        return LogAppendInfo(first, self.log_end_offset - 1, batches[0].log_append_time_ms)
 
     def append_as_follower(self, records: bytes) -> None:
         """Append batches as they are; those that are here already are left out.

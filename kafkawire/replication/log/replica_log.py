@@ -64,11 +64,11 @@ class AppendRejected(Exception):
     """Whether the content of the records is invalid, and not only how they were sent."""
 
 
-Validate = Callable[[bytes], Sequence[ValidatedBatch]]
-"""Returns the batches in what a leader appends. Raises AppendRejected."""
+Validate = Callable[[str, bytes], Sequence[ValidatedBatch]]
+"""(topic, records) -> the batches that its leader appends. Raises AppendRejected."""
 
 
-def whole_batches(records: bytes, internal: bool) -> list[ValidatedBatch]:
+def whole_batches(records: bytes, internal: bool = False) -> list[ValidatedBatch]:
     """Return batches of magic 2 with valid checksums. Raises AppendRejected.
 
     internal: they are the broker's own, and may be control batches.
@@ -117,16 +117,11 @@ class ReplicaLog(Protocol):
         """The last leader epoch that has a start offset here; -1 for none."""
 
     def append_as_leader(
-        self,
-        records: bytes,
-        leader_epoch: int,
-        internal: bool = False,
-        validate: Validate | None = None,
+        self, batches: Sequence[ValidatedBatch], leader_epoch: int, internal: bool = False
     ) -> LogAppendInfo:
-        """Validate and append batches with the next offsets. Raises AppendRejected.
+        """Append batches with the next offsets. Raises AppendRejected.
 
-        internal: they are the broker's own, and may be control batches. validate: None requires
-        `whole_batches`.
+        internal: they are the broker's own, and may be control batches.
         """
 
     def append_as_follower(self, records: bytes) -> None:

@@ -466,6 +466,24 @@ def test_acks_0_has_no_response_and_an_error_closes(harness: Harness) -> None:
     assert "UNKNOWN_TOPIC_OR_PARTITION" in client.closed
 
 
+def test_acks_0_closes_where_the_log_refuses_the_records(harness: Harness) -> None:
+    client = harness.client()
+    client.send(produce_request(sequenced(4), acks=0), 9)
+    client.send(produce_request(sequenced(6), acks=0), 9)
+    assert client.frame() is None
+    assert client.closed is not None
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in client.closed
+
+
+def test_who_sends_invalid_records_gets_the_log_start_offset(harness: Harness) -> None:
+    client = harness.client()
+    produce(client, batch(b"a", b"b", b"c"))
+    delete(client, 2)
+    late = produce(client, batch(b"d", at=EPOCH_MS + (1 << 40)))
+    assert (late.error_code, late.log_start_offset) == (E.INVALID_TIMESTAMP, 2)
+    assert produce(client, b"no batch").log_start_offset == -1
+
+
 def test_acks_are_0_1_or_all(harness: Harness) -> None:
     assert produce(harness.client(), batch(b"a"), acks=2).error_code == E.INVALID_REQUIRED_ACKS
 

@@ -23,27 +23,27 @@ class Throttling:
     def produced(self, request: Request, now: float) -> int:
         """Count the bytes of a Produce; return for how many ms its client is throttled."""
         who = request.user, request.client_id
-        return self._mute(request, self.quotas.record(PRODUCE, *who, request.size, now), now)
+        throttle_ms = self.quotas.record(PRODUCE, *who, request.size, now)
+        if throttle_ms:
+            self._mute(request, throttle_ms, now)
+        return throttle_ms
 
     def most_fetched(self, request: Request) -> int | None:
         """Return how many bytes one Fetch may return; None for any."""
         return self.quotas.most(FETCH, request.user, request.client_id)
 
     def fetched(self, request: Request, body: FetchResponse, in_session: bool, now: float) -> int:
-        """Count the bytes of a Fetch, unless they exceed the quota; return the throttle time."""
+        """Count the bytes of a Fetch, unless they exceed its quota; return the throttle time."""
         who = request.user, request.client_id
-        if self.most_fetched(request) is None:
-            return 0
         size = _size(body, request.version, in_session)
-        throttle_ms = self._mute(request, self.quotas.record(FETCH, *who, size, now), now)
+        throttle_ms = self.quotas.record(FETCH, *who, size, now)
         if throttle_ms:
+            self._mute(request, throttle_ms, now)
             self.quotas.unrecord(FETCH, *who, size, now)
         return throttle_ms
 
-    def _mute(self, request: Request, throttle_ms: int, now: float) -> int:
-        if throttle_ms:
-            self._channel.mute(request.connection, throttle_ms / 1000, now)
-        return throttle_ms
+    def _mute(self, request: Request, throttle_ms: int, now: float) -> None:
+        self._channel.mute(request.connection, throttle_ms / 1000, now)
 
 
 def _size(body: FetchResponse, version: int, in_session: bool) -> int:

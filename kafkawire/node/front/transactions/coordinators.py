@@ -200,8 +200,10 @@ class TransactionCoordinators:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        times = (self._deadlines.next(), self._markers.queue.next_deadline())
-        return min((each for each in times if each is not None), default=None)
+        due, markers_due = self._deadlines.next(), self._markers.queue.next_deadline()
+        if due is None or markers_due is None:
+            return markers_due if due is None else due
+        return min(due, markers_due)
 
     def advance(self, now: float) -> None:
         """Do what is due."""
