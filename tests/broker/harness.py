@@ -5,9 +5,10 @@ Bytes in, bytes out: requests are encoded and responses decoded strictly, in the
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, TypeVar
 
 import kafkawire
 from kafkawire import ApiKey, Message
@@ -59,11 +60,13 @@ from kafkawire.metadata import MetadataImage
 from kafkawire.node.composition import in_memory
 from kafkawire.node.front.front import NodeFront
 from kafkawire.node.front.options import FrontOptions
+from kafkawire.node.lifecycle import BrokerState
 from kafkawire.node.local_cluster import (
     ClusterEvent,
     Effect,
     Killed,
     LocalCluster,
+    LocalNode,
     NodeStarted,
     ShutDown,
 )
@@ -157,33 +160,57 @@ class Harness:
         load_seconds: float = 0.0,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        self.now = 0.0
-        rng = random.Random(seed)
         properties = dict(settings or {})
         sasl = "sasl.enabled.mechanisms" in properties
-        nodes = range(1, brokers + 1)
-        endpoints = [Endpoint(node, f"broker-{node}", 9090 + node) for node in nodes]
-        self.cluster = LocalCluster(
-            in_memory(
-                endpoints,
-                properties,
-                EPOCH_MS,
-                listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
-                bounds=bounds,
-                release=release,
-            ),
-            rng,
-            lambda: rng.randbytes(16),
-            FrontOptions(passwords or {}, load_seconds=load_seconds),
+        endpoints = [
+            Endpoint(node, f"broker-{node}", 9090 + node) for node in range(1, brokers + 1)
+        ]
+        options = FrontOptions(passwords or {}, load_seconds=load_seconds)
+        nodes = in_memory(
+            endpoints,
+            properties,
+            EPOCH_MS,
+            listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
+            bounds=bounds,
+            release=release,
         )
+        self._begin(nodes, options, seed, 0.0)
+        for name, partitions in (topics or {}).items():
+            self.create_topic(name, partitions)
+
+    def _begin(
+        self, nodes: Iterable[LocalNode], options: FrontOptions, seed: int, now: float
+    ) -> None:
+        """Start nodes, and wait for their brokers."""
+        rng = random.Random(seed)
+        self.now = now
+        self.options = options
+        self.cluster = LocalCluster(nodes, rng, lambda: rng.randbytes(16), options)
         self.clients: dict[int, Client] = {}
         self.effects: list[Effect] = []
         self.not_draining: set[int] = set()
         self._count = 0
         self._take(self.cluster.start(self.now))
-        self.wait(lambda: len(self.alive) == brokers)
-        for name, partitions in (topics or {}).items():
-            self.create_topic(name, partitions)
+        brokers = [
+            front.machines.node.parts.broker
+            for front in self.cluster.fronts.values()
+            if front.machines.node.parts.broker is not None
+        ]
+        self.wait(lambda: all(each.lifecycle.state is BrokerState.RUNNING for each in brokers))
+        self.wait(lambda: len(self.alive) == len(brokers))
+
+    def restored(self) -> Self:
+        """Return another cluster that starts from copies of the disks, at the same time.
+
+        This one goes on as it is.
+        """
+        nodes = [
+            LocalNode(each.config, copy.deepcopy(each.disks))
+            for each in self.cluster.nodes.values()
+        ]
+        restored = copy.copy(self)
+        restored._begin(nodes, self.options, 2, self.now)
+        return restored
 
     # -- what it has
 
