@@ -11,10 +11,11 @@ from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from ...broker.fetched import Fetched
+from ...broker.log.conversion import AS_STORED_FROM, readable
 from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
-from ...broker.replication.reading import JOINED_BYTES, is_included
+from ...broker.replication.reading import JOINED_BYTES, SOFT_LIMITS_FROM, is_included
 from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...broker.request import Request
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
@@ -124,6 +125,8 @@ class FetchPlan:
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
         if session is not None:
             self._leave_out_unchanged(body)
+        if self.request.version < AS_STORED_FROM:
+            self._convert(body)
         batches: dict[int, list[bytes]] = {}
         leaders: dict[int, NodeEndpoint] = {}
         for topic in body.responses:
@@ -156,6 +159,20 @@ class FetchPlan:
             if topic.partitions:
                 topics.append(topic)
         body.responses = topics
+
+    def _convert(self, body: FetchResponse) -> None:
+        """Convert records to what the client's version reads, and keep to its hard limits."""
+        version = self.request.version
+        requested = {each.key: each.requested for each in self.context.targets}
+        for topic in body.responses:
+            for data in topic.partitions:
+                wanted = requested[topic.topic, topic.topic_id, data.partition_index]
+                records = readable(data.records or b"", version, wanted.fetch_offset)
+                if records is None:
+                    data.error_code = E.UNSUPPORTED_COMPRESSION_TYPE
+                    records = b""
+                hard = version < SOFT_LIMITS_FROM
+                data.records = records[: wanted.partition_max_bytes] if hard else records
 
     def _adapt(
         self, data: PartitionData, topic_id: bytes, leaders: dict[int, NodeEndpoint]
