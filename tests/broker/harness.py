@@ -314,6 +314,24 @@ class Harness:
         self.administer(ElectLeadersRequest(topic_partitions=[elected]), ElectLeadersResponse)
         self.wait(lambda: self.leader_of(topic, partition) == leader_id)
 
+    def elect_uncleanly(
+        self, topic: str, leader_id: int, lost: Callable[[], object], partition: int = 0
+    ) -> None:
+        """Let a follower lead that lacks what `lost` produces.
+
+        All other brokers are down meanwhile, and follow it then.
+        """
+        first = self.leader_of(topic, partition)
+        followers = sorted(self.alive - {first}, key=lambda each: each != leader_id)
+        for each in followers:
+            self.stop_broker(each)
+        self.wait(lambda: self.partition(topic, partition).isr == [first])
+        lost()
+        self.kill_broker(first)
+        for each in (*followers, first):
+            self.start_broker(each)
+        assert self.leader_of(topic, partition) == leader_id
+
     def administer(self, body: Message, expected: type[M]) -> M:
         """Send a request of an administrator, in the newest version that the brokers have."""
         client = self.client(
