@@ -56,7 +56,7 @@ from kafkawire.messages.incremental_alter_configs_request import (
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
-from kafkawire.metadata import MetadataImage
+from kafkawire.metadata import MetadataImage, TopicIdPartition
 from kafkawire.node.composition import in_memory
 from kafkawire.node.front.front import NodeFront
 from kafkawire.node.front.options import FrontOptions
@@ -249,6 +249,12 @@ class Harness:
         partition = self.broker(min(self.alive)).topics.partition(topic, index)
         assert partition is not None
         return partition
+
+    def key(self, topic: str, index: int = 0) -> TopicIdPartition:
+        """Return the key of a partition's replicas."""
+        known = self.topic(topic)
+        assert known is not None
+        return TopicIdPartition(known.topic_id, index)
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
         """Return the leader of a partition."""

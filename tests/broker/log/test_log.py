@@ -448,8 +448,10 @@ def test_old_style_offsets(harness: Harness) -> None:
 
 def delete(client: Client, offset: int) -> tuple[int, int]:
     requested = DeleteRecordsPartition(partition_index=0, offset=offset)
-    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[requested])])
-    response = client.exchange(request, 2, DeleteRecordsResponse).topics[0].partitions[0]
+    topic = DeleteRecordsTopic(name="t", partitions=[requested])
+    client.send(DeleteRecordsRequest(topics=[topic], timeout_ms=10_000), 2)
+    client.harness.wait(lambda: not client.is_waiting())  # followers learn of it when they fetch
+    response = client.receive(DeleteRecordsResponse).topics[0].partitions[0]
     return response.error_code, response.low_watermark
 
 
