@@ -59,16 +59,23 @@ def batch(*values: bytes, at: int = EPOCH_MS, key: bytes | None = b"k", **fields
     return builder.build()
 
 
-def produce_request(records: bytes | None, acks: int = -1, topic: str = "t") -> ProduceRequest:
-    data = PartitionProduceData(index=0, records=records)
+def produce_request(
+    records: bytes | None, acks: int = -1, topic: str = "t", partition: int = 0
+) -> ProduceRequest:
+    data = PartitionProduceData(index=partition, records=records)
     topics = [TopicProduceData(name=topic, partition_data=[data])]
     return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
 
 
 def produce(
-    client: Client, records: bytes | None, version: int = 9, acks: int = -1, topic: str = "t"
+    client: Client,
+    records: bytes | None,
+    version: int = 9,
+    acks: int = -1,
+    topic: str = "t",
+    partition: int = 0,
 ) -> PartitionProduceResponse:
-    request = produce_request(records, acks, topic)
+    request = produce_request(records, acks, topic, partition)
     response = client.exchange(request, version, ProduceResponse)
     return response.responses[0].partition_responses[0]
 
