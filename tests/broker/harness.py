@@ -131,8 +131,10 @@ class Client:
         return body
 
     def exchange(self, request: Message, version: int, expected: type[M]) -> M:
-        """Send a request and take its response."""
+        """Send a request and take its response, which followers may delay."""
         self.send(request, version)
+        if self.is_waiting() and self.closed is None:
+            self.harness.wait(lambda: not self.is_waiting() or self.closed is not None)
         return self.receive(expected)
 
     def is_waiting(self) -> bool:
