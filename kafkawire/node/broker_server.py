@@ -103,7 +103,12 @@ class BrokerServer:
         self.loader = MetadataLoader()
         self.logs = LogManager(
             disks,
-            LogManagerConfig(config.cluster_id, config.node_id, **config.log_intervals),
+            LogManagerConfig(
+                config.cluster_id,
+                config.node_id,
+                max_producers=config.bounds.producers,
+                **config.log_intervals,
+            ),
             new_uuid,
         )
         self._now_ms = now_ms

@@ -38,6 +38,10 @@ E = ErrorCode
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
+EXPIRED_AT_ONCE: Final = 64
+"""Fetches that are completed at their deadline before other clients are served."""
+
+
 class Unchanged(NamedTuple):
     """A response, and until which change of the replicas it is the one to give."""
 
@@ -83,8 +87,8 @@ class Fetches:
                 self._complete(token, now)
 
     def advance(self, now: float) -> None:
-        """Complete the delayed fetches whose time is over."""
-        for token in self.purgatory.take_expired(now):
+        """Complete delayed fetches whose time is over; `next_deadline` is past if more are left."""
+        for token in self.purgatory.take_expired(now, EXPIRED_AT_ONCE):
             unchanged = self._unchanged.get(token)
             if unchanged is not None and unchanged.changes == self.replicas.changes:
                 del self._delayed[token], self._unchanged[token]

@@ -65,6 +65,34 @@ class Offsets:
         ]
         return ListOffsetsResponse(topics=topics)
 
+    def list_old_style(self, body: ListOffsetsRequest) -> ListOffsetsResponse:
+        """Respond to ListOffsets v0: the end for LATEST, and the start of the log; newest first."""
+        topics = [
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[self._old_style(topic.name, each) for each in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+        return ListOffsetsResponse(topics=topics)
+
+    def _old_style(
+        self, topic: str, requested: ListOffsetsPartition
+    ) -> ListOffsetsPartitionResponse:
+        response = ListOffsetsPartitionResponse(partition_index=requested.partition_index)
+        partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition_index)
+        if partition is not None:
+            error = partition.check(requested.current_leader_epoch, only_leader=True)
+        if partition is None or error:
+            response.error_code = error
+            return response
+        offsets = {partition.log.log_start_offset}
+        if requested.timestamp == LATEST:
+            offsets.add(partition.log.high_watermark)
+        most = max(0, requested.max_num_offsets)
+        response.old_style_offsets = sorted(offsets, reverse=True)[:most]
+        return response
+
     def _offset(
         self, topic: str, requested: ListOffsetsPartition, measure: str
     ) -> ListOffsetsPartitionResponse:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from math import inf
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..metadata import TopicIdPartition
@@ -59,11 +60,11 @@ class Thresholds(Generic[K, W]):
         if found is not None:
             self._left(found[0])
 
-    def take_reached(self, key: K, value: float) -> list[W]:
+    def take_reached(self, key: K, value: float, most: float = inf) -> list[W]:
         """Remove and return those whose threshold is at most `value`, the lowest first."""
         found: list[W] = []
         heap = self._heaps.get(key)
-        while heap and heap[0].value <= value:
+        while heap and heap[0].value <= value and len(found) < most:
             self.work += 1
             waiting = self._waiters.pop(heappop(heap).number, None)
             if waiting is not None:
@@ -73,7 +74,7 @@ class Thresholds(Generic[K, W]):
 
     def take_all(self, key: K) -> list[W]:
         """Remove and return all that wait for a key."""
-        return self.take_reached(key, float("inf"))
+        return self.take_reached(key, inf)
 
     def lowest(self, key: K) -> float | None:
         """Return the lowest threshold of a key."""
@@ -156,9 +157,9 @@ class Purgatory(Generic[W]):
         self._times.discard(self.waiting.pop(operation).deadline)
         return True
 
-    def take_expired(self, now: float) -> list[W]:
-        """Remove and return the operations whose time is over."""
-        expired = self._times.take_reached(TIME, now)
+    def take_expired(self, now: float, most: float = inf) -> list[W]:
+        """Remove and return the operations whose time is over, so many at most."""
+        expired = self._times.take_reached(TIME, now, most)
         for operation in expired:
             self.unwatch(operation)
             del self.waiting[operation]

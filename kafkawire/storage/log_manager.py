@@ -87,7 +87,7 @@ class LogManager:
                 directory.identify(self.config.cluster_id, self.config.node_id, self._new_uuid)
                 recovered += directory.load(self._config_of, now_ms)
         valid = valid_copies(self._online, self._new_uuid, now_ms)
-        self._places = {key: Place(each, each.logs[key]) for key, each in valid.items()}
+        self._places = {key: self._place(each, each.logs[key]) for key, each in valid.items()}
         self._moves.resume(self._online, valid, now_ms, complete=not self.offline_directories)
         for directory in self._online:
             with going_on(directory):
@@ -186,8 +186,12 @@ class LogManager:
         generation = 0 if len(online) == len(self._directories) else now_ms
         config = self._config_of(partition.topic)
         log = directory.create(partition, config, now_ms, topic_id, generation)
-        self._places[partition] = Place(directory, log)
+        self._places[partition] = self._place(directory, log)
         return log
+
+    def _place(self, directory: DirectoryLogs, log: UnifiedLog) -> Place:
+        log.producers.most = self.config.max_producers
+        return Place(directory, log)
 
     def _check_damaged(self, partition: TopicPartition, topic_id: bytes | None) -> None:
         """Raise LogDamaged if the log could not be loaded; that of another topic is set aside."""
@@ -337,7 +341,7 @@ class LogManager:
         for task in due:
             self._due_ms[task] = now_ms + self.config.intervals[task]
         for partition, directory, log in self._moves.run(now_ms):
-            place = self._places.setdefault(partition, Place(directory, log))
+            place = self._places.setdefault(partition, self._place(directory, log))
             place.directory, place.log = directory, log
         for directory in self._online:
             with going_on(directory):

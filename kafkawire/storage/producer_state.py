@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable
-from typing import Final
 
 from ..records import Batch
+from .config import MAX_PRODUCERS
 from .disks.disk import Disk
 from .errors import CorruptFile
 from .formats import read_snapshot, write_snapshot
 from .names import SNAPSHOT, file_name, numbered
 from .producer_entry import NONE, AppendOrigin, BatchMetadata, CompletedTxn, LastRecord
 from .producer_entry import ProducerStateEntry as Entry
-
-MAX_PRODUCERS: Final = 10_000
-"""Producers of one partition; clients choose the ids, and the number of them."""
 
 
 class ProducerStateManager:
@@ -35,7 +32,7 @@ class ProducerStateManager:
     """
 
     def __init__(self, disk: Disk, folder: str, most: int = MAX_PRODUCERS) -> None:
-        self._most = most
+        self.most = most
         self.folder = folder
         self._disk = disk
         self.producers: dict[int, Entry] = {}
@@ -72,7 +69,7 @@ class ProducerStateManager:
             return None
         entry = self.producers.pop(batch.producer_id, None) or Entry(batch.producer_id)
         self.producers[batch.producer_id] = entry
-        for _ in range(len(self.producers) - self._most - len(self._ongoing)):
+        for _ in range(len(self.producers) - self.most - len(self._ongoing)):
             self._forget_oldest()
         before = entry.current_txn_first_offset
         completed = entry.update(batch)

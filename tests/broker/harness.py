@@ -5,9 +5,10 @@ Bytes in, bytes out: requests are encoded and responses decoded strictly, in the
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, TypeVar
 
 import kafkawire
 from kafkawire import ApiKey, Message
@@ -55,15 +56,18 @@ from kafkawire.messages.incremental_alter_configs_request import (
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
-from kafkawire.metadata import MetadataImage
+from kafkawire.metadata import MetadataImage, TopicIdPartition
 from kafkawire.node.composition import in_memory
 from kafkawire.node.front.front import NodeFront
 from kafkawire.node.front.options import FrontOptions
+from kafkawire.node.front.replicas import NodeReplicas
+from kafkawire.node.lifecycle import BrokerState
 from kafkawire.node.local_cluster import (
     ClusterEvent,
     Effect,
     Killed,
     LocalCluster,
+    LocalNode,
     NodeStarted,
     ShutDown,
 )
@@ -127,8 +131,10 @@ class Client:
         return body
 
     def exchange(self, request: Message, version: int, expected: type[M]) -> M:
-        """Send a request and take its response."""
+        """Send a request and take its response, which followers may delay."""
         self.send(request, version)
+        if self.is_waiting() and self.closed is None:
+            self.harness.wait(lambda: not self.is_waiting() or self.closed is not None)
         return self.receive(expected)
 
     def is_waiting(self) -> bool:
@@ -157,33 +163,57 @@ class Harness:
         load_seconds: float = 0.0,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        self.now = 0.0
-        rng = random.Random(seed)
         properties = dict(settings or {})
         sasl = "sasl.enabled.mechanisms" in properties
-        nodes = range(1, brokers + 1)
-        endpoints = [Endpoint(node, f"broker-{node}", 9090 + node) for node in nodes]
-        self.cluster = LocalCluster(
-            in_memory(
-                endpoints,
-                properties,
-                EPOCH_MS,
-                listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
-                bounds=bounds,
-                release=release,
-            ),
-            rng,
-            lambda: rng.randbytes(16),
-            FrontOptions(passwords or {}, load_seconds=load_seconds),
+        endpoints = [
+            Endpoint(node, f"broker-{node}", 9090 + node) for node in range(1, brokers + 1)
+        ]
+        options = FrontOptions(passwords or {}, load_seconds=load_seconds)
+        nodes = in_memory(
+            endpoints,
+            properties,
+            EPOCH_MS,
+            listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
+            bounds=bounds,
+            release=release,
         )
+        self._begin(nodes, options, seed, 0.0)
+        for name, partitions in (topics or {}).items():
+            self.create_topic(name, partitions)
+
+    def _begin(
+        self, nodes: Iterable[LocalNode], options: FrontOptions, seed: int, now: float
+    ) -> None:
+        """Start nodes, and wait for their brokers."""
+        rng = random.Random(seed)
+        self.now = now
+        self.options = options
+        self.cluster = LocalCluster(nodes, rng, lambda: rng.randbytes(16), options)
         self.clients: dict[int, Client] = {}
         self.effects: list[Effect] = []
         self.not_draining: set[int] = set()
         self._count = 0
         self._take(self.cluster.start(self.now))
-        self.wait(lambda: len(self.alive) == brokers)
-        for name, partitions in (topics or {}).items():
-            self.create_topic(name, partitions)
+        brokers = [
+            front.machines.node.parts.broker
+            for front in self.cluster.fronts.values()
+            if front.machines.node.parts.broker is not None
+        ]
+        self.wait(lambda: all(each.lifecycle.state is BrokerState.RUNNING for each in brokers))
+        self.wait(lambda: len(self.alive) == len(brokers))
+
+    def restored(self) -> Self:
+        """Return another cluster that starts from copies of the disks, at the same time.
+
+        This one goes on as it is.
+        """
+        nodes = [
+            LocalNode(each.config, copy.deepcopy(each.disks))
+            for each in self.cluster.nodes.values()
+        ]
+        restored = copy.copy(self)
+        restored._begin(nodes, self.options, 2, self.now)
+        return restored
 
     # -- what it has
 
@@ -209,6 +239,12 @@ class Harness:
         """Return the connections of a node's clients."""
         return self.front(node_id).broker.server
 
+    def replicas(self, node_id: int = 1) -> NodeReplicas:
+        """Return the replicas of a node, as its request handlers use them."""
+        replicas = self.broker(node_id).replicas
+        assert isinstance(replicas, NodeReplicas)
+        return replicas
+
     def groups(self, node_id: int = 1) -> Coordinators:
         """Return the group coordinators of a node."""
         return self.broker(node_id).groups
@@ -222,6 +258,12 @@ class Harness:
         partition = self.broker(min(self.alive)).topics.partition(topic, index)
         assert partition is not None
         return partition
+
+    def key(self, topic: str, index: int = 0) -> TopicIdPartition:
+        """Return the key of a partition's replicas."""
+        known = self.topic(topic)
+        assert known is not None
+        return TopicIdPartition(known.topic_id, index)
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
         """Return the leader of a partition."""
@@ -286,6 +328,24 @@ class Harness:
         elected = TopicPartitions(topic=topic, partitions=[partition])
         self.administer(ElectLeadersRequest(topic_partitions=[elected]), ElectLeadersResponse)
         self.wait(lambda: self.leader_of(topic, partition) == leader_id)
+
+    def elect_uncleanly(
+        self, topic: str, leader_id: int, lost: Callable[[], object], partition: int = 0
+    ) -> None:
+        """Let a follower lead that lacks what `lost` produces.
+
+        All other brokers are down meanwhile, and follow it then.
+        """
+        first = self.leader_of(topic, partition)
+        followers = sorted(self.alive - {first}, key=lambda each: each != leader_id)
+        for each in followers:
+            self.stop_broker(each)
+        self.wait(lambda: self.partition(topic, partition).isr == [first])
+        lost()
+        self.kill_broker(first)
+        for each in (*followers, first):
+            self.start_broker(each)
+        assert self.leader_of(topic, partition) == leader_id
 
     def administer(self, body: Message, expected: type[M]) -> M:
         """Send a request of an administrator, in the newest version that the brokers have."""

@@ -23,7 +23,7 @@ from kafkawire.node import (
     Stopped,
 )
 from kafkawire.node.front.front import Accepted, Effect, Event, NodeFront
-from kafkawire.node.front.metadata_cache import ImageMetadata
+from kafkawire.node.front.metadata_cache import ImageMetadata, TopicView
 from kafkawire.node.front.options import FrontOptions
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
@@ -123,6 +123,10 @@ class NodeHarness:
     def cluster(self) -> ImageMetadata:
         """The topics, where a `Harness` has them."""
         return self.front.broker.metadata
+
+    def topic(self, name: str) -> TopicView | None:
+        """Find a topic."""
+        return self.cluster.topics.get(name)
 
     def create_topic(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
         """Create a topic; underscores in configs stand for dots."""

@@ -226,7 +226,7 @@ def test_sequences_survive_restarts_and_truncation() -> None:
 def test_there_are_only_so_many_producers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that wrote longest ago is forgotten, but none that is in a transaction."""
     log = open_log()
-    monkeypatch.setattr(log.producers, "_most", 3)
+    monkeypatch.setattr(log.producers, "most", 3)
     transaction(log, 1)
     for producer_id in (2, 3, 4, 2, 5):
         log.append(of_producer(log, producer_id), TIME)

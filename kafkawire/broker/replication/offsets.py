@@ -120,12 +120,9 @@ def lookup_error(requested: ListOffsetsPartition, version: int, times: int) -> E
 
 
 def adapt(response: ListOffsetsPartitionResponse, version: int) -> None:
-    """Leave out what a version does not have; version 0 gets a list of one offset, or none."""
+    """Leave out what a version does not have."""
     if version < EPOCH_FROM:
         response.leader_epoch = NO_EPOCH
-    if version <= OLD_STYLE_TO:
-        response.old_style_offsets = [] if response.offset == NO_OFFSET else [response.offset]
-        response.offset = response.timestamp = NO_OFFSET
 
 
 def _old_style(log: PartitionLog, timestamp: int) -> list[int]:

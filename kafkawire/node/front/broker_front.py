@@ -148,6 +148,7 @@ class BrokerFront:
             each.publish(image, delta)
         if delta.configs:
             self._apply_configs(image)
+        if delta.configs or delta.deleted_topics:
             self._replicas.configs_changed()
         if delta.quotas:
             self.throttling.quotas.publish(image.quotas)

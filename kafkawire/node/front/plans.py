@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ...broker.fetched import Fetched
 from ...broker.log.conversion import AS_STORED_FROM
-from ...broker.replication.offsets import adapt
+from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
 from ...broker.replication.reading import JOINED_BYTES, convert, is_included
@@ -219,8 +219,9 @@ class OffsetsPlan:
 
     def response(self, body: ListOffsetsResponse, _now: float) -> ListOffsetsResponse:
         """Replace the responses of partitions that were requested in a wrong way."""
-        for each in chain.from_iterable(topic.partitions for topic in body.topics):
-            adapt(each, self.version)
+        if self.version < EPOCH_FROM:
+            for each in chain.from_iterable(topic.partitions for topic in body.topics):
+                each.leader_epoch = NO_EPOCH
         for (topic, partition), response in self.refused.items():
             body.topics[topic].partitions[partition] = response
         return body

@@ -12,7 +12,7 @@ from copy import copy
 from ...broker.fetched import Fetched
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
 from ...broker.replication.deleting import deletion_failed
-from ...broker.replication.offsets import lookup_error, offset_failed
+from ...broker.replication.offsets import OLD_STYLE_TO, lookup_error, offset_failed
 from ...broker.replication.producing import TOPIC_IDS_FROM
 from ...broker.replication.reading import READ_COMMITTED
 from ...broker.replication.sessions import Sessions
@@ -218,9 +218,14 @@ class NodeReplicas:
                 error = lookup_error(each, request.version, times[topic.name, index])
                 if error is not None:
                     refused[at, position] = offset_failed(index, error)
+        old_style = request.version <= OLD_STYLE_TO
         return self._machines.respond(
             request,
-            lambda replicas, _token: replicas.offsets.list_offsets(body),
+            lambda replicas, _token: (
+                replicas.offsets.list_old_style(body)
+                if old_style
+                else replicas.offsets.list_offsets(body)
+            ),
             OffsetsPlan(request.version, refused),
             now,
         )
