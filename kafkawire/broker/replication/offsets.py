@@ -119,12 +119,6 @@ def lookup_error(requested: ListOffsetsPartition, version: int, times: int) -> E
     return E.NONE if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD) else None
 
 
-def adapt(response: ListOffsetsPartitionResponse, version: int) -> None:
-    """Leave out what a version does not have."""
-    if version < EPOCH_FROM:
-        response.leader_epoch = NO_EPOCH
-
-
 def _old_style(log: PartitionLog, timestamp: int) -> list[int]:
     """List the base offsets of segments before a timestamp; this log is one segment."""
     if timestamp == LATEST:
