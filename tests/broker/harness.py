@@ -57,7 +57,7 @@ from kafkawire.messages.incremental_alter_configs_response import IncrementalAlt
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.metadata import MetadataImage, TopicIdPartition
-from kafkawire.node.composition import in_memory
+from kafkawire.node.composition import InMemory
 from kafkawire.node.front.front import NodeFront
 from kafkawire.node.front.options import FrontOptions
 from kafkawire.node.front.replicas import NodeReplicas
@@ -71,6 +71,7 @@ from kafkawire.node.local_cluster import (
     NodeStarted,
     ShutDown,
 )
+from kafkawire.replication import Partition
 
 M = TypeVar("M", bound=Message)
 EPOCH_MS = 1_700_000_000_000
@@ -169,14 +170,14 @@ class Harness:
             Endpoint(node, f"broker-{node}", 9090 + node) for node in range(1, brokers + 1)
         ]
         options = FrontOptions(passwords or {}, load_seconds=load_seconds)
-        nodes = in_memory(
+        nodes = InMemory(
             endpoints,
-            properties,
             EPOCH_MS,
+            properties,
             listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
             bounds=bounds,
             release=release,
-        )
+        ).nodes()
         self._begin(nodes, options, seed, 0.0)
         for name, partitions in (topics or {}).items():
             self.create_topic(name, partitions)
@@ -268,6 +269,18 @@ class Harness:
     def leader_of(self, topic: str, partition: int = 0) -> int:
         """Return the leader of a partition."""
         return self.partition(topic, partition).leader_id
+
+    def is_unfenced(self, node_id: int) -> bool:
+        """Return whether the broker of a node that runs may lead, as the controller told it."""
+        broker = self.front(node_id).machines.node.parts.broker
+        return broker is not None and not broker.lifecycle.is_fenced
+
+    def replica(self, topic: str, index: int = 0, node_id: int | None = None) -> Partition:
+        """Return the replica of a partition on a node, or that of its leader."""
+        node = self.leader_of(topic, index) if node_id is None else node_id
+        replica = self.front(node).machines.replica(self.key(topic, index))
+        assert replica is not None
+        return replica
 
     @property
     def faults(self) -> list[Fault]:
