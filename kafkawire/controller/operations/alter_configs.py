@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigType, config_error
 from ...configs.features import ELR
+from ...configs.topic_names import topic_name_error
 from ...messages import alter_configs_response as legacy
 from ...messages import incremental_alter_configs_response as incremental
 from ...messages.alter_configs_request import AlterConfigsRequest
@@ -90,9 +91,10 @@ def _altered(
             seen.add((type, name))
             if len({config.name for config in each.configs}) != len(each.configs):
                 raise Refused(E.INVALID_REQUEST, "duplicate configuration keys")
-            _check_exists(state, type, name)
+            _check_name(type, name)
             made = changes(each.configs, state.image.config(type, name), type)
             _check_values(state, type, name, made)
+            _check_exists(state, type, name)
             if not body.validate_only:
                 _write(state, type, name, made)
         except Refused as refused:
@@ -105,19 +107,25 @@ def _altered(
     return responses
 
 
-def _check_exists(state: ControllerState, type: int, name: str) -> None:
+def _check_name(type: int, name: str) -> None:
     if type not in KEYS:
         raise Refused(E.INVALID_REQUEST, f"unsupported resource type {type}")
-    if type == TOPIC and name not in state.image.topic_ids:
-        raise Refused(E.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-    if type == BROKER and name:
-        if not name.isdecimal():
+    if type == BROKER:
+        if name and not name.isdecimal():
             raise Refused(E.INVALID_REQUEST, f"Invalid broker name {name}")
-        image = state.image
-        if int(name) not in image.brokers and int(name) not in image.controllers:
-            raise Refused(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
-    if type in (CLIENT_METRICS, GROUP) and not name:
+    elif not name:
         raise Refused(E.INVALID_REQUEST, "Default resources are not allowed.")
+    elif type == TOPIC and (reason := topic_name_error(name)) is not None:
+        raise Refused(E.INVALID_TOPIC_EXCEPTION, reason)
+
+
+def _check_exists(state: ControllerState, type: int, name: str) -> None:
+    image = state.image
+    if type == TOPIC and name not in image.topic_ids:
+        raise Refused(E.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    nodes = image.brokers, image.controllers
+    if type == BROKER and name and not any(int(name) in each for each in nodes):
+        raise Refused(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
 
 
 def _operated(each: AlterableConfig, old: str | None, type: int) -> str | None:
