@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import kafkawire
 from kafkawire import REGISTRY
 from kafkawire.broker import Drained
-from kafkawire.broker.apis import IN_MEMORY
+from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.broker.bounds import BACKLOG, UNSENT
+from kafkawire.broker.releases import ALL
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
@@ -31,8 +32,8 @@ FRAMES = [
         7,
         client_id="hostile",
     )
-    for key in sorted(IN_MEMORY)
-    for version in {REGISTRY.request(key).first, REGISTRY.request(key).last}  # type: ignore[union-attr]
+    for key, versions in supported_apis(ALL, served_on(Listener.BROKER)).served.items()
+    for version in dict.fromkeys(versions)
 ]
 
 
