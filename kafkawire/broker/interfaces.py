@@ -136,7 +136,7 @@ class Replicas(Protocol):
     ) -> DeleteRecordsResponse | Outcome:
         """Move log start offsets."""
 
-    def forget(self, reply_to: int, /) -> None:
+    def forget(self, request: Request, /) -> None:
         """Drop a delayed operation: its client disconnected."""
 
 

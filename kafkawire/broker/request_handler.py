@@ -302,4 +302,4 @@ class RequestHandler:
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._broker_of(connection).replicas.forget(request.reply_to)
+            self._broker_of(connection).replicas.forget(request)

@@ -96,6 +96,12 @@ class Fetches:
             else:
                 self._respond(token, now)
 
+    def forget(self, token: int) -> bool:
+        """Drop a delayed fetch; return whether there was one."""
+        self._unchanged.pop(token, None)
+        self.purgatory.remove(token)
+        return self._delayed.pop(token, None) is not None
+
     def _recheck(self, token: int, now: float) -> None:
         """Complete a fetch, or let it wait until one partition has a share of what is missing."""
         if token not in self.purgatory:

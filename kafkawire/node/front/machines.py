@@ -47,6 +47,8 @@ class NodeMachines:
         self.effects: deque[Effect] = deque()
         """What the node returned and was not handled yet."""
         self._submitted: dict[int, Submitted] = {}
+        self._delayed: dict[int, int] = {}
+        """Connection -> the token of its request that the replica manager delays."""
         self._tokens = 0
 
     def start(self, now: float) -> None:
@@ -84,7 +86,20 @@ class NodeMachines:
 
     def responded(self, effect: Respond) -> Submitted | None:
         """Return the request of a response."""
-        return self._submitted.pop(effect.token, None)
+        submitted = self._submitted.pop(effect.token, None)
+        if submitted is not None and submitted.request is not None:
+            self._delayed.pop(submitted.request.connection, None)
+        return submitted
+
+    def forget(self, connection: int) -> None:
+        """Drop a delayed Fetch, as its client has disconnected: it may wait for weeks.
+
+        Other requests complete, as what they wait for does not depend on clients.
+        """
+        token = self._delayed.get(connection)
+        broker = self.node.parts.broker
+        if token is not None and broker is not None and broker.replicas.fetches.forget(token):
+            del self._submitted[token], self._delayed[connection]
 
     def respond(
         self,
@@ -100,6 +115,7 @@ class NodeMachines:
         if response is not None:
             return plan.response(response, now)
         self._submitted[self._tokens] = Submitted(request, request.body, plan)
+        self._delayed[request.connection] = self._tokens
         return DELAYED
 
     def append(

@@ -262,5 +262,6 @@ class NodeReplicas:
             now,
         )
 
-    def forget(self, reply_to: int) -> None:
-        """Do nothing: what the machines delay they complete at its deadline."""
+    def forget(self, request: Request) -> None:
+        """Drop a delayed Fetch."""
+        self._machines.forget(request.connection)
