@@ -187,6 +187,7 @@ class Harness:
     ) -> None:
         """Start nodes, and wait for their brokers."""
         rng = random.Random(seed)
+        self._seed = seed
         self.now = now
         self.options = options
         self.cluster = LocalCluster(nodes, rng, lambda: rng.randbytes(16), options)
@@ -213,7 +214,7 @@ class Harness:
             for each in self.cluster.nodes.values()
         ]
         restored = copy.copy(self)
-        restored._begin(nodes, self.options, 2, self.now)
+        restored._begin(nodes, self.options, self._seed + 1, self.now)  # it has other ids
         return restored
 
     # -- what it has

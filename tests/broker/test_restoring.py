@@ -46,6 +46,8 @@ GROUPS = ("g", "h", "readers", "polygenelubricants")
 PARTITIONS = (("t", 0), ("t", 1), ("u", 0))
 RETENTION_S = 2_400
 SETTINGS = {
+    "broker.heartbeat.interval.ms": "2000",
+    "broker.session.timeout.ms": "9000",
     "group.initial.rebalance.delay.ms": "1000",
     "offsets.topic.num.partitions": "3",
     "offsets.retention.minutes": str(RETENTION_S // 60),
