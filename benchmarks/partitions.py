@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from kafkawire.net.nodes.cluster_thread import ClusterThread
+from kafkawire.net.server_config import ServerConfig
 
 BROKERS: Final = 10
 TOPIC: Final = 100
@@ -67,7 +68,7 @@ def measure(partitions: int) -> None:
     """Create partitions, and end a broker."""
     print(f"{partitions} partitions, {REPLICAS} replicas, {BROKERS} brokers")
     steps = Steps()
-    with ClusterThread(BROKERS, SETTINGS) as cluster:
+    with ClusterThread(ServerConfig(BROKERS, settings=SETTINGS)) as cluster:
         steps.done("start of the brokers")
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         topics = [NewTopic(f"t{at}", TOPIC, REPLICAS) for at in range(partitions // TOPIC)]

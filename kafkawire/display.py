@@ -8,7 +8,9 @@ needs no escaping, because no caller interprets it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Final
 from unicodedata import category, east_asian_width
 
@@ -34,6 +36,13 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Escape text of several lines; line feeds are kept."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def did_you_mean(text: str, names: Iterable[str]) -> str:
+    """Return `; did you mean X?` with the name most similar to `text`; "" if none is similar."""
+    by_lower = {name.lower(): name for name in names}
+    close = get_close_matches(text.lower(), by_lower, 1)
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 def csv_text(text: str) -> str:

@@ -11,7 +11,7 @@ import random
 from typing import Any, Final, NamedTuple
 
 import kafkawire
-from kafkawire.broker.releases import Offer, offered
+from kafkawire.broker.releases import Offer, versions_of
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.primitives import Message
 from kafkawire.records import BatchBuilder, Compression
@@ -67,7 +67,7 @@ class Cluster:
         self.rng = simulation.rng
         self.topics = [self._topic(number) for number in range(scale.topics)]
         self._clients = 0
-        self._versions = {release: offered(release) for release in RELEASES}
+        self._versions = {release: versions_of(release) for release in RELEASES}
 
     def _topic(self, number: int) -> Topic:
         rng = self.rng

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..protocol import ErrorCode
+from .apis import SupportedApis
 from .configs import Settings
 from .context import Context, Endpoint
 from .groups.coordinators import Coordinators
 from .interfaces import (
     ForwardingManager,
+    ImageCache,
     MetadataCache,
     ProducerIdManager,
     Replicas,
@@ -26,6 +28,7 @@ from .network.request_channel import RequestChannel
 from .topics import NO_LEADER, OFFSETS_TOPIC
 
 if TYPE_CHECKING:
+    from ..metadata import MetadataImage
     from .groups.coordinator import Coordinator
     from .zookeeper.control_state import ControlState
 
@@ -36,12 +39,14 @@ E = ErrorCode
 class Broker:
     """One node: the context of the handlers of its requests.
 
-    endpoint: its own. controller: the way to the active one. groups: the coordinators of the groups
-    of this broker, and in memory also those of the others. listeners: its own by their names, where
-    these are not the one that follows from the settings. transactions: those of a node. control:
-    the epochs that it knows of controllers in ZooKeeper, if the cluster has these.
+    apis: what its listener supports. endpoint: its own. controller: the way to the active one.
+    groups: the coordinators of the groups of this broker, and in memory also those of the others.
+    listeners: its own by their names, where these are not the one that follows from the settings.
+    transactions, image_cache: those of a node. control: the epochs that it knows of controllers in
+    ZooKeeper, if the cluster has these.
     """
 
+    apis: SupportedApis
     context: Context
     channel: RequestChannel
     endpoint: Endpoint
@@ -53,6 +58,7 @@ class Broker:
     groups: Coordinators
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     transactions: TransactionApis | None = None
+    image_cache: ImageCache | None = None
     control: ControlState | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
@@ -64,6 +70,12 @@ class Broker:
     @property
     def node_id(self) -> int:
         return self.endpoint.node_id
+
+    @property
+    def image(self) -> MetadataImage:
+        """The metadata that was published last, of a node."""
+        assert self.image_cache is not None
+        return self.image_cache.image
 
     def coordinator(self, group_id: str) -> Coordinator | ErrorCode:
         """Return the coordinator of a group, if this broker is its coordinator."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..configs import broker_configs
+from .apis import cluster_apis
 from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, Bounds
 from .broker import Broker
 from .configs import Settings
@@ -40,6 +41,7 @@ from .events import (
     GroupDue,
     IdleConnection,
     LeaderMoved,
+    MetadataAwaited,
     MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
@@ -56,7 +58,7 @@ from .groups.coordinators import Coordinators
 from .handlers import error_response
 from .metadata import ClusterMetadata
 from .network.socket_server import SocketServer
-from .releases import LATEST, Offer, listed, offered
+from .releases import LATEST
 from .replication.appending import Appender
 from .replication.local_replicas import LocalReplicas
 from .replication.offsets_log import OffsetsLog
@@ -97,17 +99,13 @@ class Cluster:
         self.settings = Settings({} if settings is None else settings, broker_configs(release))
         self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
         self.metadata = ClusterMetadata(brokers, self.topics)
-        between: Offer = {}
         if zookeeper:  # imported only where needed
             from .zookeeper.cluster import ZooKeeperCluster
-            from .zookeeper.versions import inter_broker
 
-            between = inter_broker(release)
+        self._apis = cluster_apis(release, zookeeper)
         self.context = context = Context(
             cluster_id,
             release,
-            {**offered(release), **between},
-            {**listed(release), **between},
             self.settings,
             bounds,
             new_uuid,
@@ -136,6 +134,7 @@ class Cluster:
 
     def _broker(self, endpoint: Endpoint) -> Broker:
         return Broker(
+            self._apis,
             self.context,
             self.channel,
             endpoint,
@@ -157,7 +156,7 @@ class Cluster:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, None for never; a past time while requests are queued."""
-        return self._now if self.server.has_work else self.context.deadlines.next()
+        return self._now if self.server.queue else self.context.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
         """Handle expired deadlines, then queued requests, for one time slice."""
@@ -247,6 +246,9 @@ class Cluster:
         if request is not None:
             complete(self.replicas[request.node_id], due.reply_to, now)
 
+    def _metadata_awaited(self, due: MetadataAwaited, now: float) -> None:
+        self._request_handler.metadata_awaited(due, now)
+
     def _group_due(self, due: GroupDue, now: float) -> None:
         self.groups.due(due, now)
 
@@ -289,6 +291,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Cluster, Any, float], None]]] = 
 _DUE: Final[Mapping[type[Deadline], Callable[[Cluster, Any, float], None]]] = {
     IdleConnection: Cluster._idle,
     MutedUntil: Cluster._muted_until,
+    MetadataAwaited: Cluster._metadata_awaited,
     FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,
     GroupDue: Cluster._group_due,

@@ -15,7 +15,6 @@ from .deadlines import Deadlines
 from .effects import Effect
 from .events import Deadline
 from .faults import Fault
-from .releases import Offer
 
 
 class Endpoint(NamedTuple):
@@ -31,14 +30,12 @@ class Endpoint(NamedTuple):
 class Context:
     """What handlers, coordinators and the controller need of their cluster.
 
-    offered: the API versions that are served; listed: those that ApiVersions lists. new_uuid, draw,
-    epoch_ms, load_seconds: as of `Cluster`. effects: those that the current call returns.
+    new_uuid, draw, epoch_ms, load_seconds: as of `Cluster`. effects: those that the current call
+    returns.
     """
 
     cluster_id: str
     release: str
-    offered: Offer
-    listed: Offer
     settings: Settings
     bounds: Bounds
     new_uuid: Callable[[], bytes]

@@ -148,6 +148,13 @@ class ReplyDue:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataAwaited:
+    """Deadline: a request has waited long enough for a change of the metadata."""
+
+    reply_to: int
+
+
+@dataclass(frozen=True, slots=True)
 class GroupDue:
     """Deadline: the next deadline of a group."""
 
@@ -194,6 +201,7 @@ Deadline = (
     | MutedUntil
     | FetchExpired
     | ReplyDue
+    | MetadataAwaited
     | GroupDue
     | OffsetsDue
     | OffsetsLoaded

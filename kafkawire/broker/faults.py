@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ..display import did_you_mean
+from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .request import Request
@@ -79,13 +81,14 @@ class Fault:
         return cls(None if match == "*" else match, **given)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        self.action = Action(self.action)
-        if isinstance(self.match, str):
-            name = self.match.removesuffix("Request")
-            found = [key for key in ApiKey if key.name.replace("_", "").lower() == name.lower()]
-            if not found:
-                raise ValueError(f"unknown API {self.match!r}")
-            self.match = found[0]
+        """Accept names for values; ValueError for what no request could ever meet."""
+        self.match = _match(self.match)
+        self.action = _action(self.action)
+        self.error = error_code(self.error)
+        for name in RANGES:
+            value = getattr(self, name)
+            if value is not None and not RANGES[name](value):
+                raise ValueError(f"{name}={value!r}: {EXPECTED[name]}")
 
     def matches(self, request: Request, draw: Callable[[], float]) -> bool:
         """Whether this request fails; counts it."""
@@ -118,30 +121,44 @@ class Fault:
         return data
 
 
+def _match(
+    match: ApiKey | str | Callable[[Request], bool] | None,
+) -> ApiKey | Callable[[Request], bool] | None:
+    if isinstance(match, str):
+        name = match.removesuffix("Request").replace("_", "").lower()
+        keys = [key for key in ApiKey if key.name.replace("_", "").lower() == name]
+        if not keys:
+            apis = [
+                info.name.removesuffix("Request") for info in REGISTRY if info.type == "request"
+            ]
+            raise ValueError(f"unknown API {match!r}{did_you_mean(match, apis)}")
+        return keys[0]
+    if match is not None and not isinstance(match, ApiKey) and not callable(match):
+        raise ValueError(f"match={match!r}: expected an API key, its name or a function")
+    return match
+
+
+def _action(action: Action | str) -> Action:
+    try:
+        return Action(action)
+    except ValueError:
+        raise ValueError(f"unknown action {action!r}; {EXPECTED['action']}") from None
+
+
+def error_code(error: ErrorCode | str) -> ErrorCode:
+    """Return an error code by its name. ValueError if it has no error of that name."""
+    if isinstance(error, ErrorCode):
+        return error
+    if error in ErrorCode.__members__:
+        return ErrorCode[error]
+    hint = did_you_mean(str(error), ErrorCode.__members__)
+    raise ValueError(f"unknown error {error!r}{hint or '; ' + EXPECTED['error']}")
+
+
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise ValueError(text)
     return int(text)
-
-
-def _nth(text: str) -> int:
-    if _whole(text) == 0:
-        raise ValueError(text)
-    return _whole(text)
-
-
-def _share(text: str) -> float:
-    share = float(text)
-    if not 0 <= share <= 1:
-        raise ValueError(text)
-    return share
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < math.inf:
-        raise ValueError(text)
-    return seconds
 
 
 def _yes_or_no(text: str) -> bool:
@@ -149,16 +166,23 @@ def _yes_or_no(text: str) -> bool:
 
 
 PARSED: Final[Mapping[str, Callable[[str], object]]] = {
-    "action": Action,
-    "nth": _nth,
-    "probability": _share,
-    "error": ErrorCode.__getitem__,
-    "delay": _seconds,
+    "action": str,
+    "nth": _whole,
+    "probability": float,
+    "error": str,
+    "delay": float,
     "keep": _whole,
     "at": _whole,
     "carried_out": _yes_or_no,
 }
-"""What reads the fields of a rule."""
+"""What reads the fields of a rule; whether they are in range the fault itself checks."""
+RANGES: Final[Mapping[str, Callable[[float], bool]]] = {
+    "nth": lambda nth: nth >= 1,
+    "probability": lambda share: 0 <= share <= 1,
+    "delay": lambda seconds: 0 <= seconds < math.inf,
+    "keep": lambda size: size >= 0,
+}
+"""Which numbers a fault may have."""
 EXPECTED: Final = {
     "action": f"expected one of {', '.join(Action)}",
     "nth": "expected a number from 1",

@@ -14,6 +14,7 @@ from .fetched import Fetched
 from .request import HandlerResult, Outcome, Request
 
 if TYPE_CHECKING:
+    from ..configs.features import Feature
     from ..messages.delete_records_request import DeleteRecordsRequest
     from ..messages.delete_records_response import DeleteRecordsResponse
     from ..messages.fetch_request import FetchRequest
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from ..messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
     from ..messages.produce_request import ProduceRequest
     from ..messages.produce_response import ProduceResponse
+    from ..metadata import MetadataImage
     from ..records import BatchBuilder
-    from .releases import Feature
 
 
 class PartitionMetadata(Protocol):
@@ -100,6 +101,13 @@ class MetadataCache(Protocol):
         """Return the endpoint of a broker, also of one that is down."""
 
 
+class ImageCache(Protocol):
+    """The metadata of a node, as the controllers wrote it."""
+
+    @property
+    def image(self) -> MetadataImage: ...
+
+
 class Replicas(Protocol):
     """The partitions of which this broker has replicas."""
 
@@ -128,7 +136,7 @@ class Replicas(Protocol):
     ) -> DeleteRecordsResponse | Outcome:
         """Move log start offsets."""
 
-    def forget(self, reply_to: int, /) -> None:
+    def forget(self, request: Request, /) -> None:
         """Drop a delayed operation: its client disconnected."""
 
 
@@ -150,6 +158,9 @@ class TopicCreation(Protocol):
 
     def ensure_transactions_topic(self, now: float, /) -> TopicMetadata | None:
         """Find the topic whose leaders coordinate transactions, or create it."""
+
+    def is_creating(self, name: str, /) -> bool:
+        """Return whether a topic will be there when the metadata changes, or a later time."""
 
 
 class ProducerIdManager(Protocol):

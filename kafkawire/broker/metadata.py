@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..configs.features import TRANSACTIONS, UNSERVED
+from ..configs.features import TRANSACTIONS, UNSERVED, Feature
 from .context import Endpoint
-from .releases import Feature
 from .topics import Topics
 
 

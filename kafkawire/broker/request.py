@@ -10,10 +10,15 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 from ..messages.api_key import ApiKey
+from ..messages.fetch_request import FetchRequest
 from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
 from .fetched import Fetched
 
+REPLICA_STATE_FROM: Final = 15
+"""The version of Fetch from which on the replica's id is in `replica_state` (KIP-903)."""
+NODE_CLIENT_ID: Final = "kafkawire-node-"
+"""How the client ids of nodes begin, where they are clients of each other."""
 ANONYMOUS: Final = "ANONYMOUS"
 """The user of a connection without authentication."""
 
@@ -43,6 +48,20 @@ class Request(NamedTuple):
         body = self.body
         return not (isinstance(body, ProduceRequest) and body.acks == 0)
 
+    @property
+    def is_from_follower(self) -> bool:
+        """Whether it is a Fetch of another broker."""
+        body = self.body
+        if not isinstance(body, FetchRequest):
+            return False
+        of_state = self.version >= REPLICA_STATE_FROM
+        return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
+
+    @property
+    def is_from_node(self) -> bool:
+        """Whether another node of the cluster sent it, and not a client."""
+        return self.is_from_follower or (self.client_id or "").startswith(NODE_CLIENT_ID)
+
 
 class Outcome(Enum):
     """The result of a handler that returns no response."""
@@ -57,7 +76,11 @@ DELAYED: Final = Outcome.DELAYED
 NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
 M = TypeVar("M", bound=Message)
-Work = Generator[int, None, M | Outcome]
+UNTIL_METADATA: Final = -1
+"""What a Work yields to go on when the metadata has changed; it gets False if that takes too long,
+and True otherwise.
+"""
+Work = Generator[int, bool | None, M | Outcome]
 """A large request processed in several time slices: yields how many elements it has processed since
 the last yield, and returns the response, or delays it.
 """

@@ -27,13 +27,23 @@ from .bounds import SLICE_ELEMENTS
 from .broker import Broker
 from .context import Context
 from .effects import Report
+from .events import MetadataAwaited
 from .faults import Action, Fault
 from .fetched import Fetched
 from .handlers import HANDLERS, Handler, api_versions
 from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
-from .request import ANONYMOUS, DELAYED, NO_RESPONSE, HandlerResult, Request, Work
+from .releases import Versions
+from .request import (
+    ANONYMOUS,
+    DELAYED,
+    NO_RESPONSE,
+    UNTIL_METADATA,
+    HandlerResult,
+    Request,
+    Work,
+)
 
 LOG: Final = logging.getLogger("kafkawire.broker")
 BEFORE_AUTHENTICATION: Final = frozenset(
@@ -41,6 +51,8 @@ BEFORE_AUTHENTICATION: Final = frozenset(
 )
 KNOWN: Final = frozenset(int(key) for key in ApiKey)
 REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
+METADATA_WAIT_SECONDS: Final = 1.0
+"""How long a request waits for a topic that it has created: clients would retry later."""
 SASL_MAX_BYTES: Final = "sasl.server.max.receive.size"
 
 
@@ -62,6 +74,8 @@ class RequestHandler:
         self._broker_of = broker_of
         self._handlers = handlers
         self._work_of: dict[int, Work[Message]] = {}
+        self._waiting: dict[int, Connection] = {}
+        """The requests that wait for a change of the metadata, and their connections."""
         self._count = 0
         self._limits = Limits(max_frame_bytes=context.settings.number(REQUEST_MAX_BYTES))
 
@@ -73,7 +87,7 @@ class RequestHandler:
         if connection.working:
             assert connection.busy is not None
             request = self._channel.pending[connection.busy]
-            self._continue(connection, request, self._work_of[connection.busy], now)
+            self._continue(connection, request, self._work_of[connection.busy], None, now)
             return 1
         auth = connection.authentication
         try:
@@ -112,17 +126,18 @@ class RequestHandler:
             self._channel.send(connection, [unknown_key(header.correlation_id)])
             return
         key = ApiKey(number)
-        versions = self._context.offered.get(key)
+        apis = self._broker_of(connection).apis
+        versions = apis.served.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
             raise RemoteProtocolError(f"{key.name} before authentication")
         if key is ApiKey.API_VERSIONS and versions is not None and version not in versions:
-            self._send_unsupported(connection, header.correlation_id)
+            self._send_unsupported(connection, versions, header.correlation_id)
             return
         if versions is not None and version not in versions:
             raise RemoteProtocolError(
                 f"unsupported version: {key.name} v{version}; "
-                f"Kafka {self._context.release} supports {versions}"
+                f"Kafka {apis.release} supports {versions}"
             )
         try:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
@@ -147,8 +162,10 @@ class RequestHandler:
         connection.busy = request.reply_to
         self._handle(connection, request, served=versions is not None, now=now)
 
-    def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
-        result = api_versions.unsupported(self._context.offered)
+    def _send_unsupported(
+        self, connection: Connection, supported: Versions, correlation_id: int
+    ) -> None:
+        result = api_versions.unsupported(supported)
         self._channel.send(connection, encode_frame_buffers(result, 0, correlation_id))
 
     def _handle(self, connection: Connection, request: Request, served: bool, now: float) -> None:
@@ -162,7 +179,9 @@ class RequestHandler:
         self._settle(request, self._outcome(connection, request, served, fault, now), now)
 
     def _fault_of(self, request: Request) -> Fault | None:
-        """Return the first fault that matches a request."""
+        """Return the first fault that matches a request; none meets what nodes send each other."""
+        if request.is_from_node:
+            return None
         draw = self._context.draw
         return next((each for each in self._context.faults if each.matches(request, draw)), None)
 
@@ -202,7 +221,8 @@ class RequestHandler:
         if result is DELAYED:
             return
         if isinstance(result, GeneratorType):
-            self._continue(self._channel.connections[request.connection], request, result, now)
+            connection = self._channel.connections[request.connection]
+            self._continue(connection, request, result, None, now)
             return
         if result is NO_RESPONSE:
             connection = self._channel.finish(request)
@@ -215,13 +235,21 @@ class RequestHandler:
         self._channel.respond(request.reply_to, result, now)
 
     def _continue(
-        self, connection: Connection, request: Request, work: Work[Message], now: float
+        self,
+        connection: Connection,
+        request: Request,
+        work: Work[Message],
+        changed: bool | None,
+        now: float,
     ) -> None:
-        """Process the next elements of a large request; respond after the last."""
+        """Process the next elements of a large request; respond after the last.
+
+        changed: whether the metadata has changed, for which it has waited.
+        """
         served = 0
         while served < SLICE_ELEMENTS:
             try:
-                served += next(work)
+                step = work.send(changed)
             except StopIteration as end:
                 self._drop_work(connection)
                 self._settle(request, end.value, now)
@@ -231,17 +259,47 @@ class RequestHandler:
                 self._drop_work(connection)
                 self._settle(request, self._failed(connection, request, error), now)
                 return
+            if step == UNTIL_METADATA:
+                self._wait(connection, request, work, now)
+                return
+            served += step
+            changed = None
         connection.working = True
         self._work_of[request.reply_to] = work
 
+    def _wait(
+        self, connection: Connection, request: Request, work: Work[Message], now: float
+    ) -> None:
+        connection.working = False
+        self._work_of[request.reply_to] = work
+        self._waiting[request.reply_to] = connection
+        deadline = MetadataAwaited(request.reply_to)
+        self._context.deadlines.set(deadline, now + METADATA_WAIT_SECONDS)
+
+    def metadata_changed(self, now: float) -> None:
+        """Go on with the requests that wait for a change of the metadata."""
+        for reply_to in list(self._waiting):
+            self._resume(reply_to, True, now)
+
+    def metadata_awaited(self, due: MetadataAwaited, now: float) -> None:
+        """Go on with a request that has waited long enough."""
+        self._resume(due.reply_to, False, now)
+
+    def _resume(self, reply_to: int, changed: bool, now: float) -> None:
+        connection = self._waiting.pop(reply_to)
+        self._context.deadlines.cancel(MetadataAwaited(reply_to))
+        request = self._channel.pending[reply_to]
+        self._continue(connection, request, self._work_of[reply_to], changed, now)
+
     def _drop_work(self, connection: Connection) -> None:
-        if connection.working and connection.busy is not None:
-            connection.working = False
-            del self._work_of[connection.busy]
+        connection.working = False
+        if connection.busy is not None and self._work_of.pop(connection.busy, None) is not None:
+            self._waiting.pop(connection.busy, None)
+            self._context.deadlines.cancel(MetadataAwaited(connection.busy))
 
     def forget(self, connection: Connection) -> None:
         """Drop the request in process of a client that disconnected."""
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._broker_of(connection).replicas.forget(request.reply_to)
+            self._broker_of(connection).replicas.forget(request)

@@ -6,11 +6,12 @@ committed as a whole, or lost with the controller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..configs.features import UNSERVED
+from ..configs.features import ELR as ELR_FEATURE
+from ..configs.features import KRAFT, NEWEST, UNSERVED, Feature
 from ..metadata import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -22,29 +23,23 @@ from ..metadata import (
     topic_value,
 )
 from ..metadata.registrations import UNASSIGNED
-from ..metadata.versions import ELR, NEWEST, OLDEST, versioned
+from ..metadata.versions import ELR, OLDEST, versioned
 from ..primitives import Message
 from .placement import RandomNumbers
 from .sessions import Sessions
 
-ELR_FEATURE: Final = "eligible.leader.replicas.version"
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
 
-FEATURES: Final[Mapping[str, tuple[int, int]]] = {
-    METADATA_VERSION: (OLDEST, NEWEST),
-    "eligible.leader.replicas.version": (0, 1),
-    "group.version": (0, 1),
-    "share.version": (0, 2),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-}
-"""Feature -> lowest and highest level, as in Kafka 4.4."""
 
-BOOTSTRAP: Final[Mapping[str, int]] = {
-    name: high for name, (_, high) in FEATURES.items() if name not in UNSERVED
-}
-"""The levels of a new cluster."""
+def supported_features(features: Iterable[Feature]) -> dict[str, tuple[int, int]]:
+    """Return the lowest and the highest level of each feature, but that of the quorum."""
+    return {each.name: (each.lowest, each.highest) for each in features if each.name != KRAFT}
+
+
+def bootstrap_features(features: Iterable[Feature]) -> dict[str, int]:
+    """Return the levels of the features of a new cluster."""
+    return {each.name: each.level for each in features if each.name not in {KRAFT, *UNSERVED}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +48,19 @@ class ControllerConfig:
 
     features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
     own configuration, which broker-wide and topic values take precedence over.
-    max_partitions: that one request may create.
+    max_partitions_per_request: that one may create. max_partitions: of all topics.
     """
 
     cluster_id: str
     session_timeout: float = 9.0
     rebalance_interval: float | None = 300.0
     max_elections: int = 1000
-    max_partitions: int = 10_000
-    features: Mapping[str, tuple[int, int]] = field(default_factory=lambda: FEATURES)
-    bootstrap: Mapping[str, int] = field(default_factory=lambda: BOOTSTRAP)
+    max_partitions_per_request: int = 10_000
+    max_partitions: int = 100_000
+    features: Mapping[str, tuple[int, int]] = field(
+        default_factory=lambda: supported_features(NEWEST)
+    )
+    bootstrap: Mapping[str, int] = field(default_factory=lambda: bootstrap_features(NEWEST))
     static: Mapping[str, str] = field(default_factory=dict)
 
 

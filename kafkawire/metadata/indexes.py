@@ -64,12 +64,14 @@ class Index(Generic[K]):
 class PartitionIndexes:
     """The indexes of an image.
 
+    count: the number of partitions.
     isr, elr: broker -> partitions with it there. leaders: broker -> those that it leads, NO_LEADER
     -> those without a leader. imbalanced: True -> those that another leads than the preferred
     leader. reassigning: topic id -> those with replicas to add or to remove.
     """
 
     def __init__(self) -> None:
+        self.count = 0
         self.replicas: Index[int] = Index()
         self.isr: Index[int] = Index()
         self.elr: Index[int] = Index()
@@ -85,6 +87,7 @@ class PartitionIndexes:
         new: PartitionRegistration | None,
     ) -> None:
         """Take in a change of a partition; None for one that did not exist, or was removed."""
+        self.count += (new is not None) - (old is not None)
         self.replicas.update(at, old.replicas if old else (), new.replicas if new else ())
         self.isr.update(at, old.isr if old else (), new.isr if new else ())
         self.elr.update(at, old.elr if old else (), new.elr if new else ())
@@ -95,6 +98,7 @@ class PartitionIndexes:
 
     def copy(self) -> PartitionIndexes:
         made = PartitionIndexes()
+        made.count = self.count
         made.replicas = self.replicas.copy()
         made.isr = self.isr.copy()
         made.elr = self.elr.copy()

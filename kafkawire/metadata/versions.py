@@ -8,45 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from ..configs.features import NEWEST_METADATA, OLDEST_METADATA
 from ..messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from ..messages.partition_change_record import PartitionChangeRecord
 from ..messages.partition_record import PartitionRecord
 from ..messages.register_broker_record import RegisterBrokerRecord
 from ..primitives import Message
 
-RELEASES: Final[Mapping[int, str]] = {
-    7: "3.3-IV3",
-    8: "3.4-IV0",
-    9: "3.5-IV0",
-    10: "3.5-IV1",
-    11: "3.5-IV2",
-    12: "3.6-IV0",
-    13: "3.6-IV1",
-    14: "3.6-IV2",
-    15: "3.7-IV0",
-    16: "3.7-IV1",
-    17: "3.7-IV2",
-    18: "3.7-IV3",
-    19: "3.7-IV4",
-    20: "3.8-IV0",
-    21: "3.9-IV0",
-    22: "4.0-IV0",
-    23: "4.0-IV1",
-    24: "4.0-IV2",
-    25: "4.0-IV3",
-    26: "4.1-IV0",
-    27: "4.1-IV1",
-    28: "4.2-IV0",
-    29: "4.2-IV1",
-    30: "4.3-IV0",
-    31: "4.4-IV0",
-    32: "4.4-IV1",
-    33: "4.4-IV2",
-}
-"""Levels of the feature metadata.version that Kafka 4 supports."""
-
-OLDEST: Final = min(RELEASES)
-NEWEST: Final = max(RELEASES)
+OLDEST: Final = OLDEST_METADATA
+NEWEST: Final = NEWEST_METADATA
 EPOCH_BUMP_UNTIL: Final = 11
 """A smaller ISR bumps the leader epoch up to this metadata.version (KIP-966 made it needless)."""
 SCRAM: Final = 11

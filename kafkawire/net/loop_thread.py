@@ -1,6 +1,6 @@
 """An event loop in a thread of its own, for code without one, such as tests.
 
-Law: what runs in the loop is accessed only there; every call here is submitted to it and awaited.
+What runs in the loop is accessed only there; every call here is submitted to it and awaited.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ class LoopThread:
         """Cancel unfinished tasks, and end the thread."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(TIMEOUT_SECONDS)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop is closed: nothing runs in it any more."""
+        return self.loop.is_closed()
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float = TIMEOUT_SECONDS) -> T:
         """Run a coroutine in the loop; return its result."""

@@ -4,12 +4,9 @@
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
 `kafka_broker` is a cluster in memory that one machine plays, up at once; `kafka_cluster` consists
-of nodes that replicate, elect and fail.
-
-Law: tests that do not use the fixture import nothing. It is configured by the marker
-`@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments are
-those of `kafkawire.net.server.ServerConfig`, and the other by
-`@pytest.mark.kafka_cluster(nodes=3, settings={...})`, those of `ClusterThread`.
+of nodes that replicate, elect and fail. The markers `@pytest.mark.kafka(brokers=3)` and
+`@pytest.mark.kafka_cluster(brokers=3)` configure them, with the fields of `ServerConfig`. Tests
+that do not use the fixtures import nothing.
 """
 
 from __future__ import annotations
@@ -17,26 +14,27 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from .nodes.cluster_thread import ClusterThread
+    from .server_config import ServerConfig
     from .server_thread import ServerThread
+    from .zookeeper_thread import ZooKeeperThread
 
-QUICK = {"group.initial.rebalance.delay.ms": "0"}
-"""Default settings of a broker in tests: no initial rebalance delay."""
+MARKERS: Final = {"kafka": "kafka_broker", "kafka_cluster": "kafka_cluster"}
+"""Marker -> the fixture that it configures."""
+BROKERS: Final = {"kafka": 1, "kafka_cluster": 3}
+"""Marker -> how many brokers there are unless it says so."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers."""
-    config.addinivalue_line(
-        "markers", "kafka(**config): configuration of `kafka_broker`, as for ServerConfig"
-    )
-    config.addinivalue_line(
-        "markers", "kafka_cluster(**config): configuration of `kafka_cluster`, as for ClusterThread"
-    )
+    for marker, name in MARKERS.items():
+        text = f"{marker}(**config): configuration of `{name}`, the fields of ServerConfig"
+        config.addinivalue_line("markers", text)
 
 
 @contextmanager
@@ -52,31 +50,49 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.fixture
-def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
+def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread | ZooKeeperThread]:
     """A cluster on loopback: `.bootstrap`, `.requests`, `.fault()`, `.advance()`."""
+    config = _config(request, "kafka")
+    cluster: ServerThread | ZooKeeperThread
     with uncollected():
-        from .server import ServerConfig
-        from .server_thread import ServerThread
+        if config.zookeeper:
+            from .zookeeper_thread import ZooKeeperThread
 
-    given = _given(request, "kafka")
-    given["settings"] = QUICK | given.get("settings", {})
-    with ServerThread(ServerConfig(**given)) as server:
-        yield server
+            cluster = ZooKeeperThread(config)
+        else:
+            from .server_thread import ServerThread
+
+            cluster = ServerThread(config)
+    with cluster:
+        yield cluster
 
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
-    """A cluster of nodes on loopback: `.bootstrap`, `.kill()`, `.isolate()`, `.leader()`."""
+    """A cluster of nodes on loopback: besides that, `.isolate()`, `.fail_disk()`, ..."""
     with uncollected():
         from .nodes.cluster_thread import ClusterThread
 
-    with ClusterThread(**_given(request, "kafka_cluster")) as cluster:
+    with ClusterThread(_config(request, "kafka_cluster")) as cluster:
         yield cluster
 
 
-def _given(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
-    """Return the arguments of markers, of the innermost where several have one."""
-    given: dict[str, Any] = {}
-    for marker in reversed(list(request.node.iter_markers(name))):
-        given |= marker.kwargs
-    return given
+def _config(request: pytest.FixtureRequest, marker: str) -> ServerConfig:
+    """Return the configuration of markers; the innermost has precedence.
+
+    Fails the test for wrong arguments.
+    """
+    from .server_config import QUICK, read_marker  # imported only by tests that use a fixture
+
+    arguments: dict[str, Any] = {"brokers": BROKERS[marker]}
+    for each in reversed(list(request.node.iter_markers(marker))):
+        if each.args:
+            pytest.fail(f"the marker {marker} takes arguments by name only", pytrace=False)
+        arguments |= each.kwargs
+    settings = arguments.get("settings", {})
+    if isinstance(settings, dict):
+        arguments["settings"] = QUICK | settings
+    try:
+        return read_marker(marker, arguments)
+    except ValueError as error:
+        pytest.fail(str(error), pytrace=False)

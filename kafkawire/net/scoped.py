@@ -1,6 +1,6 @@
-"""The async context manager of the clients.
+"""The async context manager of clients and servers.
 
-Law: leaving the block closes the client, whatever happened in it.
+Leaving the block closes them, whatever happened in it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Scoped(ABC):
-    """A client that is started, used and closed on one loop."""
+    """What is started, used and closed on one loop."""
 
     @abstractmethod
     async def start(self) -> None:

@@ -1,95 +1,73 @@
-"""Runs a cluster in asyncio: listeners, sockets, timer.
-
-Law: the cluster decides and the server carries out, also when to read from a client and when to
-close it. While requests are queued the timer is due at once, so sockets are polled between time
-slices.
-
-    socket ─▶ Received ─▶ Cluster ─▶ effects ─▶ socket
-    one timer: Cluster.next_deadline() ─▶ Cluster.advance()
-"""
-
-# over 300 lines: one shell: listeners, sockets and timer of a cluster in memory
+"""Runs a cluster of nodes in memory in asyncio: a listener for the clients of each broker."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import socket
 import time
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack
+from copy import deepcopy
+from math import ceil
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from ..broker import (
-    AwaitDrain,
-    BrokerStarted,
-    BrokerStopped,
-    Close,
-    Cluster,
-    Disconnected,
-    Effect,
-    Endpoint,
-    Event,
-    LeaderMoved,
-    PauseReading,
-    Persist,
-    Persisted,
-    Received,
-    Reply,
-    Report,
-    ResumeReading,
-    Trim,
-    Unreadable,
+from ..broker import Endpoint, Fault
+from ..broker.configs import Settings
+from ..broker.security.protocols import SecurityProtocol
+from ..node.composition import Disks, InMemory
+from ..node.effects import Stopped
+from ..node.front.options import FrontOptions
+from ..node.local_cluster import (
+    CONTROLLER_ID,
+    ClusterEvent,
+    Killed,
+    LocalCluster,
+    NodeEffect,
+    NodeStarted,
+    ShutDown,
 )
+from ..primitives import Message
+from .fixture import NewTopic
+from .nodes.topics import ClusterTopics, until
 from .server_config import DEFAULT, ServerConfig
-from .server_transport import ServerConnection
-from .timer import Timer
+from .server_transport import Listener
+from .shell import Observers, Shell, bound, random_uuid
 
 if TYPE_CHECKING:
-    import ssl
+    import socket
 
-    from .broker_connections import BrokerConnections
-    from .server_recording import Recording
+STEP: Final = 0.25
+"""Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
+MOST_STEPS: Final = 200
 
 __all__ = ["Server", "ServerConfig"]
 
-ACCEPT_ITERATIONS: Final = 3
-"""Iterations of the event loop until an accepted client is in `connections`."""
 
-
-class Server:
+class Server(Shell):
     """A cluster that listens. Use as `async with Server(config) as server`.
 
-    on_report: called with each request and its response. on_persist: called with each effect to
-    persist. on_close: called with each connection that the broker closes, and the reason.
-    persisted: the effects persisted by an earlier server, in order, to restore it from.
+    disks: what another cluster with the same brokers had on its disks, to begin with copies of it.
     """
+
+    machine: LocalCluster
 
     def __init__(
         self,
         config: ServerConfig = DEFAULT,
+        observers: Observers | None = None,
         *,
-        on_report: Callable[[Report], None] | None = None,
-        on_persist: Callable[[Persisted], None] | None = None,
-        on_close: Callable[[Close], None] | None = None,
-        recording: Recording | None = None,
-        persisted: Sequence[Persisted] = (),
+        disks: Disks | None = None,
     ) -> None:
+        super().__init__(observers or Observers())
         self.config = config
-        self.persisted = persisted
-        self.on_report = on_report
-        self.on_persist = on_persist
-        self.on_close = on_close
-        self.recording = recording
         self.endpoints: list[Endpoint] = []
-        self.connections: dict[int, ServerConnection] = {}
-        self._listeners: dict[int, asyncio.Server] = {}
-        self._timer = Timer(self._due)
-        self._broker_connections: BrokerConnections | None = None
-        self._count = 0
-        self._advanced = 0.0
+        self._disks = disks or {}
+        unknown = self._disks.keys() - {CONTROLLER_ID, *range(1, config.brokers + 1)}
+        if unknown:
+            raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
+        self._stopped: dict[int, asyncio.Future[None]] = {}
+        self.topics = ClusterTopics(self._send, lambda: self.machine.images())
 
     # -- lifecycle
 
@@ -103,204 +81,130 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.stop()
+        await self.close()
 
     async def start(self) -> None:
         """Listen on all ports, and create the configured topics."""
-        self.loop = asyncio.get_running_loop()
-        self._started_at = self.loop.time()
-        sockets = [self._bound(at) for at in range(self.config.brokers)]
-        for at, bound in enumerate(sockets):
-            rack = self.config.racks[at] if at < len(self.config.racks) else None
-            self.endpoints.append(Endpoint(at + 1, self.config.host, bound.getsockname()[1], rack))
+        self.start_clock()
+        with ExitStack() as opened:
+            sockets = [opened.enter_context(each) for each in self._bound()]
+            await self._start_nodes()
+            opened.pop_all()  # they are the listeners'
+        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
+            await self.listen(self._listener(endpoint), sock)
+
+    def _bound(self) -> Iterator[socket.socket]:
+        """Bind a socket for each broker."""
+        host, ports, racks = self.config.host, self.config.ports, self.config.racks
+        for index in range(self.config.brokers):
+            sock = bound(host, ports[index] if index < len(ports) else 0)
+            rack = racks[index] if index < len(racks) else None
+            self.endpoints.append(Endpoint(index + 1, host, sock.getsockname()[1], rack))
+            yield sock
+
+    async def _start_nodes(self) -> None:
+        """Start the nodes; returns when they are active, and the topics exist."""
+        config = self.config
         # not secrets: ids that a seed can repeat
-        rng = random.Random(self.config.seed)
-        self.cluster = Cluster(
+        rng = random.Random(config.seed)
+        sasl = "sasl.enabled.mechanisms" in config.settings
+        brokers = [each.node_id for each in self.endpoints]
+        composition = InMemory(
             self.endpoints,
-            new_uuid=lambda: uuid.UUID(int=rng.getrandbits(128), version=4).bytes,
-            draw=rng.random,
-            epoch_ms=int(time.time() * 1000),
-            settings=self.config.settings,
-            release=self.config.release,
-            passwords=self.config.passwords,
-            bounds=self.config.bounds,
-            zookeeper=self.config.zookeeper,
+            int(time.time() * 1000),
+            config.settings,
+            listener=SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name,
+            directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
+            bounds=config.bounds,
+            release=config.release,
+            disks=self._disks,
         )
-        if self.persisted:
-            self._perform(self.cluster.restore(self.persisted, self.now()))
-        if self.config.zookeeper:
-            from .broker_connections import BrokerConnections  # imported only where needed
+        self.machine = LocalCluster(
+            composition.nodes(),
+            rng,
+            lambda: random_uuid(rng),
+            FrontOptions(config.passwords),
+        )
+        self.run(lambda: self.machine.start(self.now()))
+        await until(lambda: all(map(self.machine.is_active, brokers)))
+        configured = Settings(config.settings).number("default.replication.factor")
+        factor = min(configured, config.brokers)
+        for name, partitions in config.topics.items():
+            if self.machine.image().topic(name) is None:
+                await self.topics.create(NewTopic(name, partitions, factor, {}))
 
-            self._broker_connections = BrokerConnections(self.endpoints, self.handle)
-            self._broker_connections.start()
-        for name, partitions in self.config.topics.items():
-            if name not in self.cluster.topics:
-                self.create_topic(name, partitions)
-        for endpoint, bound in zip(self.endpoints, sockets, strict=True):
-            await self._listen(endpoint, bound)
-
-    async def stop(self) -> None:
+    async def close(self) -> None:
         """Stop listening and close all connections."""
-        if self._broker_connections is not None:
-            self._broker_connections.close()
-        await self._stop_accepting(*self._listeners.values())
-        while self.connections:
-            for connection in list(self.connections.values()):
-                connection.abort()
-            await asyncio.sleep(0)
-        for listener in self._listeners.values():
-            await listener.wait_closed()
-        self._timer.set(None)
-        if self.recording is not None:
-            self.recording.close()
+        await self.close_connections()
+        if self.observers.recording is not None:
+            self.observers.recording.close()
 
-    async def _stop_accepting(self, *listeners: asyncio.Server) -> None:
-        """Stop listening; all clients accepted before are in `connections` then.
+    def _listener(self, endpoint: Endpoint) -> Listener:
+        return Listener(endpoint, tls=self.config.tls)
 
-        asyncio (to Python 3.11) leaks the sockets of clients accepted in the loop iteration in
-        which a listener is closed; so accepting is stopped first.
-        """
-        for listener in listeners:
-            for bound in listener.sockets:
-                with suppress(NotImplementedError):  # a proactor event loop
-                    self.loop.remove_reader(bound.fileno())
-        for _ in range(ACCEPT_ITERATIONS):
-            await asyncio.sleep(0)
-        for listener in listeners:
-            listener.close()
-
-    def _bound(self, at: int) -> socket.socket:
-        port = self.config.ports[at] if at < len(self.config.ports) else 0
-        return socket.create_server((self.config.host, port), backlog=1024)
-
-    async def _listen(self, endpoint: Endpoint, bound: socket.socket) -> None:
-        self._listeners[endpoint.node_id] = await self.loop.create_server(
-            lambda: ServerConnection(self, endpoint), sock=bound
-        )
-
-    @property
-    def tls(self) -> ssl.SSLContext | None:
-        """The TLS context of all listeners."""
-        return self.config.tls
+    def _endpoint(self, node_id: int) -> Endpoint:
+        return next(each for each in self.endpoints if each.node_id == node_id)
 
     @property
     def bootstrap(self) -> str:
         """The bootstrap servers: `host:port,...`."""
         return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
 
-    # -- actions of an operator
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        """Create a topic. factor: at most the number of brokers; None: as configured."""
-        if factor is None:
-            factor = self.cluster.settings.number("default.replication.factor")
-        spread = self.cluster.topics.spread(partitions, factor)
-        self.cluster.controller.create_topic(name, spread, dict(configs), self.now())
-        self._perform(self.cluster.advance(self.now()))
-
-    async def stop_broker(self, node_id: int) -> None:
-        """Stop a broker: it no longer listens, and its connections are closed.
-
-        With ZooKeeper, the controller moves its leaders away first.
-        """
-        if self._broker_connections is not None and node_id in self._listeners:
-            await self._broker_connections.shut_down(node_id)
-        listener = self._listeners.pop(node_id)
-        await self._stop_accepting(listener)
-        self.handle(BrokerStopped(node_id))
-        await listener.wait_closed()
-
-    async def start_broker(self, node_id: int) -> None:
-        """Start a stopped broker on its port."""
-        endpoint = next(each for each in self.endpoints if each.node_id == node_id)
-        self.handle(BrokerStarted(node_id))
-        await self._listen(endpoint, socket.create_server((endpoint.host, endpoint.port)))
-
-    def move_leader(
-        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
-    ) -> None:
-        """Move a partition's leader; its leader epoch is incremented."""
-        self.handle(LeaderMoved(topic, partition, leader_id, truncate_to))
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults to inject into requests of clients."""
+        return self.machine.faults
 
     def advance(self, seconds: float) -> None:
-        """Advance the cluster's clock at once; expired deadlines are handled."""
-        self._advanced += seconds
-        self._perform(self.cluster.advance(self.now()))
+        """Advance the clock of all brokers; several do so together, step by step."""
+        steps = 1 if self.config.brokers == 1 else min(MOST_STEPS, ceil(seconds / STEP) or 1)
+        for _ in range(steps):
+            super().advance(seconds / steps)
+
+    # -- actions of an operator
+
+    async def _send(self, request: Message) -> Message:
+        response = self.machine.administer(request, self.now())
+        super().advance(0.0)
+        return response
+
+    async def stop_broker(self, node_id: int) -> None:
+        """Stop a broker in order: others lead its partitions before it stops."""
+        stopped = self._stopped[node_id] = self.loop.create_future()
+        self.handle(ShutDown(node_id))
+        await stopped
+        await self.stop_listening([self._listener(self._endpoint(node_id))])
+
+    async def kill_broker(self, node_id: int) -> None:
+        """End a broker at once."""
+        await self.stop_listening([self._listener(self._endpoint(node_id))])
+        self.handle(Killed(node_id))
+
+    async def start_broker(self, node_id: int) -> None:
+        """Start a broker that was stopped or killed, on its port, with what its disks have."""
+        endpoint = self._endpoint(node_id)
+        self.handle(NodeStarted(node_id))
+        await until(lambda: self.machine.is_active(node_id))
+        await self.listen(self._listener(endpoint), bound(endpoint.host, endpoint.port))
+
+    def runs(self, node_id: int) -> bool:
+        """Return whether a broker runs."""
+        return node_id in self.machine.running
+
+    @property
+    def disks(self) -> Disks:
+        """Copies of the disks of all nodes, as they are now."""
+        return {node_id: deepcopy(node.disks) for node_id, node in self.machine.nodes.items()}
 
     # -- the cluster
 
-    def now(self) -> float:
-        """Return the cluster's time in seconds since it started."""
-        return self.loop.time() - self._started_at + self._advanced
-
-    def handle(self, event: Event) -> None:
+    def handle(self, event: ClusterEvent) -> None:
         """Pass an event to the cluster and carry out its effects."""
-        self._perform(self.cluster.handle(event, self.now()))
+        self.run(lambda: self.machine.handle(event, self.now()))
 
-    def _perform(self, effects: Iterable[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Reply():
-                    self.connections[effect.connection].send(effect.buffers)
-                case Report():
-                    if self.on_report is not None:
-                        self.on_report(effect)
-                case Persist() | Trim():
-                    if self.on_persist is not None:
-                        self.on_persist(effect)
-                case Close():
-                    if self.on_close is not None:
-                        self.on_close(effect)
-                    self.connections[effect.connection].close()
-                case AwaitDrain() | PauseReading() | ResumeReading():
-                    self._apply_flow_control(effect)
-                case _:
-                    assert self._broker_connections is not None
-                    self._broker_connections.perform(effect)
-        self._set_timer()
-
-    def _apply_flow_control(self, effect: AwaitDrain | PauseReading | ResumeReading) -> None:
-        connection = self.connections[effect.connection]
-        match effect:
-            case AwaitDrain():
-                connection.await_drain()
-            case PauseReading():
-                connection.pause()
-            case ResumeReading():
-                connection.resume()
-
-    def _set_timer(self) -> None:
-        due = self.cluster.next_deadline()
-        self._timer.set(None if due is None else due - self._advanced + self._started_at)
-
-    def _due(self) -> None:
-        self._perform(self.cluster.advance(self.now()))
-
-    def opened(self, connection: ServerConnection) -> int:
-        """Register a connection and return its id."""
-        self._count += 1
-        self.connections[self._count] = connection
-        return self._count
-
-    def is_open(self, number: int) -> bool:
-        """Whether a connection is open."""
-        return number in self.connections
-
-    def received(self, number: int, data: bytes) -> None:
-        """Handle bytes received from a client."""
-        self.handle(Received(number, data))
-
-    def unreadable(self, number: int, reason: str) -> None:
-        """Close a connection that is not valid TLS."""
-        self.handle(Unreadable(number, reason))
-
-    def lost(self, number: int) -> None:
-        """Handle the end of a connection."""
-        self.handle(Disconnected(number))
-        del self.connections[number]
+    def carry_out(self, effect: Any) -> None:
+        """Take note of a node that has stopped."""
+        if isinstance(effect, NodeEffect) and isinstance(effect.effect, Stopped):
+            stopped = self._stopped.pop(effect.node_id, None)
+            if stopped is not None:
+                stopped.set_result(None)

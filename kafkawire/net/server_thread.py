@@ -1,31 +1,23 @@
-"""Runs a server in a thread of its own, for code without an event loop, such as tests.
-
-Law: the cluster is accessed only in its own loop; every call here is submitted to it and awaited.
-"""
+"""Clusters in memory in threads of their own, for code without an event loop, such as tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from ..broker import Action, Close, Fault, Persisted, Report, Request
-from ..messages.api_key import ApiKey
-from ..protocol import ErrorCode
-from .loop_thread import LoopThread
+from ..broker import Fault
+from .fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
 
 if TYPE_CHECKING:
+    from ..node.composition import Disks
     from .server_recording import Recording
 
 
-class ServerThread:
-    """A cluster that clients of this process, or of others, can connect to.
+class ServerThread(ClusterFixture):
+    """A cluster of nodes in memory, up in milliseconds: what they send each other takes no time.
 
-    requests: the requests with their responses, in the order of the responses. persisted: the
-    effects to persist; pass them to another server as `persisted` to restore the cluster.
-    closed: connections that the broker closed, and the reasons.
+    persisted: what another cluster had on its disks, to begin with that.
     """
 
     def __init__(
@@ -33,100 +25,62 @@ class ServerThread:
         config: ServerConfig = DEFAULT,
         *,
         recording: Recording | None = None,
-        persisted: Iterable[Persisted] = (),
+        persisted: Disks | None = None,
     ) -> None:
-        self.requests: list[Report] = []
-        self.persisted: list[Persisted] = [*persisted]
-        self.closed: list[Close] = []
-        self.server = Server(
-            config,
-            on_report=self.requests.append,
-            on_persist=self.persisted.append,
-            on_close=self.closed.append,
-            recording=recording,
-            persisted=tuple(self.persisted),
-        )
-        self._thread = LoopThread()
+        config.refuse("zookeeper", "a ZooKeeperThread has it")
+        super().__init__(config, recording)
+        self.server = Server(config, self._observers, disks=persisted)
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
+    async def _open(self) -> None:
+        await self.server.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def start(self) -> None:
-        """Start listening; returns when clients can connect."""
-        self._thread.start()
-        try:
-            self._thread.run(self.server.start())
-        except BaseException:
-            self._thread.end()
-            raise
-
-    def close(self) -> None:
-        """Stop listening and end the thread."""
-        self._thread.run(self.server.stop())
-        self._thread.end()
+    async def _close(self) -> None:
+        await self.server.close()
 
     @property
     def bootstrap(self) -> str:
-        """The bootstrap servers: `host:port,...`."""
         return self.server.bootstrap
 
-    # -- actions of a test
+    @property
+    def nodes(self) -> list[int]:
+        return [each.node_id for each in self.server.endpoints if self.server.runs(each.node_id)]
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        factor: int | None = None,
-        configs: Mapping[str, str] = {},
-    ) -> None:
-        """Create a topic. factor: at most the number of brokers; None: as configured."""
-        self._thread.call(lambda: self.server.create_topic(name, partitions, factor, configs))
+    @property
+    def persisted(self) -> Disks:
+        """Copies of the disks of all brokers: what they would start with if killed now."""
+        if self._thread.has_ended:
+            return self.server.disks
+        return self._thread.call(lambda: self.server.disks)
 
-    def fault(  # noqa: PLR0913 - the fields of `Fault`, all but one by keyword
-        self,
-        match: ApiKey | str | Callable[[Request], bool] | None = None,
-        *,
-        nth: int | None = None,
-        probability: float = 1.0,
-        action: Action | str = Action.ERROR,
-        error: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
-        delay: float = 1.0,
-        keep: int | None = None,
-        at: int | None = None,
-        carried_out: bool = False,
-    ) -> Fault:
-        """Add a fault; its `hit` counts how many requests it affected."""
-        fault = Fault(match, nth, probability, action, error, delay, keep, at, carried_out)
-        self._thread.call(lambda: self.server.cluster.faults.append(fault))
-        return fault
-
-    def clear_faults(self) -> None:
-        """Remove all faults."""
-        self._thread.call(self.server.cluster.faults.clear)
-
-    def advance(self, seconds: float) -> None:
-        """Advance the cluster's clock without waiting."""
-        self._thread.call(lambda: self.server.advance(seconds))
-
-    def stop_broker(self, node_id: int) -> None:
-        """Stop a broker."""
+    def stop(self, node_id: int) -> None:
+        """Stop a broker: others lead its partitions before it stops."""
+        self._check_runs(node_id, True)
         self._thread.run(self.server.stop_broker(node_id))
 
-    def start_broker(self, node_id: int) -> None:
-        """Start a stopped broker."""
+    def kill(self, node_id: int) -> None:
+        self._check_runs(node_id, True)
+        self._thread.run(self.server.kill_broker(node_id))
+
+    def start(self, node_id: int) -> None:
+        self._check_runs(node_id, False)
         self._thread.run(self.server.start_broker(node_id))
 
-    def move_leader(
-        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
-    ) -> None:
-        """Move a partition's leader."""
-        self._thread.call(lambda: self.server.move_leader(topic, partition, leader_id, truncate_to))
+    def advance(self, seconds: float) -> None:
+        self._thread.call(lambda: self.server.advance(seconds))
+
+    async def _create_topic(self, topic: NewTopic) -> None:
+        await self.server.topics.create(topic)
+
+    def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
+        self._check_runs(leader_id, True)
+        self._thread.run(self.server.topics.move_leader(topic, partition, leader_id), TIMEOUT)
+
+    def _find(self, topic: str, partition: int) -> PartitionState | None:
+        state = self.server.topics.find(topic, partition)
+        return None if state is None else PartitionState(state.leader, state.isr)
+
+    def _add_fault(self, fault: Fault) -> None:
+        self.server.faults.append(fault)
+
+    def _clear_faults(self) -> None:
+        self.server.faults.clear()

@@ -1,7 +1,7 @@
 """The asyncio protocol of one client connection, with TLS.
 
-Law: unread responses are bounded: the cluster is notified when they are flushed. TLS is a layer in
-here, so the cluster knows a connection before its handshake.
+Unread responses are bounded: the machine is notified when they are flushed. TLS is a layer in here,
+so the machine knows a connection before its handshake.
 """
 
 from __future__ import annotations
@@ -9,47 +9,52 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from ..broker import Connected, Drained, Endpoint, Event
+from ..broker import Connected, Disconnected, Drained, Endpoint, Received, Unreadable
 from .output import Output
 from .server_tls import TlsSession
 
 if TYPE_CHECKING:
-    from .server_recording import Recording
+    from .shell import Observers
 
 CLOSE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds for a client to read the last responses before its connection is aborted."""
+ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
+
+
+class Listener(NamedTuple):
+    """Where a broker listens. name: where it has several. tls: None without it."""
+
+    endpoint: Endpoint
+    name: str = ""
+    tls: ssl.SSLContext | None = None
 
 
 class ConnectionOwner(Protocol):
-    """What a connection needs of its server."""
+    """What a connection needs of its shell."""
 
-    recording: Recording | None
+    observers: Observers
     loop: asyncio.AbstractEventLoop
 
-    @property
-    def tls(self) -> ssl.SSLContext | None: ...
-    def handle(self, event: Event) -> None: ...
+    def handle(self, event: ClientEvent) -> None: ...
     def opened(self, connection: ServerConnection) -> int: ...
     def is_open(self, number: int) -> bool: ...
-    def received(self, number: int, data: bytes) -> None: ...
-    def unreadable(self, number: int, reason: str) -> None: ...
     def lost(self, number: int) -> None: ...
 
 
 class ServerConnection(asyncio.Protocol):
     """One client connection."""
 
-    def __init__(self, server: ConnectionOwner, endpoint: Endpoint) -> None:
-        self.server = server
-        self.endpoint = endpoint
+    def __init__(self, shell: ConnectionOwner, listener: Listener) -> None:
+        self.shell = shell
+        self.listener = listener
         self.number = 0
+        self._recording = shell.observers.recording
         self._closing = False
         self._drain_awaited = False
         self._stream: int | None = None
-        context = server.tls
-        self._tls = None if context is None else TlsSession(context)
+        self._tls = None if listener.tls is None else TlsSession(listener.tls)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -59,12 +64,12 @@ class ServerConnection(asyncio.Protocol):
         # would wait for the client's delayed ACK, 40 ms
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.number = self.server.opened(self)
+        self.number = self.shell.opened(self)
         peer = transport.get_extra_info("peername")
-        recording = self.server.recording
-        if recording is not None:
-            self._stream = recording.open(peer[:2], (self.endpoint.host, self.endpoint.port))
-        self.server.handle(Connected(self.number, self.endpoint.node_id, str(peer[0])))
+        node_id, host, port, _ = self.listener.endpoint
+        if self._recording is not None:
+            self._stream = self._recording.open(peer[:2], (host, port))
+        self.shell.handle(Connected(self.number, node_id, str(peer[0]), self.listener.name))
 
     def data_received(self, data: bytes) -> None:
         if self._tls is not None:
@@ -72,16 +77,16 @@ class ServerConnection(asyncio.Protocol):
                 data = self._tls.receive(data)
             except ssl.SSLError as error:
                 self._send_pending()  # an alert
-                self.server.unreadable(self.number, f"TLS: {error.reason or error}")
+                self.shell.handle(Unreadable(self.number, f"TLS: {error.reason or error}"))
                 return
             self._send_pending()
             if self._tls.is_closed:
                 self._close_tls()
             if not data:
                 return
-        if self.server.recording is not None and self._stream is not None:
-            self.server.recording.received(self._stream, data)
-        self.server.received(self.number, data)
+        if self._recording is not None and self._stream is not None:
+            self._recording.received(self._stream, data)
+        self.shell.handle(Received(self.number, data))
 
     def _close_tls(self) -> None:
         """Respond to a close_notify, as a client may wait for that, and close as at the end."""
@@ -103,7 +108,7 @@ class ServerConnection(asyncio.Protocol):
             self.transport.close()
         if self._drain_awaited:
             self._drain_awaited = False
-            self.server.handle(Drained(self.number))
+            self.shell.handle(Drained(self.number))
 
     def eof_received(self) -> bool:
         """Close when the responses are sent; True keeps the transport open until then."""
@@ -112,16 +117,16 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._output.clear()
-        if self.server.recording is not None and self._stream is not None:
-            self.server.recording.closed(self._stream)
-        self.server.lost(self.number)
+        if self._recording is not None and self._stream is not None:
+            self._recording.closed(self._stream)
+        self.shell.lost(self.number)
 
-    # -- effects of the cluster
+    # -- effects of the machine
 
     def send(self, buffers: list[bytes]) -> None:
         """Send a response frame, in pieces."""
-        if self.server.recording is not None and self._stream is not None:
-            self.server.recording.sent(self._stream, b"".join(buffers))
+        if self._recording is not None and self._stream is not None:
+            self._recording.sent(self._stream, b"".join(buffers))
         if self.transport.is_closing():
             return
         if self._tls is None:
@@ -141,13 +146,13 @@ class ServerConnection(asyncio.Protocol):
     def await_drain(self) -> None:
         """Raise `Drained` when all sent bytes are flushed."""
         if self._output.is_flushed:
-            self.server.loop.call_soon(self._drained)
+            self.shell.loop.call_soon(self._drained)
         else:
             self._drain_awaited = True
 
     def _drained(self) -> None:
-        if self.server.is_open(self.number):
-            self.server.handle(Drained(self.number))
+        if self.shell.is_open(self.number):
+            self.shell.handle(Drained(self.number))
 
     def pause(self) -> None:
         """Pause reading."""
@@ -167,7 +172,7 @@ class ServerConnection(asyncio.Protocol):
         self._closing = True
         if self._output.is_flushed:
             self.transport.close()
-        self.server.loop.call_later(CLOSE_TIMEOUT_SECONDS, self.transport.abort)
+        self.shell.loop.call_later(CLOSE_TIMEOUT_SECONDS, self.transport.abort)
 
     def abort(self) -> None:
         """Close at once."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from ..broker.topics import INTERNAL
 from ..controller import Committed, SnapshotLoaded
 from ..metadata import MetadataDelta, MetadataLoader, TopicIdPartition, everything, slices
 from ..primitives import Message
 from ..replication import Effect as ReplicationEffect
 from ..replication import (
-    Event,
     LogOffline,
     LogsFailed,
     MetadataPublished,
@@ -103,7 +103,12 @@ class BrokerServer:
         self.loader = MetadataLoader()
         self.logs = LogManager(
             disks,
-            LogManagerConfig(config.cluster_id, config.node_id, **config.log_intervals),
+            LogManagerConfig(
+                config.cluster_id,
+                config.node_id,
+                max_producers=config.bounds.producers,
+                **config.log_intervals,
+            ),
             new_uuid,
         )
         self._now_ms = now_ms
@@ -120,7 +125,7 @@ class BrokerServer:
             self.logs.clean_shutdown_epoch,
             now,
         )
-        replication = replace(config.replication, static=config.static)
+        replication = replace(config.replication, static=config.static, coordinator_topics=INTERNAL)
         self.replicas = ReplicaManager(config.node_id, replication, self._open_log, now)
         self._publisher = LogPublisher(self.logs, config.node_id, config.static)
         self._throttles = Throttles(config.node_id)
@@ -275,10 +280,6 @@ class BrokerServer:
             return [Respond(token, operation(self.logs, body, self._now_ms()))]
         return [*self.replicas.handle(RequestReceived(token, version, body), now)]
 
-    def replicated(self, event: Event, now: float) -> list[Output]:
-        """Let the replica manager handle an event."""
-        return [*self.replicas.handle(event, now)]
-
     def response(self, token: int, body: Message | None, now: float) -> list[Output]:
         """Handle the response to a request of the replica manager."""
         return [*self.replicas.handle(ResponseReceived(token, body), now)]
@@ -314,6 +315,16 @@ class BrokerServer:
     def _rolled(self, partition: TopicPartition, base_offset: int) -> None:
         self._changes.append(SegmentRolled(partition, base_offset))
 
+    @property
+    def has_news(self) -> bool:
+        """Whether `failures` or `changes` has something to return."""
+        if self._changes or self.lifecycle.state is not self._state:
+            return True
+        for each in self.logs.directories:
+            if each.disk.offline is not None and each.name not in self._offline:
+                return True
+        return False
+
     def changes(self) -> list[Output]:
         """Report what the logs did, and the state if it changed."""
         found, self._changes = self._changes, []
@@ -323,8 +334,11 @@ class BrokerServer:
         return found
 
     def next_deadline(self) -> float | None:
-        """Return when to call `advance`, or when the lifecycle has something to send."""
-        times: list[float | None] = [self.replicas.next_deadline(), self.lifecycle.next_deadline()]
+        """Return when to call `advance`, or when the lifecycle has something to send.
+
+        Not that of the replicas: theirs changes with each request.
+        """
+        times: list[float | None] = [self.lifecycle.next_deadline()]
         if self._published:
             times.append(self._assignments.next_deadline())
         due_ms = self.logs.next_deadline()

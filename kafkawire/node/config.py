@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from ..broker.bounds import DEFAULT_BOUNDS, Bounds
+from ..broker.releases import LATEST
 from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 
@@ -31,10 +33,13 @@ class NodeConfig:
     listeners: where it listens; the first that is not `controller_listener` is that of brokers.
     voters: `controller.quorum.voters`; unused where the metadata log names the voters.
     bootstrap: `controller.quorum.bootstrap.servers`.
+    release: what clients are offered; brokers have the newest versions for each other only on a
+    listener that is not that of clients.
     static: the values of `server.properties` that topics and brokers inherit.
     epoch_ms: milliseconds since 1970 at `now` 0.
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
     log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
+    bounds: limits for which Kafka has no key.
     """
 
     node_id: int
@@ -45,6 +50,7 @@ class NodeConfig:
     voters: VoterSet = NO_VOTERS
     bootstrap: tuple[Endpoint, ...] = ()
     rack: str | None = None
+    release: str = LATEST
     static: Mapping[str, str] = field(default_factory=dict)
     epoch_ms: int = 0
     quorum: Timeouts = DEFAULT_TIMEOUTS
@@ -57,6 +63,7 @@ class NodeConfig:
     request_timeout: float = 30.0
     retry_backoff: float = 0.1
     rebalance_interval: float | None = 300.0
+    bounds: Bounds = DEFAULT_BOUNDS
 
     @property
     def is_broker(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ..controller.operations.refusals import refusal
+from ..controller.operations.refusals import REFUSALS, refusal
 from ..messages.describe_quorum_response import DescribeQuorumResponse
 from ..primitives import Message
 from ..protocol import ErrorCode
@@ -61,6 +61,9 @@ class ControllerChannel:
         self._retry_backoff = retry_backoff
         self._pending: dict[int, Pending] = {}
         self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._pending)
 
     def submit(
         self, purpose: Purpose, body: Message, version: int, deadline: float, now: float
@@ -118,7 +121,9 @@ def is_refused(request: Message, response: Message | None) -> bool:
     code = getattr(response, "error_code", None)
     if isinstance(response, DescribeQuorumResponse) and not code:
         code = response.topics[0].partitions[0].error_code
-    if code is not None or type(request) in QUORUM_REQUESTS:
+    if code:
         return code in (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if type(request) in QUORUM_REQUESTS or type(request) not in REFUSALS:
+        return False
     refused = refusal(request, ErrorCode.NOT_CONTROLLER)
     return response == refused != refusal(request, ErrorCode.NONE)  # equal if it names nothing

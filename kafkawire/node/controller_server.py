@@ -9,29 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from ..configs.features import controller_features
 from ..controller import ControllerConfig, Effect, Event, QuorumController, RequestReceived
 from ..controller.operations.served import READS, WRITES
 from ..controller.placement import RandomNumbers
-from ..messages.alter_partition_request import AlterPartitionRequest
-from ..messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
-from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
-from ..messages.broker_registration_request import BrokerRegistrationRequest
+from ..controller.state import bootstrap_features, supported_features
 from ..metadata import MetadataImage
 from ..primitives import Message
 from .config import NodeConfig
 
-OF_BROKERS: Final = frozenset(
-    {
-        AlterPartitionRequest,
-        AssignReplicasToDirsRequest,
-        BrokerHeartbeatRequest,
-        BrokerRegistrationRequest,
-    }
-)
 SERVED: Final = frozenset(READS) | frozenset(WRITES)
 """The requests that an active controller serves."""
-FORWARDED: Final = SERVED - OF_BROKERS
-"""Those that clients send to any broker, which forwards them."""
 
 
 class Randomness(RandomNumbers, Protocol):
@@ -45,11 +33,16 @@ class ControllerServer:
     """The controller of a node."""
 
     def __init__(self, config: NodeConfig, rng: Randomness, new_uuid: Callable[[], bytes]) -> None:
+        features = controller_features(config.release)
         settings = ControllerConfig(
             config.cluster_id,
             session_timeout=config.session_timeout,
             rebalance_interval=config.rebalance_interval,
+            features=supported_features(features),
+            bootstrap=bootstrap_features(features),
             static=config.static,
+            max_partitions_per_request=config.bounds.partitions_per_request,
+            max_partitions=config.bounds.partitions,
         )
         self._controller = QuorumController(settings, rng, new_uuid)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..primitives import Message
-from ..replication import AppendRequested
 
 
 class RequestReceived(NamedTuple):
@@ -35,4 +34,4 @@ class ShutdownRequested(NamedTuple):
     """The process should end: others take over what the node leads, and the logs are closed."""
 
 
-Event = RequestReceived | ResponseReceived | AppendRequested | ShutdownRequested
+Event = RequestReceived | ResponseReceived | ShutdownRequested

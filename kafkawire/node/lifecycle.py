@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 
 from ..broker.security.protocols import SecurityProtocol
-from ..controller.state import FEATURES
+from ..configs.features import NEWEST
 from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ..messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from ..messages.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
@@ -21,9 +21,6 @@ from ..primitives import Message
 from .config import NodeConfig
 
 NO_EPOCH: Final = -1
-KRAFT_VERSION: Final = "kraft.version"
-KRAFT_VERSIONS: Final = (0, 1)
-"""A quorum with kraft.version 1 refuses brokers that do not have it: they observe the quorum."""
 REGISTRATION_VERSION: Final = 4
 HEARTBEAT_VERSION: Final = 1
 
@@ -94,6 +91,8 @@ class BrokerLifecycleManager:
         self._previous_epoch = previous_epoch
         self._due: float | None = now
         """When to send the next request; None while one is in flight."""
+        self._urgent = False
+        """Whether something has changed since the request in flight: the next one follows it."""
         self._stop_at: float | None = None
 
     # -- what happens
@@ -125,6 +124,8 @@ class BrokerLifecycleManager:
             delay = 0.0
         elif isinstance(body, BrokerHeartbeatResponse) and not self.error:
             delay = self._heartbeat(body)
+            if self._urgent:
+                delay = 0.0
         self._due = now + delay
 
     def _heartbeat(self, body: BrokerHeartbeatResponse) -> float:
@@ -145,6 +146,8 @@ class BrokerLifecycleManager:
     def _hurry(self, now: float) -> None:
         if self._due is not None:
             self._due = min(self._due, now)
+        else:
+            self._urgent = True
 
     # -- what is due
 
@@ -163,6 +166,7 @@ class BrokerLifecycleManager:
         if self.state is S.SHUTTING_DOWN or self._due is None or now < self._due:
             return None
         self._due = None
+        self._urgent = False
         if self.epoch == NO_EPOCH:
             return self._registration(), REGISTRATION_VERSION
         return self._next_heartbeat(metadata_offset), HEARTBEAT_VERSION
@@ -183,8 +187,12 @@ class BrokerLifecycleManager:
                 for each in config.broker_listeners
             ],
             features=[
-                Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in {**FEATURES, KRAFT_VERSION: KRAFT_VERSIONS}.items()
+                Feature(
+                    name=each.name,
+                    min_supported_version=each.lowest,
+                    max_supported_version=each.highest,
+                )
+                for each in NEWEST
             ],
             rack=config.rack,
             log_dirs=self._directories,

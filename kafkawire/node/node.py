@@ -10,11 +10,11 @@ effect that leaves rests on what is on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from ..errors import InvalidMetadataRecord
+from ..errors import InvalidMetadataRecord, LocalProtocolError
 from ..metadata import MetadataImage, TopicIdPartition
-from ..replication import AppendRequested, Partition
+from ..replication import Partition, ReplicaManager
 from ..storage import Disk, StorageError
 from .config import NodeConfig
 from .controller_channel import Purpose
@@ -22,10 +22,11 @@ from .controller_server import Randomness
 from .effects import Effect, Stopped
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import BrokerState
-from .outputs import OUTPUTS
+from .outputs import OUTPUTS, reported
 from .parts import Parts
-from .requests import on_append, on_request, on_response, send_pending
+from .requests import on_request, on_response, send_pending
 
+T = TypeVar("T")
 FAILURES: Final = (StorageError, InvalidMetadataRecord, OSError)
 """What a node cannot go on after: its metadata log's disk fails, a file or record is not valid."""
 
@@ -48,6 +49,9 @@ class Node:
     ) -> None:
         self.parts = Parts(config, disks, rng, new_uuid, now)
         self.stopped = False
+        self._deadline: float | None = None
+        self._deadline_is_current = False
+        """Whether it is that of all parts but the replicas."""
 
     # -- what it knows
 
@@ -75,9 +79,42 @@ class Node:
         """Handle an event; return the effects. Raises LocalProtocolError for a wrong request."""
         return self._run(lambda: EVENTS[type(event)](self, event, now), now)
 
+    def call(
+        self, operation: Callable[[ReplicaManager, int], T], token: int, now: float
+    ) -> tuple[T | None, list[Effect]]:
+        """Call the replica manager; return what it returns, and the effects.
+
+        token: of the request, chosen as that of `RequestReceived`. The result is None if the node
+        has stopped, or stops in this call: then nobody may rely on it.
+        """
+        parts = self.parts
+        if parts.broker is None:
+            raise LocalProtocolError("a node without a broker has no partitions")
+        if self.stopped:
+            return None, []
+        replicas = parts.broker.replicas
+        parts.wall_ms = parts.config.wall_ms(now)
+        result: T | None = None
+        try:
+            result = operation(replicas, token)
+            parts.queue.extend(replicas.finish(now))
+            if parts.queue or parts.broker.has_news:
+                self._settle(now)
+        except FAILURES as error:
+            self._fail(error)
+        return None if self.stopped else result, self._take_effects()
+
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        return None if self.stopped else self.parts.next_deadline()
+        if self.stopped:
+            return None
+        if not self._deadline_is_current:
+            self._deadline = self.parts.next_deadline()
+            self._deadline_is_current = True
+        if self.parts.broker is None:
+            return self._deadline
+        due = self.parts.broker.replicas.next_deadline()
+        return due if self._deadline is None or due < self._deadline else self._deadline
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
@@ -87,30 +124,46 @@ class Node:
         """Do some work, and all that follows from it; a failure is the end of the node."""
         if self.stopped:
             return []
+        self._deadline_is_current = False
         parts = self.parts
         parts.wall_ms = parts.config.wall_ms(now)
         try:
             work()
-            self._drain(now)
-            while not self.stopped and (self._fail_directories(now) or self._poll(now)):
-                self._drain(now)
+            self._settle(now)
         except FAILURES as error:
-            parts.effects = []
-            self._stop(str(error))
-        effects, parts.effects = parts.effects, []
+            self._fail(error)
+        return self._take_effects()
+
+    def _fail(self, error: Exception) -> None:
+        self.parts.effects = []
+        self._stop(str(error))
+
+    def _take_effects(self) -> list[Effect]:
+        effects, self.parts.effects = self.parts.effects, []
         return effects
+
+    def _settle(self, now: float) -> None:
+        """Do what follows from what was done."""
+        self._drain(now)
+        while not self.stopped and (self._fail_directories(now) or self._poll(now)):
+            self._drain(now)
 
     def _drain(self, now: float) -> None:
         queue = self.parts.queue
         while queue and not self.stopped:
             output = queue.popleft()
-            OUTPUTS[type(output)](self.parts, output, now)
+            handle = OUTPUTS[type(output)]
+            if handle is not reported:
+                self._deadline_is_current = False
+            handle(self.parts, output, now)
 
     def _fail_directories(self, now: float) -> bool:
         """Do what follows from log directories that fail; return whether any has."""
         parts = self.parts
         found = [] if parts.broker is None else parts.broker.failures(now)
-        parts.queue.extend(found)
+        if found:
+            self._deadline_is_current = False
+            parts.queue.extend(found)
         return bool(found)
 
     def _poll(self, now: float) -> bool:
@@ -119,12 +172,14 @@ class Node:
         if parts.broker is not None:
             parts.queue.extend(parts.broker.changes())
             for owner, body, version, timeout in parts.broker.due(now):
+                self._deadline_is_current = False
                 parts.channel.submit(Purpose(owner, 0), body, version, now + timeout, now)
             if parts.broker.lifecycle.state is BrokerState.SHUTTING_DOWN:
+                self._deadline_is_current = False
                 if parts.broker.close_logs(now):
                     self._finish(now)
                 return False
-        active = parts.active_controller
+        active = parts.active_controller if parts.channel else None
         due = [] if active is None else parts.channel.due(now)
         for number, pending in due:
             assert active is not None
@@ -139,9 +194,6 @@ class Node:
 
     def _response(self, event: ResponseReceived, now: float) -> None:
         on_response(self.parts, event, now)
-
-    def _append(self, event: AppendRequested, now: float) -> None:
-        on_append(self.parts, event, now)
 
     def _shutdown(self, _event: ShutdownRequested, now: float) -> None:
         if self.parts.broker is not None:
@@ -170,7 +222,6 @@ class Node:
 
 
 EVENTS: Final[Mapping[type, Callable[[Node, Any, float], None]]] = {
-    AppendRequested: Node._append,
     RequestReceived: Node._request,
     ResponseReceived: Node._response,
     ShutdownRequested: Node._shutdown,

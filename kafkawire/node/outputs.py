@@ -9,14 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from .. import controller, raft, replication
-from ..controller.operations.refusals import refusal
-from ..messages.add_raft_voter_request import AddRaftVoterRequest
-from ..messages.add_raft_voter_response import AddRaftVoterResponse
-from ..messages.describe_quorum_request import DescribeQuorumRequest
-from ..messages.describe_quorum_response import DescribeQuorumResponse
-from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
-from ..messages.remove_raft_voter_response import RemoveRaftVoterResponse
-from ..primitives import Message
+from ..broker.handlers.forwarding import error_response
 from ..protocol import ErrorCode
 from .controller_channel import Owner, Purpose, Response
 from .effects import (
@@ -125,7 +118,8 @@ def on_channel_response(parts: Parts, output: Response, now: float) -> None:
     """Hand the response of the active controller to whom it is for."""
     owner, number = output.purpose
     if owner is Owner.CLIENT:
-        body = output.body or _timed_out(output.request)
+        # no active controller responded in time
+        body = output.body or error_response(output.request, ErrorCode.REQUEST_TIMED_OUT)
         parts.effects.append(Respond(number, body))
     elif parts.broker is None:
         return
@@ -135,21 +129,6 @@ def on_channel_response(parts: Parts, output: Response, now: float) -> None:
         parts.queue.extend(parts.broker.lifecycle_response(output.body, now))
     else:
         parts.queue.extend(parts.broker.response(number, output.body, now))
-
-
-def _timed_out(request: Message) -> Message:
-    """Make the response to a request that no active controller responded to in time."""
-    error = ErrorCode.REQUEST_TIMED_OUT
-    quorum = QUORUM_RESPONSES.get(type(request))
-    return refusal(request, error) if quorum is None else quorum(error)
-
-
-QUORUM_RESPONSES: Final[Mapping[type[Message], Callable[[ErrorCode], Message]]] = {
-    AddRaftVoterRequest: lambda error: AddRaftVoterResponse(error_code=error),
-    DescribeQuorumRequest: lambda error: DescribeQuorumResponse(error_code=error),
-    RemoveRaftVoterRequest: lambda error: RemoveRaftVoterResponse(error_code=error),
-}
-"""Request of a client to the quorum -> the response with an error."""
 
 
 # -- the broker

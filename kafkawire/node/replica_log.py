@@ -7,15 +7,13 @@ the log manager. A log whose directory fails raises LogOffline; its offsets stay
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from struct import Struct
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from ..errors import WireError
-from ..protocol import ErrorCode
-from ..records import RecordBatches
+from ..records import Batch, RecordBatches
+from ..records.validated import ValidatedBatch
 from ..replication import (
     AbortedTransaction,
     AppendRejected,
@@ -35,10 +33,6 @@ from ..storage import (
 )
 from ..storage import AppendRejected as Refused
 
-E = ErrorCode
-MAGIC: Final = 2
-HEAD: Final = Struct(">qii")
-"""Base offset, length and leader epoch: what a leader sets, all before the checksum's range."""
 SIZES_KEPT: Final = 1024
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -101,15 +95,13 @@ class StoredReplicaLog:
         self._on_damage = on_damage
         self._logs = logs
         self._now_ms = now_ms
+        self._place = logs.place(partition)
         self._sizes = RecentSizes(self.log.log_end_offset)
 
     @property
     def log(self) -> UnifiedLog:
         """The log as the log manager has it: it may move to another directory."""
-        directory = self._logs.directory_of(self.partition)
-        if directory is None:
-            raise LookupError(f"no log of {self.partition}")
-        return directory.logs[self.partition]
+        return self._place.log
 
     def report(self, damage: CorruptFile) -> None:
         """Report that a file of the log is damaged."""
@@ -120,19 +112,19 @@ class StoredReplicaLog:
 
     @property
     def log_start_offset(self) -> int:
-        return self.log.log_start_offset
+        return self._place.log.log_start_offset
 
     @property
     def log_end_offset(self) -> int:
-        return self.log.log_end_offset
+        return self._place.log.log_end_offset
 
     @property
     def high_watermark(self) -> int:
-        return self.log.high_watermark
+        return self._place.log.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
-        return self.log.last_stable_offset
+        return self._place.log.last_stable_offset
 
     @property
     def latest_epoch(self) -> int:
@@ -140,7 +132,7 @@ class StoredReplicaLog:
 
     def update_high_watermark(self, offset: int) -> None:
         """Set the high watermark, between log start and log end."""
-        self.log.update_high_watermark(offset)
+        self._place.log.update_high_watermark(offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> EpochEndOffset:
         """Return the end of the largest epoch up to `leader_epoch` (KIP-279)."""
@@ -156,36 +148,25 @@ class StoredReplicaLog:
 
     @of_directory
     def append_as_leader(
-        self, records: bytes, leader_epoch: int, internal: bool = False
+        self, batches: Sequence[ValidatedBatch], leader_epoch: int, internal: bool = False
     ) -> LogAppendInfo:
         """Append batches with the next offsets. internal: the broker's own. AppendRejected."""
+        log = self._place.log
+        offset = log.log_end_offset
+        stored: list[Batch] = []
+        for each in batches:
+            data = each.assigned(offset, leader_epoch)
+            stored.append(Batch(data, 0, len(data)))
+            offset += each.batch.last_offset_delta + 1
+        data = stored[0].data if len(stored) == 1 else b"".join(each.data for each in stored)
         origin = AppendOrigin.COORDINATOR if internal else AppendOrigin.CLIENT
         try:
-            data = self._assigned(records, leader_epoch, internal)
-            info = self.log.append(data, self._now_ms(), origin)
+            info = log.append(data, self._now_ms(), origin, stored)
         except Refused as error:
             raise AppendRejected(error.error, error.reason) from None
-        except WireError as error:
-            raise AppendRejected(E.CORRUPT_MESSAGE, str(error)) from None
         if info.duplicate is None:
             self._sizes.append(info.last_offset + 1, len(data))
-        return LogAppendInfo(info.first_offset, info.last_offset)
-
-    def _assigned(self, records: bytes, leader_epoch: int, internal: bool) -> bytes:
-        """Validate batches, and give them their offsets and the leader epoch."""
-        offset = self.log.log_end_offset
-        parts: list[bytes] = []
-        read = RecordBatches(records)
-        for batch in read:
-            batch.verify()
-            if batch.magic != MAGIC or (batch.control and not internal):
-                raise AppendRejected(E.INVALID_RECORD, "expected batches of magic 2 with data")
-            parts.append(HEAD.pack(offset, batch.end - batch.start - 12, leader_epoch))
-            parts.append(batch.data[batch.start + HEAD.size : batch.end])
-            offset += batch.last_offset - batch.base_offset + 1
-        if not parts or read.cut_tail:
-            raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
-        return b"".join(parts)
+        return LogAppendInfo(info.first_offset, info.last_offset, batches[0].log_append_time_ms)
 
     @of_directory
     def append_as_follower(self, records: bytes) -> None:
@@ -234,10 +215,12 @@ class StoredReplicaLog:
     @of_directory
     def read(self, offset: int, max_bytes: int, max_offset: int, at_least_one: bool) -> bytes:
         """Return whole batches from the one with `offset` on, all before `max_offset`."""
-        first = max(offset, self.log.log_start_offset)
-        if first >= min(max_offset, self.log.log_end_offset):
+        log = self._place.log
+        first = max(offset, log.log_start_offset)
+        if first >= min(max_offset, log.log_end_offset):
             return b""
-        return b"".join(self.log.read(first, max_bytes, at_least_one, max_offset))
+        parts = log.read(first, max_bytes, at_least_one, max_offset)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def size_between(self, start: int, end: int) -> int:
         """Return the bytes of batches from `start` to before `end`; 0 if the directory fails."""

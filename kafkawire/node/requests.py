@@ -9,27 +9,30 @@ from __future__ import annotations
 from typing import Final
 
 from .. import raft
+from ..broker.apis import FORWARDED
 from ..errors import LocalProtocolError
-from ..messages.add_raft_voter_request import AddRaftVoterRequest
+from ..messages import REGISTRY
+from ..messages.api_key import ApiKey
 from ..messages.delete_records_request import DeleteRecordsRequest
-from ..messages.describe_quorum_request import DescribeQuorumRequest
 from ..messages.fetch_request import FetchRequest
 from ..messages.list_offsets_request import ListOffsetsRequest
 from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from ..messages.produce_request import ProduceRequest
-from ..messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from ..primitives import Message
 from ..raft.client import REQUESTS as QUORUM_REQUESTS
-from ..replication import AppendRequested
 from . import log_dirs
 from .controller_channel import Owner, Pending, Purpose
-from .controller_server import FORWARDED, SERVED
+from .controller_server import SERVED
 from .effects import Destination
 from .events import RequestReceived, ResponseReceived
 from .parts import Parts
 
-TO_QUORUM: Final = frozenset({AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest})
-"""Requests of clients to the quorum, which brokers forward."""
+TO_CONTROLLER: Final = frozenset(
+    REGISTRY.load(info.name)
+    for info in map(REGISTRY.request, {*FORWARDED, ApiKey.ALLOCATE_PRODUCER_IDS})
+    if info is not None
+)
+"""Requests that a broker sends to the controller or the quorum, for its clients or for itself."""
 REPLICATED: Final = frozenset(
     {
         DeleteRecordsRequest,
@@ -67,7 +70,7 @@ def _to_controllers(parts: Parts, token: int, version: int, body: Message, now: 
 def _to_broker(parts: Parts, event: RequestReceived, now: float) -> bool:
     if parts.broker is None:
         return False
-    if type(event.body) in FORWARDED | TO_QUORUM:
+    if type(event.body) in TO_CONTROLLER:
         purpose = Purpose(Owner.CLIENT, event.token)
         deadline = now + parts.config.request_timeout
         parts.channel.submit(purpose, event.body, event.version, deadline, now)
@@ -93,13 +96,6 @@ def on_response(parts: Parts, event: ResponseReceived, now: float) -> None:
         parts.queue.extend(parts.broker.response(number, body, now))
     elif owner is Owner.CHANNEL:
         parts.queue.extend(parts.channel.handle(number, body, now))
-
-
-def on_append(parts: Parts, event: AppendRequested, now: float) -> None:
-    """Append batches of the broker itself."""
-    if parts.broker is None:
-        raise LocalProtocolError("a node without a broker has no partitions")
-    parts.queue.extend(parts.broker.replicated(event, now))
 
 
 def send_pending(

@@ -6,6 +6,7 @@ elected from these has every acknowledged record.
     ReplicaManager.handle(event, now) -> effects    next_deadline()    advance(now)
 """
 
+from .appending import Append
 from .config import ReplicationConfig
 from .effects import (
     CONTROLLER,
@@ -20,7 +21,6 @@ from .effects import (
     SendRequest,
 )
 from .events import (
-    AppendRequested,
     Event,
     LogsFailed,
     MetadataPublished,
@@ -38,6 +38,8 @@ from .log.replica_log import (
     LogOffline,
     ReplicaLog,
     TimestampOffset,
+    Validate,
+    whole_batches,
 )
 from .partition import Partition
 from .replica_manager import ReplicaManager
@@ -48,9 +50,9 @@ __all__ = [
     "ISR_TRANSITIONS",
     "REPLICA_TRANSITIONS",
     "AbortedTransaction",
+    "Append",
     "AppendCompleted",
     "AppendRejected",
-    "AppendRequested",
     "AppendResult",
     "CheckpointHighWatermarks",
     "Effect",
@@ -77,4 +79,6 @@ __all__ = [
     "SendRequest",
     "ThrottleChanged",
     "TimestampOffset",
+    "Validate",
+    "whole_batches",
 ]

@@ -52,7 +52,7 @@ class AlterPartitions:
 
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
-        self._unsent: dict[TopicIdPartition, Proposal] = {}
+        self.unsent: dict[TopicIdPartition, Proposal] = {}
         self._sent: dict[TopicIdPartition, Proposal] = {}
         self._superseded: dict[TopicIdPartition, Proposal] = {}
         """Those that wait for newer metadata."""
@@ -61,17 +61,18 @@ class AlterPartitions:
     def submit(self, partition: Partition) -> None:
         """Propose the pending ISR of a partition, once."""
         key = partition.key
-        proposal = _proposal(partition)
-        known = self._unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
         if not partition.isr.is_pending:
-            self._unsent.pop(key, None)
+            self.unsent.pop(key, None)
             self._superseded.pop(key, None)
-        elif known != proposal:
-            self._unsent[key] = proposal
+            return
+        proposal = _proposal(partition)
+        known = self.unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
+        if known != proposal:
+            self.unsent[key] = proposal
 
     def next_deadline(self, now: float) -> float | None:
         """Return when a request can be sent."""
-        if self._sent or not self._unsent:
+        if self._sent or not self.unsent:
             return None
         return now if self._retry_at is None else self._retry_at
 
@@ -80,7 +81,7 @@ class AlterPartitions:
         due = self.next_deadline(now)
         if due is None or due > now:
             return None
-        self._sent, self._unsent = self._unsent, {}
+        self._sent, self.unsent = self.unsent, {}
         self._retry_at = None
         topics: dict[bytes, list[PartitionData]] = {}
         for key, proposal in list(self._sent.items()):
@@ -145,7 +146,7 @@ class AlterPartitions:
         elif error in SUPERSEDED:
             self._superseded[partition.key] = proposal
         else:
-            self._unsent[partition.key] = proposal
+            self.unsent[partition.key] = proposal
             self._retry_at = now + self.replicas.broker.config.alter_partition_backoff
 
 

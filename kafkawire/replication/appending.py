@@ -6,12 +6,14 @@ is said of each partition what became of it. acks=0 and acks=1 complete at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
-from ..messages.produce_request import ProduceRequest
+from ..messages.produce_request import ProduceRequest, TopicProduceData
 from ..messages.produce_response import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     PartitionProduceResponse,
     ProduceResponse,
@@ -20,9 +22,8 @@ from ..messages.produce_response import (
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import AppendCompleted, AppendResult, Respond
-from .events import AppendRequested
 from .fetching import MOVED
-from .log.replica_log import AppendRejected, LogOffline
+from .log.replica_log import AppendRejected, LogOffline, Validate
 from .partition import Partition
 from .purgatory import Purgatory
 from .replicas import Lookup, Replicas
@@ -32,25 +33,42 @@ ALL: Final = -1
 ACKS: Final = (ALL, 0, 1)
 REPLICATED: Final = "replicated up to"
 
-Finish = Callable[[list[AppendResult]], None]
-
 
 class Append(NamedTuple):
-    """How records are appended. timeout: in seconds; internal: they are the broker's own."""
+    """How records are appended.
+
+    timeout: in seconds. internal: they are the broker's own. validate: how the records of clients
+    are validated; None requires `whole_batches`. refused: index of an entry that is not to be
+    appended -> its result.
+    """
 
     acks: int
     timeout: float
     internal: bool = False
+    validate: Validate | None = None
+    refused: Mapping[int, AppendResult] = {}
+
+
+class Wait(NamedTuple):
+    """A result, by its number, that waits until its partition is replicated up to an offset."""
+
+    number: int
+    offset: int
+
+
+Pending = dict[TopicIdPartition, list[Wait]]
 
 
 @dataclass(slots=True)
 class DelayedProduce:
-    """An append that waits for followers. pending: index of a result -> partition."""
+    """An append that waits for followers.
 
+    produce: the request; None for an append of the broker itself.
+    """
+
+    produce: ProduceRequest | None
     results: list[AppendResult]
-    pending: dict[int, TopicIdPartition]
-    required: dict[int, int]
-    finish: Finish
+    pending: Pending
 
 
 class Appends:
@@ -61,84 +79,84 @@ class Appends:
         self.purgatory: Purgatory[int] = Purgatory()
         self._delayed: dict[int, DelayedProduce] = {}
 
-    def produce(self, token: int, body: ProduceRequest, now: float) -> None:
-        """Append the records of a Produce."""
-        entries = [
-            (topic.name, topic.topic_id, each.index, each.records or b"")
-            for topic in body.topic_data
-            for each in topic.partition_data
-        ]
-        found = [self.replicas.find(topic, uid, index) for topic, uid, index, _ in entries]
-
-        def finish(results: list[AppendResult]) -> None:
-            response = None if body.acks == 0 else self._response(body, results)
-            self.replicas.emit(Respond(token, response))
-
-        records = [each[3] for each in entries]
-        how = Append(body.acks, body.timeout_ms / 1000)
-        self._append(token, found, records, how, finish, now)
-
-    def append(self, event: AppendRequested, now: float) -> None:
-        """Append batches of this broker."""
-        found = [self.replicas.find("", *key) for key, _ in event.entries]
-
-        def finish(results: list[AppendResult]) -> None:
-            self.replicas.emit(AppendCompleted(event.token, tuple(results)))
-
-        records = [each for _, each in event.entries]
-        how = Append(event.acks, event.timeout, internal=True)
-        self._append(event.token, found, records, how, finish, now)
-
-    def _append(
-        self,
-        token: int,
-        found: list[Lookup],
-        records: list[bytes],
-        how: Append,
-        finish: Finish,
-        now: float,
-    ) -> None:
+    def produce(
+        self, token: int, body: ProduceRequest, how: Append, now: float
+    ) -> ProduceResponse | None:
+        """Append the records of a Produce; None if `Respond` follows."""
         results: list[AppendResult] = []
-        delayed = DelayedProduce(results, {}, {}, finish)
-        for index, (lookup, data) in enumerate(zip(found, records, strict=True)):
-            result, next_offset = self._append_one(lookup, data, how, now)
-            results.append(result)
-            if how.acks == ALL and not result.error and lookup.partition is not None:
-                delayed.pending[index] = lookup.partition.key
-                delayed.required[index] = next_offset
-        if not delayed.pending:
-            finish(results)
-            return
+        pending: Pending = {}
+        for topic in body.topic_data:
+            for each in topic.partition_data:
+                result = how.refused.get(len(results))
+                if result is None:
+                    lookup = self.replicas.find(topic.name, topic.topic_id, each.index)
+                    result = self._append_one(lookup, each.records or b"", how, now)
+                    if how.acks == ALL and not result.error:
+                        self._wait(lookup.partition, len(results), result, pending)
+                results.append(result)
+        if pending:
+            self._delay(token, DelayedProduce(body, results, pending), how, now)
+            return None
+        return self._response(body, results)
+
+    def append(
+        self, token: int, key: TopicIdPartition, batch: bytes, how: Append, now: float
+    ) -> AppendResult | None:
+        """Append a batch to a partition; None if `AppendCompleted` follows."""
+        lookup = self.replicas.find("", *key)
+        result = self._append_one(lookup, batch, how, now)
+        pending: Pending = {}
+        if how.acks == ALL and not result.error:
+            self._wait(lookup.partition, 0, result, pending)
+        if pending:
+            self._delay(token, DelayedProduce(None, [result], pending), how, now)
+            return None
+        return result
+
+    def _wait(
+        self, partition: Partition | None, index: int, result: AppendResult, pending: Pending
+    ) -> None:
+        """Let a result wait for followers, if any in-sync one does not have the records."""
+        if partition is not None and result.last_offset >= partition.log.high_watermark:
+            waits = pending.setdefault(partition.key, [])
+            waits.append(Wait(index, result.last_offset + 1))
+
+    def _delay(self, token: int, delayed: DelayedProduce, how: Append, now: float) -> None:
         self._delayed[token] = delayed
         self.purgatory.add(token, now + how.timeout)
-        for index, key in delayed.pending.items():
-            self.purgatory.watch(token, key, REPLICATED, delayed.required[index])
+        for key, waits in delayed.pending.items():
+            for wait in waits:
+                self.purgatory.watch(token, key, REPLICATED, wait.offset)
 
-    def _append_one(
-        self, lookup: Lookup, records: bytes, how: Append, now: float
-    ) -> tuple[AppendResult, int]:
-        """Append to one partition; return the result and the offset after it."""
+    def _append_one(self, lookup: Lookup, records: bytes, how: Append, now: float) -> AppendResult:
         if how.acks not in ACKS:
-            return AppendResult(E.INVALID_REQUIRED_ACKS), -1
-        if lookup.partition is None:
-            return AppendResult(lookup.error), -1
+            return AppendResult(E.INVALID_REQUIRED_ACKS)
         partition = lookup.partition
+        if partition is None:
+            return AppendResult(lookup.error)
         try:
-            info = partition.append_as_leader(records, how.acks == ALL, now, how.internal)
+            info = partition.append_as_leader(
+                records, how.acks == ALL, now, how.internal, how.validate
+            )
         except AppendRejected as error:
-            return AppendResult(error.error, message=error.message), -1
+            return AppendResult(
+                error.error,
+                log_start_offset=partition.log.log_start_offset if error.content_checked else -1,
+                message=error.message,
+                records=error.records,
+            )
         except LogOffline as error:
-            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error)), -1
+            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error))
         self.replicas.mark(partition.key)
         start = partition.log.log_start_offset
-        result = AppendResult(E.NONE, info.first_offset, info.log_append_time_ms, start)
-        return result, info.last_offset + 1
+        first, last, log_append_time_ms = info
+        return AppendResult(E.NONE, first, log_append_time_ms, start, last_offset=last)
 
     def check(self, partition: Partition) -> None:
         """Complete the appends that the high watermark of a partition has passed."""
-        high_watermark = partition.log.high_watermark
         if not partition.is_leader:
             return
+        high_watermark = partition.log.high_watermark
         for token in self.purgatory.reached(partition.key, REPLICATED, high_watermark):
             self._settle(token, partition.key, high_watermark, partition.acknowledgement())
 
@@ -151,24 +169,33 @@ class Appends:
         """Complete the appends whose time is over."""
         for token in self.purgatory.take_expired(now):
             delayed = self._delayed.pop(token)
-            for index in delayed.pending:
-                delayed.results[index] = AppendResult(E.REQUEST_TIMED_OUT)
-            delayed.finish(delayed.results)
+            for wait in chain.from_iterable(delayed.pending.values()):
+                delayed.results[wait.number] = AppendResult(E.REQUEST_TIMED_OUT)
+            self._complete(token, delayed)
 
     def _settle(self, token: int, key: TopicIdPartition, reached: int | None, error: E) -> None:
         """Decide the results of one partition, up to an offset or all."""
         delayed = self._delayed.get(token)
         if delayed is None:
             return
-        for index, pending in list(delayed.pending.items()):
-            if pending == key and (reached is None or delayed.required[index] <= reached):
-                del delayed.pending[index]
-                if error:
-                    delayed.results[index] = AppendResult(error)
+        left: list[Wait] = []
+        for wait in delayed.pending.pop(key, ()):
+            if reached is not None and wait.offset > reached:
+                left.append(wait)
+            elif error:
+                delayed.results[wait.number] = AppendResult(error)
+        if left:
+            delayed.pending[key] = left
         if not delayed.pending:
             self.purgatory.remove(token)
             del self._delayed[token]
-            delayed.finish(delayed.results)
+            self._complete(token, delayed)
+
+    def _complete(self, token: int, delayed: DelayedProduce) -> None:
+        if delayed.produce is None:
+            self.replicas.emit(AppendCompleted(token, delayed.results[0]))
+        else:
+            self.replicas.emit(Respond(token, self._response(delayed.produce, delayed.results)))
 
     def _response(self, body: ProduceRequest, results: list[AppendResult]) -> ProduceResponse:
         remaining = iter(results)
@@ -178,10 +205,7 @@ class Appends:
                     name=topic.name,
                     topic_id=topic.topic_id,
                     partition_responses=[
-                        self._partition(
-                            self.replicas.key_of(topic.name, topic.topic_id, each.index),
-                            next(remaining),
-                        )
+                        self._partition(topic, each.index, next(remaining))
                         for each in topic.partition_data
                     ],
                 )
@@ -189,18 +213,27 @@ class Appends:
             ]
         )
 
-    def _partition(self, key: TopicIdPartition, result: AppendResult) -> PartitionProduceResponse:
-        made = PartitionProduceResponse(
-            index=key.partition,
+    def _partition(
+        self, topic: TopicProduceData, index: int, result: AppendResult
+    ) -> PartitionProduceResponse:
+        response = PartitionProduceResponse(
+            index=index,
             error_code=result.error,
             base_offset=result.base_offset,
             log_append_time_ms=result.log_append_time_ms,
             log_start_offset=result.log_start_offset,
-            error_message=result.message,
         )
+        if not result.error:
+            return response
+        response.error_message = result.message
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+            for number, message in result.records
+        ]
+        key = self.replicas.key_of(topic.name, topic.topic_id, index)
         partition = self.replicas.hosted.get(key)
         if result.error in MOVED and partition is not None:
-            made.current_leader = LeaderIdAndEpoch(
+            response.current_leader = LeaderIdAndEpoch(
                 leader_id=partition.leader, leader_epoch=partition.leader_epoch
             )
-        return made
+        return response

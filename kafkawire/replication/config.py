@@ -14,6 +14,7 @@ class ReplicationConfig:
     (KIP-966); False for releases before 4.0.
     rack_aware: consumers read from an in-sync replica of their rack (KIP-392).
     static: the values of `server.properties`, which dynamic ones take precedence over.
+    coordinator_topics: those whose high watermarks are reported, as coordinators wait for them.
     fetch_version: of Fetch requests to other brokers; list_offsets_version likewise.
     """
 
@@ -29,6 +30,7 @@ class ReplicationConfig:
     eligible_leader_replicas: bool = True
     rack_aware: bool = False
     static: Mapping[str, str] = field(default_factory=dict)
+    coordinator_topics: frozenset[str] = frozenset()
     fetch_version: int = 17
     list_offsets_version: int = 7
     alter_partition_version: int = 3

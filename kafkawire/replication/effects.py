@@ -33,20 +33,25 @@ class Respond(NamedTuple):
 
 
 class AppendResult(NamedTuple):
-    """The result of an append to one partition; the offset is -1 after an error."""
+    """The result of an append to one partition; offsets are -1 after an error.
+
+    records: those that are invalid: index in the batch, and why.
+    """
 
     error: ErrorCode
     base_offset: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     message: str | None = None
+    records: tuple[tuple[int, str], ...] = ()
+    last_offset: int = -1
 
 
 class AppendCompleted(NamedTuple):
-    """The results of an `AppendRequested`, in the order of its entries."""
+    """The result of an append of the broker itself that had to wait for followers."""
 
     token: int
-    results: tuple[AppendResult, ...]
+    result: AppendResult
 
 
 class ReplicaChanged(NamedTuple):
@@ -66,7 +71,7 @@ class IsrChanged(NamedTuple):
 
 
 class HighWatermarkAdvanced(NamedTuple):
-    """Records of a replica are committed up to an offset: those who wait for them may go on."""
+    """Records of a coordinator's topic are committed up to an offset."""
 
     key: TopicIdPartition
     offset: int

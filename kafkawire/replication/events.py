@@ -45,15 +45,6 @@ class LogsFailed(NamedTuple):
     keys: tuple[TopicIdPartition, ...]
 
 
-class AppendRequested(NamedTuple):
-    """The broker itself appends batches, such as a coordinator's. timeout: in seconds."""
-
-    token: int
-    acks: int
-    timeout: float
-    entries: tuple[tuple[TopicIdPartition, bytes], ...]
-
-
 class ThrottleChanged(NamedTuple):
     """The throttled rates, bytes per second, and replicas; None for no limit."""
 
@@ -69,7 +60,6 @@ Event = (
     | MetadataPublished
     | RequestReceived
     | ResponseReceived
-    | AppendRequested
     | LogsFailed
     | ThrottleChanged
 )

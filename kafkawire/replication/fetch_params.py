@@ -1,15 +1,19 @@
-"""Who fetches, and up to where it may read.
+"""What a Fetch requests, who fetches, and up to where and from which replica it may read.
 
 Law: followers read up to the log end, consumers up to the high watermark or the last stable offset.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ..messages.fetch_request import FetchRequest
+from ..messages.fetch_request import FetchPartition, FetchRequest
+from ..metadata import TopicIdPartition
+from .broker import Broker
 from .partition import Partition
-from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END
+from .replica import Replica
+from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, Replicas
 
 READ_COMMITTED: Final = 1
 REPLICA_STATE_FROM: Final = 15
@@ -25,10 +29,32 @@ class FetchParams(NamedTuple):
     measure: str
     rack: str
     only_leader: bool
+    is_from_follower: bool
 
-    @property
-    def is_from_follower(self) -> bool:
-        return self.replica_id >= 0
+
+class Target(NamedTuple):
+    """A partition of a Fetch."""
+
+    topic: str
+    topic_id: bytes
+    key: TopicIdPartition
+    requested: FetchPartition
+
+
+class Fetch(NamedTuple):
+    """Partitions that are fetched together. max_wait: in seconds."""
+
+    params: FetchParams
+    targets: list[Target]
+    max_wait: float
+    min_bytes: int
+    max_bytes: int
+
+
+def is_from_follower(body: FetchRequest, version: int) -> bool:
+    """Return whether a Fetch is from another broker."""
+    of_state = version >= REPLICA_STATE_FROM
+    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
 
 
 def params_of(body: FetchRequest, version: int) -> FetchParams:
@@ -43,7 +69,36 @@ def params_of(body: FetchRequest, version: int) -> FetchParams:
         LOG_END if replica >= 0 else stable,
         body.rack_id,
         only_leader=replica >= 0 or version < RACK_FROM or not body.rack_id,
+        is_from_follower=replica >= 0,
     )
+
+
+def fetch_of(replicas: Replicas, version: int, body: FetchRequest) -> Fetch:
+    """Return what a Fetch without a session requests."""
+    requested = (
+        (topic.topic, topic.topic_id, each) for topic in body.topics for each in topic.partitions
+    )
+    return session_fetch(replicas, version, body, requested)
+
+
+def session_fetch(
+    replicas: Replicas,
+    version: int,
+    body: FetchRequest,
+    requested: Iterable[tuple[str, bytes, FetchPartition]],
+    quota: int | None = None,
+) -> Fetch:
+    """Return a Fetch of all partitions of its session. quota: how many bytes it may return."""
+    key_of = replicas.key_of
+    targets = [
+        Target(topic, topic_id, key_of(topic, topic_id, each.partition), each)
+        for topic, topic_id, each in requested
+    ]
+    least, most = body.min_bytes, body.max_bytes
+    if quota is not None:
+        most = min(most, quota)
+        least = min(least, most)
+    return Fetch(params_of(body, version), targets, body.max_wait_ms / 1000, least, most)
 
 
 def bound(partition: Partition, measure: str) -> int:
@@ -53,3 +108,27 @@ def bound(partition: Partition, measure: str) -> int:
     if measure == HIGH_WATERMARK:
         return partition.log.high_watermark
     return partition.log.last_stable_offset
+
+
+def preferred_read_replica(
+    partition: Partition, params: FetchParams, offset: int
+) -> Replica | None:
+    """Choose an in-sync follower in the rack of a consumer; None for the leader."""
+    broker = partition.broker
+    if not broker.config.rack_aware or not params.rack or params.is_from_follower:
+        return None
+    if not partition.is_leader or _rack_of(broker, broker.broker_id) == params.rack:
+        return None
+    near = [
+        each
+        for each in partition.followers.values()
+        if each.broker_id in partition.isr.committed
+        and each.log_start_offset <= offset <= each.log_end_offset
+        and _rack_of(broker, each.broker_id) == params.rack
+    ]
+    return max(near, key=lambda each: (each.log_end_offset, each.last_caught_up), default=None)
+
+
+def _rack_of(broker: Broker, broker_id: int) -> str:
+    known = broker.image.brokers.get(broker_id)
+    return known.rack or "" if known is not None and not known.fenced else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ..messages.fetch_request import FetchPartition, FetchRequest
+from ..messages.fetch_request import FetchPartition
 from ..messages.fetch_response import (
     AbortedTransaction,
     EpochEndOffset,
@@ -20,11 +20,17 @@ from ..messages.fetch_response import (
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
-from .fetch_params import MEASURES, FetchParams, bound, params_of
+from .fetch_params import (
+    MEASURES,
+    Fetch,
+    FetchParams,
+    Target,
+    bound,
+    preferred_read_replica,
+)
 from .log.replica_log import LogOffline
 from .partition import Partition
 from .purgatory import Purgatory
-from .replica_selector import preferred_read_replica
 from .replicas import LAST_STABLE, Replicas
 from .throttling import ReplicationQuota
 
@@ -32,21 +38,8 @@ E = ErrorCode
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
-class Target(NamedTuple):
-    """A partition of a Fetch."""
-
-    topic: str
-    topic_id: bytes
-    key: TopicIdPartition
-    requested: FetchPartition
-
-
-class DelayedFetch(NamedTuple):
-    """A Fetch that waits for bytes."""
-
-    body: FetchRequest
-    params: FetchParams
-    targets: list[Target]
+EXPIRED_AT_ONCE: Final = 64
+"""Fetches that are completed at their deadline before other clients are served."""
 
 
 class Unchanged(NamedTuple):
@@ -65,28 +58,21 @@ class Fetches:
         self.quota = ReplicationQuota()
         self.throttled: frozenset[tuple[TopicIdPartition, int]] = frozenset()
         self.purgatory: Purgatory[int] = Purgatory()
-        self._delayed: dict[int, DelayedFetch] = {}
+        self._delayed: dict[int, Fetch] = {}
         self._unchanged: dict[int, Unchanged] = {}
 
-    def handle(self, token: int, version: int, body: FetchRequest, now: float) -> None:
-        """Respond to a Fetch, or delay it."""
-        params = params_of(body, version)
-        targets = [
-            Target(topic.topic, topic.topic_id, self._key(topic.topic, topic.topic_id, each), each)
-            for topic in body.topics
-            for each in topic.partitions
-        ]
-        fetch = DelayedFetch(body, params, targets)
+    def fetch(self, token: int, fetch: Fetch, now: float) -> FetchResponse | None:
+        """Respond to a Fetch; None if `Respond` follows."""
         response, size, is_urgent = self._read(fetch, now)
-        waits = body.max_wait_ms > 0 and bool(targets) and size < body.min_bytes
+        waits = fetch.max_wait > 0 and bool(fetch.targets) and size < fetch.min_bytes
         if not waits or is_urgent:
-            self.replicas.emit(Respond(token, response))
-            return
+            return response
         self._delayed[token] = fetch
         if not self.throttled:
             self._unchanged[token] = Unchanged(response, self.replicas.changes)
-        self.purgatory.add(token, now + body.max_wait_ms / 1000)
+        self.purgatory.add(token, now + fetch.max_wait)
         self._recheck(token, now)
+        return None
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
@@ -101,8 +87,8 @@ class Fetches:
                 self._complete(token, now)
 
     def advance(self, now: float) -> None:
-        """Complete the delayed fetches whose time is over."""
-        for token in self.purgatory.take_expired(now):
+        """Complete delayed fetches whose time is over; `next_deadline` is past if more are left."""
+        for token in self.purgatory.take_expired(now, EXPIRED_AT_ONCE):
             unchanged = self._unchanged.get(token)
             if unchanged is not None and unchanged.changes == self.replicas.changes:
                 del self._delayed[token], self._unchanged[token]
@@ -110,13 +96,19 @@ class Fetches:
             else:
                 self._respond(token, now)
 
+    def forget(self, token: int) -> bool:
+        """Drop a delayed fetch; return whether there was one."""
+        self._unchanged.pop(token, None)
+        self.purgatory.remove(token)
+        return self._delayed.pop(token, None) is not None
+
     def _recheck(self, token: int, now: float) -> None:
         """Complete a fetch, or let it wait until one partition has a share of what is missing."""
         if token not in self.purgatory:
             return None
         fetch = self._delayed[token]
         self.purgatory.unwatch(token)
-        missing = fetch.body.min_bytes
+        missing = fetch.min_bytes
         for target in fetch.targets:
             available = self._available(target, fetch.params)
             if available is None:
@@ -153,18 +145,15 @@ class Fetches:
 
     # -- reading
 
-    def _key(self, topic: str, topic_id: bytes, requested: FetchPartition) -> TopicIdPartition:
-        return self.replicas.key_of(topic, topic_id, requested.partition)
-
-    def _read(self, fetch: DelayedFetch, now: float) -> tuple[FetchResponse, int, bool]:
+    def _read(self, fetch: Fetch, now: float) -> tuple[FetchResponse, int, bool]:
         """Return the response, its bytes, and whether it says something that must not wait."""
-        room = min(fetch.body.max_bytes, self.config.fetch_max_bytes)
+        room = min(fetch.max_bytes, self.config.fetch_max_bytes)
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
         size, is_urgent = 0, False
         for target in fetch.targets:
-            data = self._read_target(target, fetch.params, room - size, size == 0, now)
+            partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
-            is_urgent |= self._is_urgent(target, fetch.params, data)
+            is_urgent |= self._is_urgent(partition, fetch.params, data)
             topics.setdefault((target.topic, target.topic_id), []).append(data)
         responses = [
             FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
@@ -172,12 +161,15 @@ class Fetches:
         ]
         return FetchResponse(responses=responses), size, is_urgent
 
-    def _is_urgent(self, target: Target, params: FetchParams, data: PartitionData) -> bool:
+    def _is_urgent(
+        self, partition: Partition | None, params: FetchParams, data: PartitionData
+    ) -> bool:
         if data.error_code or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0:
             return True
-        partition = self.replicas.hosted.get(target.key)
-        replica = partition.followers.get(params.replica_id) if partition else None
-        if replica is None or not self.config.rack_aware:
+        if not self.config.rack_aware or partition is None:
+            return False
+        replica = partition.followers.get(params.replica_id)
+        if replica is None:
             return False
         news = data.high_watermark > replica.last_sent_high_watermark
         replica.last_sent_high_watermark = data.high_watermark
@@ -185,10 +177,12 @@ class Fetches:
 
     def _read_target(
         self, target: Target, params: FetchParams, room: int, first: bool, now: float
-    ) -> PartitionData:
+    ) -> tuple[Partition | None, PartitionData]:
         """Read one partition, and note what a follower has."""
         requested = target.requested
-        partition, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
+        partition, error = self.replicas.hosted.get(target.key), E.NONE
+        if partition is None:
+            _, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
         data = PartitionData(partition_index=requested.partition, high_watermark=-1, records=b"")
         if partition is not None:
             error = partition.check(requested.current_leader_epoch, params.only_leader)
@@ -201,18 +195,17 @@ class Fetches:
                 )
         if partition is None or error:
             data.error_code = error
-            return data
+            return None, data
         try:
             self._read_partition(partition, requested, params, data, room, first, now)
         except LogOffline:
-            error = E.KAFKA_STORAGE_ERROR
-            return PartitionData(
+            data = PartitionData(
                 partition_index=requested.partition,
-                error_code=error,
+                error_code=E.KAFKA_STORAGE_ERROR,
                 high_watermark=-1,
                 records=b"",
             )
-        return data
+        return partition, data
 
     def _read_partition(
         self,
@@ -225,25 +218,23 @@ class Fetches:
         now: float,
     ) -> None:
         log, offset = partition.log, requested.fetch_offset
-        diverging = self.diverging(partition, requested)
+        diverging = None
+        if requested.last_fetched_epoch >= 0:
+            diverging = self.diverging(partition, requested)
         if isinstance(diverging, EpochEndOffset) and offset >= log.log_start_offset:
             data.diverging_epoch = diverging
         elif diverging is not None or not log.log_start_offset <= offset <= log.log_end_offset:
             data.error_code = E.OFFSET_OUT_OF_RANGE
             return
-        elif preferred := preferred_read_replica(partition, params, offset):
+        elif params.rack and (preferred := preferred_read_replica(partition, params, offset)):
             data.preferred_read_replica = preferred.broker_id
-        elif not self._is_throttled(partition, params, now):
+        elif not self.throttled or not self._is_throttled(partition, params, now):
             limit = min(requested.partition_max_bytes, max(0, room))
             data.records = log.read(offset, limit, bound(partition, params.measure), first)
-            self._count(partition, params, len(data.records), now)
+            if self.throttled:
+                self._count(partition, params, len(data.records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:
-            before = partition.progress(params.replica_id)
-            data.error_code = partition.update_follower(
-                params.replica_id, offset, requested.log_start_offset, params.replica_epoch, now
-            )
-            if partition.isr.is_pending or partition.progress(params.replica_id) != before:
-                self.replicas.mark(partition.key)
+            data.error_code = self._note_follower(partition, requested, params, now)
             if data.error_code:
                 data.records = b""
                 return
@@ -255,12 +246,23 @@ class Fetches:
                 for each in log.aborted_transactions(offset, log.last_stable_offset)
             ]
 
+    def _note_follower(
+        self, partition: Partition, requested: FetchPartition, params: FetchParams, now: float
+    ) -> ErrorCode:
+        """Note what a follower has; mark the partition if that changes anything."""
+        follower, start = params.replica_id, requested.log_start_offset
+        before = partition.progress(follower)
+        error = partition.update_follower(
+            follower, requested.fetch_offset, start, params.replica_epoch, now
+        )
+        if partition.isr.is_pending or partition.progress(follower) != before:
+            self.replicas.mark(partition.key)
+        return error
+
     def diverging(
         self, partition: Partition, requested: FetchPartition
     ) -> EpochEndOffset | ErrorCode | None:
         """Return where the log of a fetcher diverges, None if it does not (KIP-595)."""
-        if requested.last_fetched_epoch < 0:
-            return None
         end = partition.end_offset_for_epoch(requested.last_fetched_epoch)
         if end.end_offset < 0 or end.leader_epoch < 0:
             return E.OFFSET_OUT_OF_RANGE

@@ -22,7 +22,7 @@ class Isr:
     @property
     def maximal(self) -> frozenset[int]:
         """The replicas that the high watermark waits for."""
-        return self.committed | self.proposed
+        return self.committed | self.proposed if self.proposed else self.committed
 
     @property
     def is_pending(self) -> bool:

@@ -52,7 +52,7 @@ class Offsets:
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
 
-    def list_offsets(self, token: int, body: ListOffsetsRequest) -> None:
+    def list_offsets(self, body: ListOffsetsRequest) -> ListOffsetsResponse:
         """Respond to ListOffsets; a follower sees up to the log end."""
         stable = LAST_STABLE if body.isolation_level == READ_COMMITTED else HIGH_WATERMARK
         measure = LOG_END if body.replica_id >= 0 else stable
@@ -63,7 +63,35 @@ class Offsets:
             )
             for topic in body.topics
         ]
-        self.replicas.emit(Respond(token, ListOffsetsResponse(topics=topics)))
+        return ListOffsetsResponse(topics=topics)
+
+    def list_old_style(self, body: ListOffsetsRequest) -> ListOffsetsResponse:
+        """Respond to ListOffsets v0: the end for LATEST, and the start of the log; newest first."""
+        topics = [
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[self._old_style(topic.name, each) for each in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+        return ListOffsetsResponse(topics=topics)
+
+    def _old_style(
+        self, topic: str, requested: ListOffsetsPartition
+    ) -> ListOffsetsPartitionResponse:
+        response = ListOffsetsPartitionResponse(partition_index=requested.partition_index)
+        partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition_index)
+        if partition is not None:
+            error = partition.check(requested.current_leader_epoch, only_leader=True)
+        if partition is None or error:
+            response.error_code = error
+            return response
+        offsets = {partition.log.log_start_offset}
+        if requested.timestamp == LATEST:
+            offsets.add(partition.log.high_watermark)
+        most = max(0, requested.max_num_offsets)
+        response.old_style_offsets = sorted(offsets, reverse=True)[:most]
+        return response
 
     def _offset(
         self, topic: str, requested: ListOffsetsPartition, measure: str
@@ -109,7 +137,7 @@ class Offsets:
             low, high = (low, middle) if end.end_offset > offset else (middle, high)
         return high
 
-    def for_leader_epoch(self, token: int, body: OffsetForLeaderEpochRequest) -> None:
+    def for_leader_epoch(self, body: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
         """Respond to OffsetForLeaderEpoch."""
         topics = [
             OffsetForLeaderTopicResult(
@@ -118,7 +146,7 @@ class Offsets:
             )
             for topic in body.topics
         ]
-        self.replicas.emit(Respond(token, OffsetForLeaderEpochResponse(topics=topics)))
+        return OffsetForLeaderEpochResponse(topics=topics)
 
     def _end(self, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
         partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition)
@@ -148,19 +176,22 @@ class Deletions:
         self.purgatory: Purgatory[int] = Purgatory()
         self._delayed: dict[int, DelayedDelete] = {}
 
-    def handle(self, token: int, body: DeleteRecordsRequest, now: float) -> None:
-        """Delete records of the leader, and wait until the followers deleted them, too."""
+    def delete_records(
+        self, token: int, body: DeleteRecordsRequest, now: float
+    ) -> DeleteRecordsResponse | None:
+        """Delete records of the leader; None if `Respond` follows, once followers have done so."""
         delayed = DelayedDelete(body, {}, {})
         for topic in body.topics:
             for each in topic.partitions:
                 key = self.replicas.key_of(topic.name, NO_TOPIC_ID, each.partition_index)
                 self._delete(delayed, topic.name, key, each.offset)
+        if not delayed.pending:
+            return self._response(delayed)
         self._delayed[token] = delayed
         self.purgatory.add(token, now + body.timeout_ms / 1000)
         for key, offset in delayed.pending.items():
             self.purgatory.watch(token, key, DELETED, offset)
-        if not delayed.pending:
-            self._respond(token)
+        return None
 
     def _delete(
         self, delayed: DelayedDelete, topic: str, key: TopicIdPartition, offset: int
@@ -173,7 +204,7 @@ class Deletions:
                 error = E.OFFSET_OUT_OF_RANGE
             if not error:
                 error = self._delete_before(partition, before)
-            if not error:
+            if not error and partition.low_watermark < before:
                 delayed.pending[key] = before
         if error:
             delayed.errors[key] = error
@@ -188,7 +219,7 @@ class Deletions:
 
     def check(self, partition: Partition) -> None:
         """Complete the deletions that the low watermark of a partition has passed."""
-        if not len(self.purgatory) or not partition.is_leader:
+        if not partition.is_leader:
             return
         for token in self.purgatory.reached(partition.key, DELETED, partition.low_watermark):
             self._settle(token, partition.key, E.NONE)
@@ -215,8 +246,10 @@ class Deletions:
             self._respond(token)
 
     def _respond(self, token: int) -> None:
-        delayed = self._delayed.pop(token)
         self.purgatory.remove(token)
+        self.replicas.emit(Respond(token, self._response(self._delayed.pop(token))))
+
+    def _response(self, delayed: DelayedDelete) -> DeleteRecordsResponse:
         topics = [
             DeleteRecordsTopicResult(
                 name=topic.name,
@@ -230,7 +263,7 @@ class Deletions:
             )
             for topic in delayed.body.topics
         ]
-        self.replicas.emit(Respond(token, DeleteRecordsResponse(topics=topics)))
+        return DeleteRecordsResponse(topics=topics)
 
     def _result(
         self, delayed: DelayedDelete, key: TopicIdPartition

@@ -4,10 +4,15 @@ Law: the high watermark is what every replica of the maximal ISR has; only a fol
 and the start of the leader's epoch, joins the ISR; requests with another leader epoch are fenced.
 """
 
+# over 300 lines: one class, a replica as leader and as follower
+
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ..metadata import NO_LEADER, PartitionRegistration, TopicIdPartition
 from ..protocol import ErrorCode
+from ..records.validated import ValidatedBatch
 from .broker import Broker
 from .isr import Isr, committed_isr
 from .log.replica_log import (
@@ -17,6 +22,8 @@ from .log.replica_log import (
     EpochEndOffset,
     LogAppendInfo,
     ReplicaLog,
+    Validate,
+    whole_batches,
 )
 from .replica import Replica
 from .states import REPLICA_TRANSITIONS, IsrState, IsrTrigger, ReplicaState, Trigger
@@ -107,25 +114,41 @@ class Partition:
         """min.insync.replicas, at most the number of replicas."""
         return min(self.broker.min_insync_replicas(self.topic), len(self.followers) + 1)
 
+    def has_min_isr(self, in_sync: int) -> bool:
+        """Return whether so many in-sync replicas are enough for acks=all."""
+        return in_sync > len(self.followers) or in_sync >= self.min_insync_replicas
+
     def append_as_leader(
-        self, records: bytes, all_replicas: bool, now: float, internal: bool = False
+        self,
+        records: bytes,
+        all_replicas: bool,
+        now: float,
+        internal: bool = False,
+        validate: Validate | None = None,
     ) -> LogAppendInfo:
-        """Append records. all_replicas: for acks=all; internal: the broker's. AppendRejected."""
+        """Append records. Raises AppendRejected.
+
+        all_replicas: for acks=all. internal: the broker's. validate: None is `whole_batches`.
+        """
         if not self.is_leader:
             raise AppendRejected(E.NOT_LEADER_OR_FOLLOWER, "this broker is not the leader")
-        in_sync, needed = len(self.isr.committed), self.min_insync_replicas
-        if all_replicas and in_sync < needed:
+        in_sync = len(self.isr.committed)
+        if all_replicas and not self.has_min_isr(in_sync):
             raise AppendRejected(
                 E.NOT_ENOUGH_REPLICAS,
-                f"{in_sync} in-sync replicas, min.insync.replicas is {needed}",
+                f"{in_sync} in-sync replicas, min.insync.replicas is {self.min_insync_replicas}",
             )
-        info = self.log.append_as_leader(records, self.leader_epoch, internal)
+        if validate is None:
+            batches: Sequence[ValidatedBatch] = whole_batches(records, internal)
+        else:
+            batches = validate(self.topic, records)
+        info = self.log.append_as_leader(batches, self.leader_epoch, internal)
         self.maybe_increment_high_watermark(now)
         return info
 
     def acknowledgement(self) -> ErrorCode:
         """Return the outcome of an append that the high watermark has passed."""
-        enough = len(self.isr.maximal) >= self.min_insync_replicas
+        enough = self.has_min_isr(len(self.isr.maximal))
         return E.NONE if enough else E.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def end_offset_for_epoch(self, leader_epoch: int) -> EpochEndOffset:
@@ -181,7 +204,7 @@ class Partition:
         """Return whether the high watermark must stay, for too few in-sync replicas (KIP-966)."""
         if not self.broker.config.eligible_leader_replicas:
             return False
-        return len(self.isr.committed) < self.min_insync_replicas
+        return not self.has_min_isr(len(self.isr.committed))
 
     def must_wait_for(self, replica: Replica, end: int, now: float) -> bool:
         """Return whether the high watermark waits for a follower: in sync, or about to be."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from math import inf
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..metadata import TopicIdPartition
@@ -59,11 +60,11 @@ class Thresholds(Generic[K, W]):
         if found is not None:
             self._left(found[0])
 
-    def take_reached(self, key: K, value: float) -> list[W]:
+    def take_reached(self, key: K, value: float, most: float = inf) -> list[W]:
         """Remove and return those whose threshold is at most `value`, the lowest first."""
         found: list[W] = []
         heap = self._heaps.get(key)
-        while heap and heap[0].value <= value:
+        while heap and heap[0].value <= value and len(found) < most:
             self.work += 1
             waiting = self._waiters.pop(heappop(heap).number, None)
             if waiting is not None:
@@ -73,7 +74,7 @@ class Thresholds(Generic[K, W]):
 
     def take_all(self, key: K) -> list[W]:
         """Remove and return all that wait for a key."""
-        return self.take_reached(key, float("inf"))
+        return self.take_reached(key, inf)
 
     def lowest(self, key: K) -> float | None:
         """Return the lowest threshold of a key."""
@@ -110,13 +111,14 @@ class Purgatory(Generic[W]):
     def __init__(self) -> None:
         self._watched: Thresholds[tuple[TopicIdPartition, str], W] = Thresholds()
         self._times: Thresholds[str, W] = Thresholds()
-        self._waiting: dict[W, _Waiting] = {}
+        self.waiting: dict[W, _Waiting] = {}
+        """The operations. It is looked at after each request, which a method would slow down."""
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def __contains__(self, operation: W) -> bool:
-        return operation in self._waiting
+        return operation in self.waiting
 
     @property
     def work(self) -> int:
@@ -125,16 +127,16 @@ class Purgatory(Generic[W]):
 
     def add(self, operation: W, deadline: float) -> None:
         """Add an operation; `watch` says what it waits for."""
-        self._waiting[operation] = _Waiting([], self._times.add(TIME, deadline, operation))
+        self.waiting[operation] = _Waiting([], self._times.add(TIME, deadline, operation))
 
     def watch(self, operation: W, key: TopicIdPartition, measure: str, value: float) -> None:
         """Return the operation from `reached` when the measure of a partition is `value`."""
         number = self._watched.add((key, measure), value, operation)
-        self._waiting[operation].entries.append(number)
+        self.waiting[operation].entries.append(number)
 
     def unwatch(self, operation: W) -> None:
         """Forget what an operation waits for, except the time."""
-        waiting = self._waiting[operation]
+        waiting = self.waiting[operation]
         for number in waiting.entries:
             self._watched.discard(number)
         waiting.entries.clear()
@@ -149,18 +151,18 @@ class Purgatory(Generic[W]):
 
     def remove(self, operation: W) -> bool:
         """Remove an operation; return whether it was there."""
-        if operation not in self._waiting:
+        if operation not in self.waiting:
             return False
         self.unwatch(operation)
-        self._times.discard(self._waiting.pop(operation).deadline)
+        self._times.discard(self.waiting.pop(operation).deadline)
         return True
 
-    def take_expired(self, now: float) -> list[W]:
-        """Remove and return the operations whose time is over."""
-        expired = self._times.take_reached(TIME, now)
+    def take_expired(self, now: float, most: float = inf) -> list[W]:
+        """Remove and return the operations whose time is over, so many at most."""
+        expired = self._times.take_reached(TIME, now, most)
         for operation in expired:
             self.unwatch(operation)
-            del self._waiting[operation]
+            del self.waiting[operation]
         return expired
 
     def next_deadline(self) -> float | None:

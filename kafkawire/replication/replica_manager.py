@@ -11,21 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..messages.alter_partition_response import AlterPartitionResponse
-from ..messages.delete_records_request import DeleteRecordsRequest
-from ..messages.fetch_request import FetchRequest
-from ..messages.list_offsets_request import ListOffsetsRequest
-from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
-from ..messages.produce_request import ProduceRequest
 from ..metadata import MetadataDelta, MetadataImage, PartitionRegistration, TopicIdPartition
 from ..primitives import Message
 from ..protocol import ErrorCode
 from .alter_partition import AlterPartitions
-from .appending import Appends
 from .broker import Broker
 from .config import ReplicationConfig
 from .effects import CONTROLLER, CheckpointHighWatermarks, Effect, SendRequest
 from .events import (
-    AppendRequested,
     Event,
     LogsFailed,
     MetadataPublished,
@@ -35,11 +28,10 @@ from .events import (
     ThrottleChanged,
 )
 from .fetcher import FollowerQuota, ReplicaFetcher
-from .fetching import Fetches
 from .log.replica_log import LogOffline, ReplicaLog
-from .offsets import Deletions, Offsets
 from .partition import Partition
 from .replicas import Replicas
+from .requests import Requests
 from .states import ReplicaState, Trigger
 from .throttling import ReplicationQuota
 
@@ -50,7 +42,8 @@ class ReplicaManager:
     """The replicas of one broker.
 
     open_log: returns the log of a replica, with its high watermark from the checkpoint.
-    now: when the machine starts.
+    now: when the machine starts. Who has requests calls `appends`, `fetches`, `offsets` and
+    `deletions`, then `finish`; `RequestReceived` does both.
     """
 
     partition_type: type[Partition] = Partition
@@ -61,10 +54,16 @@ class ReplicaManager:
         self.broker = Broker(broker_id, config)
         self.replicas = Replicas(self.broker)
         self._open_log = open_log
-        self._fetches = Fetches(self.replicas)
-        self._appends = Appends(self.replicas)
-        self._offsets = Offsets(self.replicas)
-        self._deletions = Deletions(self.replicas)
+        self._requests = requests = Requests(self.replicas)
+        self.fetches, self.appends = requests.fetches, requests.appends
+        self.offsets, self.deletions = requests.offsets, requests.deletions
+        self._purgatories = (
+            self.fetches.purgatory,
+            self.appends.purgatory,
+            self.deletions.purgatory,
+        )
+        self._has_delayed = False
+        """Whether a purgatory may have operations."""
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -87,23 +86,28 @@ class ReplicaManager:
         """Handle an event; return the effects."""
         self._now = now
         self._handle(event, now)
-        return self._finish(now)
+        return self.finish(now)
 
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
-        due = [self._fetches.purgatory, self._appends.purgatory, self._deletions.purgatory]
-        times = [self._shrink_at, self._checkpoint_at, self._alter.next_deadline(now)]
-        times += [each.next_deadline() for each in due]
-        times += [each.next_deadline(now) for each in self._fetchers.values()]
-        return min(time for time in times if time is not None)
+        due = min(self._shrink_at, self._checkpoint_at)
+        times = [self._alter.next_deadline(now)] if self._alter.unsent else []
+        if self._has_delayed:
+            times += [each.next_deadline() for each in self._purgatories]
+        for fetcher in self._fetchers.values():
+            times.append(fetcher.next_deadline(now))
+        for time in times:
+            if time is not None and time < due:
+                due = time
+        return due
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
         self._now = now
-        self._fetches.advance(now)
-        self._appends.advance(now)
-        self._deletions.advance(now)
+        self.fetches.advance(now)
+        self.appends.advance(now)
+        self.deletions.advance(now)
         if now >= self._shrink_at:
             self._shrink_at = now + self.broker.config.replica_lag_time_max / 2
             for partition in self.partitions.values():
@@ -114,20 +118,26 @@ class ReplicaManager:
             self._checkpoint_at = now + self.broker.config.high_watermark_checkpoint_interval
             offsets = {key: each.log.high_watermark for key, each in self.partitions.items()}
             self.replicas.emit(CheckpointHighWatermarks(offsets))
-        return self._finish(now)
+        return self.finish(now)
 
-    def _finish(self, now: float) -> list[Effect]:
-        """Complete what changed, and send what is due."""
+    def finish(self, now: float) -> list[Effect]:
+        """Complete what waited for changed partitions, and send what is due; return the effects."""
+        self._now = now
+        fetches, appends, deletions = self._purgatories
+        self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
+        if not self._has_delayed:
+            self.replicas.unwatched += 1
         while (partition := self.replicas.take_changed()) is not None:
-            self._appends.check(partition)
-            self._fetches.check(partition, now)
-            self._deletions.check(partition)
+            if self._has_delayed:
+                self.appends.check(partition)
+                self.fetches.check(partition, now)
+                self.deletions.check(partition)
             self._alter.submit(partition)
-        proposals = self._alter.request(now)
+        proposals = self._alter.request(now) if self._alter.unsent else None
         if proposals is not None:
             version = self.broker.config.alter_partition_version
             self._send(CONTROLLER, version, proposals)
-        for leader, fetcher in list(self._fetchers.items()):
+        for leader, fetcher in list(self._fetchers.items()) if self._fetchers else ():
             request = fetcher.request(now)
             if request is not None:
                 self._send(leader, *request)
@@ -149,36 +159,19 @@ class ReplicaManager:
             case MetadataPublished():
                 self._apply_delta(event.image, event.delta, now)
             case RequestReceived():
-                self._request(event, now)
+                self._requests.handle(event, now)
             case ResponseReceived():
                 self._response(event, now)
-            case AppendRequested():
-                self._appends.append(event, now)
             case LogsFailed():
                 for key in event.keys:
                     self._fail(key, now)
             case ThrottleChanged():
-                self._fetches.quota.rate = event.leader_rate
-                self._fetches.throttled = event.leader_replicas
+                self.fetches.quota.rate = event.leader_rate
+                self.fetches.throttled = event.leader_replicas
                 self._quota.quota.rate = event.follower_rate
                 self._quota.partitions = event.follower_partitions
                 for fetcher in self._fetchers.values():
                     fetcher.wake()
-
-    def _request(self, event: RequestReceived, now: float) -> None:
-        match event.body:
-            case FetchRequest() as body:
-                self._fetches.handle(event.token, event.version, body, now)
-            case ProduceRequest() as body:
-                self._appends.produce(event.token, body, now)
-            case ListOffsetsRequest() as body:
-                self._offsets.list_offsets(event.token, body)
-            case OffsetForLeaderEpochRequest() as body:
-                self._offsets.for_leader_epoch(event.token, body)
-            case DeleteRecordsRequest() as body:
-                self._deletions.handle(event.token, body, now)
-            case other:
-                raise TypeError(f"not a request of replication: {type(other).__name__}")
 
     def _response(self, event: ResponseReceived, now: float) -> None:
         destination = self._in_flight.pop(event.token, None)
@@ -239,7 +232,7 @@ class ReplicaManager:
             self._leadership_lost(key)
         if not is_new_epoch:
             return
-        self._fetches.leadership_changed(key, now)
+        self.fetches.leadership_changed(key, now)
         self._unfollow(key)
         if partition.state is ReplicaState.FETCHING:
             self._followed[key] = partition.leader
@@ -258,8 +251,8 @@ class ReplicaManager:
     def _leadership_lost(
         self, key: TopicIdPartition, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
     ) -> None:
-        self._appends.leadership_lost(key, error)
-        self._deletions.leadership_lost(key, error)
+        self.appends.leadership_lost(key, error)
+        self.deletions.leadership_lost(key, error)
 
     def _fail(self, key: TopicIdPartition, now: float) -> None:
         """Take a replica offline: no log is left of it until the broker restarts (KIP-112)."""
@@ -268,7 +261,7 @@ class ReplicaManager:
         self._unfollow(key)
         self.replicas.fail(key)
         self._leadership_lost(key, ErrorCode.KAFKA_STORAGE_ERROR)
-        self._fetches.leadership_changed(key, now)
+        self.fetches.leadership_changed(key, now)
 
     def _stop(self, keys: list[TopicIdPartition], now: float) -> None:
         """Stop replicas that are no longer assigned to this broker; their logs stay.
@@ -286,4 +279,4 @@ class ReplicaManager:
                 partition.change(Trigger.REMOVED)
         for partition in deleted:
             self._leadership_lost(partition.key)
-            self._fetches.leadership_changed(partition.key, now)
+            self.fetches.leadership_changed(partition.key, now)

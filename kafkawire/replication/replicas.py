@@ -19,6 +19,7 @@ from .states import ReplicaState, Trigger
 
 E = ErrorCode
 NO_TOPIC_ID: Final = bytes(16)
+UNREPORTED: Final = (ReplicaState.STOPPED, -1, committed_isr(frozenset()))
 LOG_END: Final = "log end"
 HIGH_WATERMARK: Final = "high watermark"
 LAST_STABLE: Final = "last stable offset"
@@ -35,11 +36,13 @@ class Lookup(NamedTuple):
 class Growth:
     """How far a replica was read up to, by measure, and how many bytes that was in all.
 
-    The bytes only grow, also where the log is truncated or its start is deleted.
+    The bytes only grow, also where the log is truncated or its start is deleted. unwatched: that of
+    `Replicas` at the last time.
     """
 
     offsets: dict[str, int]
     sizes: dict[str, int]
+    unwatched: int
 
     def update(self, log: ReplicaLog) -> None:
         """Count the bytes that were added since the last time."""
@@ -70,6 +73,8 @@ class Replicas:
         self.effects: list[Effect] = []
         self.changes = 0
         """How often a partition was marked as changed."""
+        self.unwatched = 0
+        """How often partitions changed while nobody waited for bytes: they are not counted."""
         self._changed: dict[TopicIdPartition, None] = {}
         self._growth: dict[TopicIdPartition, Growth] = {}
         self._watermarks: dict[TopicIdPartition, int] = {}
@@ -90,7 +95,8 @@ class Replicas:
         """Add a replica."""
         self.hosted[partition.key] = partition
         measures = bounds(partition.log)
-        self._growth[partition.key] = Growth(measures, dict.fromkeys(measures, 0))
+        sizes = dict.fromkeys(measures, 0)
+        self._growth[partition.key] = Growth(measures, sizes, self.unwatched)
 
     def remove(self, key: TopicIdPartition) -> None:
         """Forget a replica."""
@@ -149,20 +155,28 @@ class Replicas:
 
     def sizes_read(self, key: TopicIdPartition) -> dict[str, int]:
         """Return how many bytes each measure of a partition has grown by."""
-        growth = self._growth[key]
-        growth.update(self.hosted[key].log)
+        growth, log = self._growth[key], self.hosted[key].log
+        if growth.unwatched == self.unwatched:
+            growth.update(log)
+        else:
+            growth.offsets, growth.unwatched = bounds(log), self.unwatched
         return growth.sizes
 
     def _report(self, partition: Partition) -> None:
-        key, isr = partition.key, partition.isr
-        now = partition.state, partition.leader_epoch, isr
-        before = self._reported.get(key, (ReplicaState.STOPPED, -1, committed_isr(frozenset())))
-        self._reported[key] = now
-        if now[:2] != before[:2]:
-            self.emit(ReplicaChanged(key, partition.state, partition.leader_epoch))
-        watermark = partition.log.high_watermark
-        if watermark > self._watermarks.get(key, 0):
-            self.emit(HighWatermarkAdvanced(key, watermark))
-        self._watermarks[key] = watermark
-        if isr != before[2] and partition.is_leader:
+        key, state, epoch, isr = (
+            partition.key,
+            partition.state,
+            partition.leader_epoch,
+            partition.isr,
+        )
+        old_state, old_epoch, old_isr = self._reported.get(key, UNREPORTED)
+        if state is not old_state or epoch != old_epoch:
+            self.emit(ReplicaChanged(key, state, epoch))
+        if partition.topic in self.broker.config.coordinator_topics:
+            watermark = partition.log.high_watermark
+            if watermark > self._watermarks.get(key, 0):
+                self.emit(HighWatermarkAdvanced(key, watermark))
+            self._watermarks[key] = watermark
+        self._reported[key] = state, epoch, isr
+        if isr is not old_isr and isr != old_isr and partition.is_leader:
             self.emit(IsrChanged(key, isr.state, isr.proposed if isr.is_pending else isr.committed))

@@ -24,26 +24,29 @@ class LogAppendInfo(NamedTuple):
     duplicate: BatchMetadata | None = None
 
 
-def checked(records: bytes, end: int, segment_bytes: int, origin: AppendOrigin) -> list[Batch]:
-    """Read the headers of batches and check their sizes and offsets.
-
-    end: the log end offset. Raises AppendRejected.
-    """
-    if len(records) > segment_bytes:
-        raise AppendRejected(
-            ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"{len(records)} bytes, segment.bytes is {segment_bytes}",
-        )
+def read_batches(records: bytes, origin: AppendOrigin) -> list[Batch]:
+    """Read the headers of batches; of another broker, verify their checksums. AppendRejected."""
     try:
-        read = RecordBatches(records)
-        batches = list(read)
+        batches = list(RecordBatches(records))
         if origin is AppendOrigin.REPLICATION:
             for batch in batches:
                 batch.verify()
     except WireError as error:
         raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if not batches or read.cut_tail:
+    if not batches or batches[-1].end < len(records):
         raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, "incomplete record batch")
+    return batches
+
+
+def check_place(batches: list[Batch], size: int, end: int, segment_bytes: int) -> None:
+    """Check that batches fit into a segment, and that their offsets follow. AppendRejected.
+
+    size: of all batches. end: the log end offset.
+    """
+    if size > segment_bytes:
+        raise AppendRejected(
+            ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes, segment.bytes is {segment_bytes}"
+        )
     for batch in batches:
         if not end <= batch.base_offset <= batch.last_offset:
             raise AppendRejected(
@@ -51,4 +54,3 @@ def checked(records: bytes, end: int, segment_bytes: int, origin: AppendOrigin) 
                 f"offsets {batch.base_offset} to {batch.last_offset}, the log ends at {end}",
             )
         end = batch.last_offset + 1
-    return batches

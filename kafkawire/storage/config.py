@@ -9,6 +9,8 @@ from typing import Any, Final
 
 MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 DAY_MS: Final = 86_400_000
+MAX_PRODUCERS: Final = 10_000
+"""Producers of one partition; clients choose the ids, and the number of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Task(Enum):
 class LogManagerConfig:
     """The configs of a broker that concern its logs; times in ms.
 
-    topic: the defaults of topics.
+    topic: the defaults of topics. max_producers: with state in one partition.
     """
 
     cluster_id: str
@@ -99,6 +101,7 @@ class LogManagerConfig:
     producer_id_expiration_check_interval_ms: int = 600_000
     replica_fetch_max_bytes: int = 1 << 20
     alter_log_dirs_io_max_bytes_per_second: int = MAX_INT64
+    max_producers: int = MAX_PRODUCERS
 
     @property
     def intervals(self) -> dict[Task, int]:

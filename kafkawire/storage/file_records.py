@@ -19,8 +19,14 @@ from .disks.disk import Disk
 from .errors import CorruptFile
 
 LENGTH: Final = Struct(">i")
+MAGIC: Final = 2
+MAGIC_AT: Final = 16
+FIRST_OFFSET: Final = Struct(">q15xi")
+"""The base offset and the last offset delta, from the beginning of a batch of magic 2."""
 CHUNK: Final = 1 << 16
 """Bytes that are read at a time."""
+FIRST_CHUNK: Final = 1 << 12
+"""Bytes of headers that are read first: as many as there are between two entries of an index."""
 
 
 class StoredBatch(NamedTuple):
@@ -29,6 +35,26 @@ class StoredBatch(NamedTuple):
     position: int
     size: int
     batch: Batch
+
+
+class ReadBatches(NamedTuple):
+    """Whole batches. second: where the one after the first begins; last: where the last does."""
+
+    data: bytes
+    second: int
+    last: int
+
+    def next_offsets(self) -> dict[int, int]:
+        """Return where the batches begin that follow the first and the last: offset -> position.
+
+        None for old formats, whose headers do not have the number of their records.
+        """
+        positions = {}
+        for start, end in ((0, self.second), (self.last, len(self.data))):
+            if self.data[start + MAGIC_AT] >= MAGIC:
+                base, delta = FIRST_OFFSET.unpack_from(self.data, start)
+                positions[base + delta + 1] = end
+        return positions
 
 
 class FileRecords:
@@ -51,11 +77,12 @@ class FileRecords:
 
     def headers(self, position: int = 0) -> Iterator[StoredBatch]:
         """Yield the headers of batches from a position on. Raises CorruptFile."""
-        chunk, at = b"", 0
+        chunk, at, size = b"", 0, FIRST_CHUNK
         while position < self.size:
             if position + HEADER_BYTES > at + len(chunk):
                 at = position
-                chunk = self._disk.read(self.path, at, min(CHUNK, self.size - at))
+                chunk = self._disk.read(self.path, at, min(size, self.size - at))
+                size = min(2 * size, CHUNK)
             yield self._stored(chunk, position - at, position, whole=False)
             position += LENGTH.unpack_from(chunk, position - at + 8)[0] + LOG_OVERHEAD
 
@@ -86,18 +113,26 @@ class FileRecords:
         except WireError as error:
             raise CorruptFile(self.path, f"batch at byte {position}: {error}") from None
 
-    def read(self, position: int, end: int, max_bytes: int) -> bytes:
-        """Read whole batches between two positions where batches begin, up to a size."""
-        data = self._disk.read(self.path, position, min(max_bytes, end - position))
-        whole = 0
+    def read(self, position: int, end: int, max_bytes: int, at_least_one: bool) -> ReadBatches:
+        """Read whole batches between two positions where batches begin, up to a size.
+
+        at_least_one: read the first batch even if it is larger. Raises CorruptFile.
+        """
+        least = LOG_OVERHEAD if at_least_one else 0
+        data = self._disk.read(self.path, position, min(max(max_bytes, least), end - position))
+        if at_least_one and len(data) >= LOG_OVERHEAD and _size(data, 0) > len(data):
+            data = self._disk.read(self.path, position, min(_size(data, 0), end - position))
+        whole = first = last = 0
         while len(data) - whole >= LOG_OVERHEAD:
             size = _size(data, whole)
             if size < LOG_OVERHEAD + SMALLEST_LENGTH:
                 raise CorruptFile(self.path, f"invalid batch at byte {position + whole}")
             if whole + size > len(data):
                 break
+            last = whole
             whole += size
-        return data[:whole]
+            first = first or whole
+        return ReadBatches(data[:whole], first, last)
 
 
 def _size(data: bytes, start: int) -> int:

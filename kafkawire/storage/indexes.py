@@ -1,7 +1,7 @@
 """The indexes of a segment: offsets to positions, timestamps to offsets, aborted transactions.
 
-Law: entries are appended in order and read where they are looked up, by bisection, so an index
-takes no memory; its entries are those that `kafkawire.log` reads.
+Entries are appended in order and read where they are looked up, by bisection. An index keeps only
+its newest entries in memory, where most readers are; `kafkawire.log` reads its entries, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from .disks.disk import Disk
 from .errors import CorruptFile
 from .names import INDEX, TIME_INDEX, TRANSACTION_INDEX, file_name
 
+NEWEST: Final = 1024
+"""At least how many of the entries that were appended stay in memory, if there are so many."""
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 
 
@@ -50,15 +52,12 @@ class _Entries:
         self.path = path
         self._disk = disk
         self._layout = layout
-        self._max = max_bytes // layout.size
+        self.limit = max_bytes // layout.size - 1
+        """How many entries are added before the segment must be rolled: one is left for its end."""
         size = disk.size(path) if disk.exists(path) else 0
         self.whole = size % layout.size == 0
         self.count = size // layout.size
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a segment with this index must be rolled; one entry is left for its end."""
-        return self.count >= self._max - 1
+        self._newest: list[tuple[int, ...]] = []
 
     @property
     def bytes(self) -> int:
@@ -66,6 +65,9 @@ class _Entries:
         return self.count * self._layout.size
 
     def at(self, number: int) -> tuple[int, ...]:
+        newest = number - self.count + len(self._newest)
+        if newest >= 0:
+            return self._newest[newest]
         size = self._layout.size
         data = self._disk.read(self.path, number * size, size)
         if len(data) < size:
@@ -75,6 +77,9 @@ class _Entries:
     def add(self, *values: int) -> None:
         self._disk.append(self.path, self._layout.pack(*values))
         self.count += 1
+        self._newest.append(values)
+        if len(self._newest) > 2 * NEWEST:
+            del self._newest[:NEWEST]
 
     def keep(self, count: int) -> None:
         """Cut the index to that number of entries."""
@@ -82,10 +87,15 @@ class _Entries:
             self._disk.truncate(self.path, count * self._layout.size)
         self.count = count
         self.whole = True
+        self._newest.clear()
 
     def first_above(self, value: int, key: Callable[[tuple[int, ...]], int]) -> int:
         """Return the number of entries whose key is at most `value`."""
-        return bisect_right(range(self.count), value, key=lambda number: key(self.at(number)))
+        newest = self._newest
+        if newest and key(newest[0]) <= value:
+            return self.count - len(newest) + bisect_right(newest, value, key=key)
+        older = range(self.count - len(newest))
+        return bisect_right(older, value, key=lambda number: key(self.at(number)))
 
     def flush(self) -> None:
         if self._disk.exists(self.path):

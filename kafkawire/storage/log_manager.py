@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
@@ -29,8 +30,9 @@ from .retention import delete_old_segments
 from .unified_log import UnifiedLog
 
 
-class _Place(NamedTuple):
-    """A log and the directory that has it."""
+@dataclass(slots=True)
+class Place:
+    """A log and the directory that has it; both change when the log has moved."""
 
     directory: DirectoryLogs
     log: UnifiedLog
@@ -55,7 +57,7 @@ class LogManager:
         self._directories = [
             DirectoryLogs(LogDirectory(name, disk)) for name, disk in disks.items()
         ]
-        self._places: dict[TopicPartition, _Place] = {}
+        self._places: dict[TopicPartition, Place] = {}
         self._moves = Moves(
             new_uuid, config.replica_fetch_max_bytes, config.alter_log_dirs_io_max_bytes_per_second
         )
@@ -85,7 +87,7 @@ class LogManager:
                 directory.identify(self.config.cluster_id, self.config.node_id, self._new_uuid)
                 recovered += directory.load(self._config_of, now_ms)
         valid = valid_copies(self._online, self._new_uuid, now_ms)
-        self._places = {key: _Place(each, each.logs[key]) for key, each in valid.items()}
+        self._places = {key: self._place(each, each.logs[key]) for key, each in valid.items()}
         self._moves.resume(self._online, valid, now_ms, complete=not self.offline_directories)
         for directory in self._online:
             with going_on(directory):
@@ -125,6 +127,10 @@ class LogManager:
         """Return the directory that has a log, online or not; None for an unknown log."""
         place = self._places.get(partition)
         return None if place is None else place.directory
+
+    def place(self, partition: TopicPartition) -> Place:
+        """Return where a log is, online or not. Raises KeyError."""
+        return self._places[partition]
 
     def topic_id(self, partition: TopicPartition) -> bytes | None:
         """Return the topic id of a log; None if it is not known."""
@@ -180,8 +186,12 @@ class LogManager:
         generation = 0 if len(online) == len(self._directories) else now_ms
         config = self._config_of(partition.topic)
         log = directory.create(partition, config, now_ms, topic_id, generation)
-        self._places[partition] = _Place(directory, log)
+        self._places[partition] = self._place(directory, log)
         return log
+
+    def _place(self, directory: DirectoryLogs, log: UnifiedLog) -> Place:
+        log.producers.most = self.config.max_producers
+        return Place(directory, log)
 
     def _check_damaged(self, partition: TopicPartition, topic_id: bytes | None) -> None:
         """Raise LogDamaged if the log could not be loaded; that of another topic is set aside."""
@@ -254,7 +264,8 @@ class LogManager:
 
     def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
         """Remove all of a log, which goes on at an offset, with the checkpoints."""
-        directory, log = self._places[partition]
+        place = self._places[partition]
+        directory, log = place.directory, place.log
         log.recovery_point = min(log.recovery_point, offset)
         directory.write_recovery_points()
         if offset < log.log_start_offset:
@@ -267,7 +278,8 @@ class LogManager:
 
         Raises OffsetOutOfRange if the offset is beyond the log.
         """
-        directory, log = self._places[partition]
+        place = self._places[partition]
+        directory, log = place.directory, place.log
         if log.log_start_offset < offset <= log.log_end_offset:
             directory.write_start_offsets({partition: offset})
         log.delete_before(offset)
@@ -329,7 +341,8 @@ class LogManager:
         for task in due:
             self._due_ms[task] = now_ms + self.config.intervals[task]
         for partition, directory, log in self._moves.run(now_ms):
-            self._places[partition] = _Place(directory, log)
+            place = self._places.setdefault(partition, self._place(directory, log))
+            place.directory, place.log = directory, log
         for directory in self._online:
             with going_on(directory):
                 for task in due:

@@ -1,7 +1,9 @@
 """The producers of a partition: their state, ongoing transactions, and snapshots of both.
 
 Law: the state is that of all batches before `map_end_offset`. A snapshot is named by that offset;
-one that is corrupt, or beyond the log, is deleted, and an earlier one takes its place.
+one that is corrupt, or beyond the log, is deleted, and an earlier one takes its place. There are
+at most MAX_PRODUCERS: the one that wrote longest ago is forgotten, as Kafka forgets it after
+`producer.id.expiration.ms`, and its next batch may have any sequence.
 
     ongoing:      transactions without a marker
     unreplicated: transactions whose marker is not below the high watermark
@@ -14,6 +16,7 @@ from bisect import insort
 from collections.abc import Iterable
 
 from ..records import Batch
+from .config import MAX_PRODUCERS
 from .disks.disk import Disk
 from .errors import CorruptFile
 from .formats import read_snapshot, write_snapshot
@@ -23,9 +26,13 @@ from .producer_entry import ProducerStateEntry as Entry
 
 
 class ProducerStateManager:
-    """The producers of a partition."""
+    """The producers of a partition, the one that wrote longest ago first. most: how many at most.
 
-    def __init__(self, disk: Disk, folder: str) -> None:
+    Those with an ongoing transaction do not count.
+    """
+
+    def __init__(self, disk: Disk, folder: str, most: int = MAX_PRODUCERS) -> None:
+        self.most = most
         self.folder = folder
         self._disk = disk
         self.producers: dict[int, Entry] = {}
@@ -49,9 +56,8 @@ class ProducerStateManager:
 
     def check(self, batch: Batch, origin: AppendOrigin) -> None:
         """Raise AppendRejected if a producer may not write this batch next."""
-        if batch.producer_id >= 0:
-            entry = self.producers.get(batch.producer_id)
-            (Entry(batch.producer_id) if entry is None else entry).check(batch, origin)
+        entry = self.producers.get(batch.producer_id)
+        (Entry(batch.producer_id) if entry is None else entry).check(batch, origin)
 
     def update(self, batch: Batch) -> CompletedTxn | None:
         """Add a batch of the log; return the transaction that it ends.
@@ -61,12 +67,24 @@ class ProducerStateManager:
         self.map_end_offset = batch.last_offset + 1
         if batch.producer_id < 0:
             return None
-        entry = self.producers.setdefault(batch.producer_id, Entry(batch.producer_id))
+        entry = self.producers.pop(batch.producer_id, None) or Entry(batch.producer_id)
+        self.producers[batch.producer_id] = entry
+        for _ in range(len(self.producers) - self.most - len(self._ongoing)):
+            self._forget_oldest()
         before = entry.current_txn_first_offset
         completed = entry.update(batch)
         if before == NONE and entry.current_txn_first_offset != NONE:
             self._ongoing[entry.current_txn_first_offset] = batch.producer_id
         return completed
+
+    def _forget_oldest(self) -> None:
+        """Forget the producer that wrote longest ago; those in a transaction go to the end."""
+        for _ in range(len(self._ongoing) + 1):
+            producer_id = next(iter(self.producers))
+            entry = self.producers.pop(producer_id)
+            if entry.current_txn_first_offset == NONE:
+                return
+            self.producers[producer_id] = entry
 
     def last_stable_offset(self, completed: CompletedTxn) -> int:
         """Return the last stable offset once this transaction is complete."""
@@ -82,6 +100,8 @@ class ProducerStateManager:
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forget completed transactions whose markers are replicated."""
+        if not self._unreplicated:
+            return
         done = [first for first, last in self._unreplicated.items() if last < high_watermark]
         for first in done:
             del self._unreplicated[first]

@@ -59,6 +59,8 @@ class LogSegment:
         self.max_timestamp = self.time_index.last
         self._since_index = 0
         self._first_timestamp: int | None = None
+        self._next: dict[int, int] = {}
+        """Where the batches begin that a reader reads next: their offsets -> positions."""
         self._located: OffsetPosition | None = None
         """The batch that was located last: the next one is near it."""
         self.names_changed = False
@@ -95,20 +97,22 @@ class LogSegment:
     def accepts(self, batch_bytes: int, last_offset: int, config: LogConfig) -> bool:
         """Whether a batch fits into the segment and its indexes."""
         return (
-            self.size + batch_bytes <= config.segment_bytes
-            and not self.offset_index.entries.is_full
-            and not self.time_index.entries.is_full
+            self.records.size + batch_bytes <= config.segment_bytes
+            and self.offset_index.entries.count < self.offset_index.entries.limit
+            and self.time_index.entries.count < self.time_index.entries.limit
             and last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
         )
 
     def waited_ms(self, now_ms: int, timestamp: int) -> int:
         """Return how long the segment is open, by timestamps if its batches have them."""
-        first = self.first_timestamp
+        first = self._first_timestamp
+        if first is None:
+            first = self.first_timestamp
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def append(self, data: bytes, batches: list[Batch]) -> None:
         """Append batches in one write and, each `index.interval.bytes`, their index entries."""
-        position = self.size
+        position = self.records.size
         self.records.append(data)
         if position == 0:
             self._first_timestamp = batches[0].max_timestamp
@@ -179,6 +183,7 @@ class LogSegment:
     def _cut(self, size: int) -> None:
         self.records.truncate(size)
         self._located = None
+        self._next = {}
         if size == 0:
             self._first_timestamp = None
 
@@ -208,9 +213,26 @@ class LogSegment:
                 return stored
         return None
 
-    def read(self, position: int, end: int, max_bytes: int) -> bytes:
-        """Read whole batches between two positions where batches begin, up to a size."""
-        return self.records.read(position, end, max_bytes)
+    def position_of(self, offset: int) -> int | None:
+        """Return where the first batch begins that ends at an offset or after it."""
+        position = self._next.get(offset)
+        if position is not None and position < self.size:
+            return position
+        stored = self.locate(offset)
+        return None if stored is None else stored.position
+
+    def read(self, position: int, end: int, max_bytes: int, at_least_one: bool) -> bytes:
+        """Read whole batches between two positions where batches begin, up to a size.
+
+        at_least_one: read the first batch even if it is larger.
+        """
+        batches = self.records.read(position, end, max_bytes, at_least_one)
+        if batches.data:
+            following = batches.next_offsets()
+            self._next = {offset: position + start for offset, start in following.items()}
+        elif at_least_one and position < end:
+            next(self.headers(position))  # raises CorruptFile: what begins there is damaged
+        return batches.data
 
     @property
     def next_offset(self) -> int:

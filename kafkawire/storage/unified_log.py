@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from .appending import LogAppendInfo, checked
+from ..records import Batch
+from .appending import LogAppendInfo, check_place, read_batches
 from .config import LogConfig
 from .disks.disk import Disk
 from .epochs import EpochEnd
@@ -21,7 +22,7 @@ from .errors import OffsetOutOfRange
 from .indexes import AbortedTxn
 from .loader import NEW_LOG, LogCheckpoint, LogLoader, missing, rebuild_producers
 from .names import TopicPartition
-from .producer_entry import AppendOrigin
+from .producer_entry import AppendOrigin, BatchMetadata
 from .segment import LogSegment
 from .segments import PendingDeletions, remove
 
@@ -99,19 +100,25 @@ class UnifiedLog:
     # -- writing
 
     def append(
-        self, records: bytes, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: bytes,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        batches: list[Batch] | None = None,
     ) -> LogAppendInfo:
-        """Append batches that have their offsets and leader epoch. Raises AppendRejected."""
-        batches = checked(records, self.log_end_offset, self.config.segment_bytes, origin)
-        for batch in batches:
-            if origin is AppendOrigin.CLIENT:
-                known = self.producers.find_duplicate(batch)
-                if known is not None:
-                    return LogAppendInfo(
-                        known.base_offset, known.last_offset, known.timestamp, known
-                    )
-            self.producers.check(batch, origin)
-        latest = max(batch.max_timestamp for batch in batches)
+        """Append batches that have their offsets and leader epoch. Raises AppendRejected.
+
+        batches: their headers, if the caller has read them.
+        """
+        if batches is None:
+            batches = read_batches(records, origin)
+        check_place(batches, len(records), self.log_end_offset, self.config.segment_bytes)
+        written = self._check_producers(batches, origin)
+        if written is not None:
+            return LogAppendInfo(
+                written.base_offset, written.last_offset, written.timestamp, written
+            )
+        latest = max([batch.max_timestamp for batch in batches])
         first, last = batches[0].base_offset, batches[-1].last_offset
         self._maybe_roll(len(records), first, last, latest, now_ms)
         for batch in batches:
@@ -130,9 +137,21 @@ class UnifiedLog:
             self.flush(now_ms)
         return LogAppendInfo(first, last, latest)
 
+    def _check_producers(self, batches: list[Batch], origin: AppendOrigin) -> BatchMetadata | None:
+        """Return the batch that is sent again, if there is one. Raises AppendRejected."""
+        for batch in batches:
+            if batch.producer_id < 0:
+                continue
+            if origin is AppendOrigin.CLIENT:
+                written = self.producers.find_duplicate(batch)
+                if written is not None:
+                    return written
+            self.producers.check(batch, origin)
+        return None
+
     def _maybe_roll(self, size: int, first: int, last: int, latest: int, now_ms: int) -> None:
         active = self.segments.active
-        old = active.size and active.waited_ms(now_ms, latest) > self.config.segment_ms
+        old = active.records.size and active.waited_ms(now_ms, latest) > self.config.segment_ms
         if old or not active.accepts(size, last, self.config):
             self.roll(now_ms, first)
 
@@ -271,15 +290,14 @@ class UnifiedLog:
         room = max_bytes
         segment = self.segments.floor(offset)
         while segment is not None and segment.base_offset < limit and (room > 0 or not parts):
-            found = segment.locate(offset)
-            if found is not None:
+            position = segment.position_of(offset)
+            if position is not None:
                 stop = segment.locate(limit) if limit < self.log_end_offset else None
-                end = segment.size if stop is None else stop.position
-                least = found.size if at_least_one and not parts else 0
-                data = segment.read(found.position, end, max(room, least, 0))
+                end = segment.records.size if stop is None else stop.position
+                data = segment.read(position, end, max(room, 0), at_least_one and not parts)
                 parts += [data] if data else []
                 room -= len(data)
-                if found.position + len(data) < segment.size:
+                if position + len(data) < segment.records.size:
                     break
             segment = self.segments.higher(segment.base_offset)
         return parts

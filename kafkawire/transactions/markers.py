@@ -74,6 +74,11 @@ class TransactionMarkers:
     def __len__(self) -> int:
         return len(self._missing)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to write, to send, or to return."""
+        return not (self._missing or self._due or self._delayed or self._done)
+
     def add(self, marker: WriteMarkers) -> None:
         """Begin with the markers of a transaction."""
         self._missing[marker] = set(marker.partitions)

@@ -26,7 +26,7 @@ def fetch_of(
     last_fetched_epoch: int = -1,
 ) -> FetchRequest:
     """Build a Fetch of one partition, without a session."""
-    found = client.harness.cluster.topics.get(topic)
+    found = client.harness.topic(topic)
     requested = FetchPartition(
         partition=partition,
         fetch_offset=offset,

@@ -38,7 +38,7 @@ Offsets = dict[tuple[str, int], Committed]
 def coordinator(harness: Harness, group: str) -> Client:
     """Connect to the broker that coordinates a group."""
     requested = FindCoordinatorRequest(coordinator_keys=[group])
-    alive = min(harness.cluster.topics.alive)
+    alive = min(harness.alive)
     response = harness.client(alive).exchange(requested, 4, FindCoordinatorResponse)
     return harness.client(response.coordinators[0].node_id)
 
@@ -110,7 +110,7 @@ def come(harness: Harness, group: str, static: Sequence[bool]) -> Members:
     ]
     for client, instance in came:
         _join(client, group, instance)
-    harness.advance(harness.cluster.settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
+    harness.advance(harness.broker().settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
     responses = [client.receive(JoinGroupResponse) for client, _ in came]
     assert len({response.generation_id for response in responses}) == 1
     ids = [(response.member_id, each[1]) for response, each in zip(responses, came, strict=True)]

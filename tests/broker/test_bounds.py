@@ -93,16 +93,16 @@ def test_all_connections_together_may_buffer_so_much_and_the_largest_closes() ->
         announce(client, 50_000)
         client.send_bytes(bytes(10_000 + at))
         undisturbed(other)
-        assert harness.cluster.connections.buffered <= 100_000
-        assert harness.cluster.connections.buffered == sum(
-            len(each.buffer) for each in harness.cluster.connections.values()
+        assert harness.server().connections.buffered <= 100_000
+        assert harness.server().connections.buffered == sum(
+            len(each.buffer) for each in harness.server().connections.values()
         )
     closed = [each for each in hostile if each.closed is not None]
     assert len(closed) == 21
     assert all("queued.max.request.bytes" in (each.closed or "") for each in closed)
     for client in hostile:
         client.disconnect()
-    assert harness.cluster.connections.buffered == 0
+    assert harness.server().connections.buffered == 0
 
 
 def test_a_request_that_comes_drop_by_drop_is_not_waited_for_for_ever() -> None:
@@ -151,7 +151,7 @@ def test_one_request_creates_only_so_many_partitions(validate_only: bool) -> Non
     both = numbered("a", 5), assigned("b", 6)
     assert creation(client, *both, validate_only=validate_only) == [E.POLICY_VIOLATION] * 2
     assert creation(client, assigned("c", 11), validate_only=True) == [E.POLICY_VIOLATION]
-    assert [topic.name for topic in harness.cluster.topics] == []
+    assert not harness.image.topics
     assert creation(client, numbered("a", 5), assigned("b", 5)) == [E.NONE] * 2
 
 
@@ -189,9 +189,7 @@ def test_a_cluster_has_only_so_many_partitions() -> None:
     assert creation(client, numbered("b", 5)) == [E.POLICY_VIOLATION]
     assert creation(client, numbered("b", 4)) == [E.NONE]
     assert metadata(client, "c").topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-    topic = harness.cluster.topics.get("a")
-    assert topic is not None
-    harness.cluster.controller.delete_topics([topic], 0.0)
+    harness.delete_topics("a")
     assert metadata(client, "c").topics[0].error_code == E.NONE
 
 
@@ -233,16 +231,14 @@ def test_a_fetch_session_has_only_so_many_partitions() -> None:
     assert whole(client, 3, session_id=session, epoch=1).error_code == E.NONE
     grown = whole(client, 4, session_id=session, epoch=2)
     assert grown.error_code == E.FETCH_SESSION_ID_NOT_FOUND
-    assert len(harness.cluster.replicas[1].sessions) == 0
+    assert len(harness.replicas().sessions) == 0
 
 
 def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
     harness = Harness(topics={"t": 8}, settings={"fetch.max.bytes": "1500"})
     client = harness.client()
     for index in range(8):
-        produced = harness.cluster.topics.partition("t", index)
-        assert produced is not None
-        harness.cluster.appender.produce(produced, batch(b"x" * 1000), 9, 1, 0.0)
+        assert produce(client, batch(b"x" * 1000), partition=index).error_code == E.NONE
     found = whole(client, *range(8), epoch=-1).responses[0].partitions
     assert [bool(each.records) for each in found] == [True] + [False] * 7
 
@@ -262,9 +258,7 @@ def test_a_partition_remembers_only_so_many_producers() -> None:
         assert written(producer, 0) == E.NONE
     assert written(1, 1) == E.NONE  # now 2 is the one that wrote longest ago
     assert written(4, 0) == E.NONE
-    partition = harness.cluster.topics.partition("t", 0)
-    assert partition is not None
-    assert len(partition.producers) == 3
+    assert len(harness.front().machines.producers(harness.key("t"))) == 3
     assert written(1, 5) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert written(2, 5) == E.NONE, "forgotten, so any sequence will do"
 

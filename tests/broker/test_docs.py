@@ -6,13 +6,31 @@ from collections.abc import Mapping
 
 import pytest
 
+from kafkawire import REGISTRY, ApiKey
+from kafkawire.broker.apis import (
+    APIS,
+    BETWEEN_BROKERS,
+    IN_MEMORY,
+    Handled,
+    Listener,
+    served_on,
+)
 from kafkawire.broker.bounds import Bounds
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
+from kafkawire.broker.security.operations import AclResource, Operation
 from kafkawire.broker.security.server import LEGAL as AUTHENTICATION
 from kafkawire.broker.security.server import State
 
 from ..conftest import ROOT
 
+HANDLED = {
+    Handled.BROKER: "any broker",
+    Handled.CONTROLLER: "controller",
+    Handled.QUORUM: "leader of the quorum",
+    Handled.REPLICAS: "replicas",
+    Handled.GROUP_COORDINATOR: "group coordinator",
+    Handled.TRANSACTION_COORDINATOR: "transaction coordinator",
+}
 PAGE = (ROOT / "docs" / "broker.md").read_text(encoding="utf-8")
 
 
@@ -43,3 +61,34 @@ def test_every_bound_is_described(bound: str) -> None:
     [row] = [line for line in PAGE.splitlines() if f"(`{bound}`)" in line]
     shown = {1 << 28: "256 MiB", 1 << 30: "1 GiB"}.get(value, f"{value:,}")
     assert shown in row
+
+
+def _title(name: AclResource | Operation) -> str:
+    return name.name.title().replace("_", "")
+
+
+def api_row(key: ApiKey) -> str:
+    """Return the row of an API: where it is handled, what is authorized, who serves it."""
+    info = REGISTRY.request(key)
+    assert info is not None
+    api = APIS[key]
+    permissions = [f"{_title(each.operation)} {_title(each.resource)}" for each in api.permissions]
+    served = [
+        name
+        for name, keys in (
+            ("memory", IN_MEMORY),
+            ("nodes", served_on(Listener.BROKER)),
+            ("controllers", served_on(Listener.CONTROLLER)),
+            ("with ZooKeeper", BETWEEN_BROKERS),
+        )
+        if key in keys
+    ]
+    name = info.name.removesuffix("Request")
+    cells = (name, HANDLED[api.handled], ", ".join(permissions) or "-", ", ".join(served))
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_apis_are_listed() -> None:
+    table = PAGE.partition("\n## APIs\n")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert rows[2:] == [api_row(key) for key in APIS]

@@ -18,7 +18,7 @@ E = ErrorCode
 def with_fault(**fault: object) -> tuple[Harness, Client, Fault]:
     harness = Harness(topics={"t": 1})
     made = Fault(**fault)  # type: ignore[arg-type]
-    harness.cluster.faults.append(made)
+    harness.faults.append(made)
     return harness, harness.client(), made
 
 
@@ -56,7 +56,7 @@ def test_a_delayed_response_is_dropped_with_its_connection() -> None:
     send_metadata(client)
     client.disconnect()
     harness.advance(3)
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
 
 
 def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None:
@@ -104,7 +104,7 @@ def test_a_corrupt_response_differs_in_one_byte() -> None:
 def test_chance_is_the_seeds() -> None:
     def hits(seed: int) -> list[bool]:
         harness = Harness(topics={"t": 1}, seed=seed)
-        harness.cluster.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
+        harness.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
         client = harness.client()
         return [metadata(client, "t").topics[0].error_code != 0 for _ in range(200)]
 
@@ -114,7 +114,7 @@ def test_chance_is_the_seeds() -> None:
 
 def test_a_match_may_be_a_function() -> None:
     harness = Harness(topics={"t": 1})
-    harness.cluster.faults.append(
+    harness.faults.append(
         Fault(lambda request: request.client_id == "other", error=E.INVALID_REQUEST)
     )
     client = harness.client()
@@ -125,10 +125,31 @@ def test_a_match_may_be_a_function() -> None:
     assert client.receive(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("match", ["Nothing", "produced"])
-def test_an_unknown_api_is_rejected(match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        Fault(match)
+def test_an_error_may_be_given_by_its_name() -> None:
+    _, client, _ = with_fault(match="Produce", error="NOT_LEADER_OR_FOLLOWER")
+    assert produce(client, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"match": "Nothing"}, "Nothing"),
+        ({"match": "Prodcue"}, "'Produce'"),
+        ({"match": 3.5}, "function"),
+        ({"action": "disconect"}, "disconnect"),
+        ({"error": "NOT_LEADER_FOR_PARTITION"}, "'NOT_LEADER_OR_FOLLOWER'"),
+        ({"error": 6}, "name of an error"),
+        ({"nth": 0}, "from 1"),
+        ({"probability": 1.5}, "from 0 to 1"),
+        ({"delay": -1.0}, "seconds"),
+        ({"keep": -1}, "bytes"),
+    ],
+)
+def test_a_fault_that_no_request_could_meet_is_refused(
+    fault: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Fault(**fault)  # type: ignore[arg-type]
 
 
 def test_an_error_without_a_response_closes() -> None:

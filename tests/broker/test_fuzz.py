@@ -64,7 +64,7 @@ def check_end(client: Client) -> None:
     if client.closed is not None:
         assert client.closed
         client.disconnect()
-    frame, pending = client.frame(), client.harness.cluster.channel.pending.values()
+    frame, pending = client.frame(), client.harness.broker().channel.pending.values()
     delayed = [each for each in pending if each.connection == client.number]
     if client.closed is None:
         assert (frame is not None) + len(delayed) == 1, (frame, delayed)
@@ -88,7 +88,7 @@ def test_every_request_comes_to_an_end(seed: int, with_sasl: bool) -> None:
             harness.advance(0.1)
             if must_end:
                 check_end(client)
-            if harness.cluster.topics.get(TOPIC) is None:
+            if harness.topic(TOPIC) is None:
                 harness.create_topic(TOPIC)
         harness.advance(400.0)
         assert alive(harness)
@@ -109,6 +109,6 @@ def test_null_empty_and_extreme_values_one_at_a_time(name: str) -> None:
                 harness.advance(0.1)
                 check_end(client)
             client.disconnect()
-            if harness.cluster.topics.get(TOPIC) is None:
+            if harness.topic(TOPIC) is None:
                 harness.create_topic(TOPIC)
     assert alive(harness)

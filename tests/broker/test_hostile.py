@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import kafkawire
 from kafkawire import REGISTRY
 from kafkawire.broker import Drained
+from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.broker.bounds import BACKLOG, UNSENT
-from kafkawire.broker.handlers import HANDLERS
+from kafkawire.broker.releases import ALL
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
@@ -31,8 +32,8 @@ FRAMES = [
         7,
         client_id="hostile",
     )
-    for key in HANDLERS
-    for version in {REGISTRY.request(key).first, REGISTRY.request(key).last}  # type: ignore[union-attr]
+    for key, versions in supported_apis(ALL, served_on(Listener.BROKER)).served.items()
+    for version in dict.fromkeys(versions)
 ]
 
 
@@ -89,8 +90,8 @@ def test_giant_and_negative_sizes_close_at_once() -> None:
         assert client.closed is not None
         assert reason in client.closed
         client.send_bytes(b"x" * 1000)
-        assert not harness.cluster.connections[client.number].buffer
-        assert harness.cluster.connections.buffered == 0
+        assert not harness.server().connections[client.number].buffer
+        assert harness.server().connections.buffered == 0
 
 
 def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
@@ -102,11 +103,11 @@ def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
     harness.not_draining.add(greedy.number)  # it reads nothing, so nobody says `Drained`
     limit = 900_000
     sent = 0
-    while harness.cluster.may_read(greedy.number):
+    while harness.server().may_read(greedy.number):
         greedy.send(fetch_of(greedy, max_bytes=limit, partition_max_bytes=limit), 12)
         sent += 1
         assert sent < 100_000, "its requests are read on and on"
-    held = harness.cluster.connections[greedy.number]
+    held = harness.server().connections[greedy.number]
     assert sent > 100
     assert len(greedy.received) <= UNSENT + 2 * limit
     assert len(held.buffer) <= BACKLOG + 200
@@ -116,7 +117,7 @@ def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
     for _ in range(sent):  # and once it reads, it has them all, in order
         greedy.receive(FetchResponse)
         harness.handle(Drained(greedy.number))
-    assert harness.cluster.may_read(greedy.number)
+    assert harness.server().may_read(greedy.number)
 
 
 @pytest.mark.fuzz
@@ -137,7 +138,7 @@ def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: l
     if len(got) < len(expected) and hostile.closed is None:
         [delayed] = [
             request
-            for request in harness.cluster.channel.pending.values()
+            for request in harness.broker().channel.pending.values()
             if request.connection == hostile.number
         ]
         assert delayed.correlation_id == expected[len(got)]
@@ -148,12 +149,12 @@ def test_requests_do_not_pile_up_behind_one_that_waits() -> None:
     harness = Harness(topics={"t": 1})
     client = harness.client()
     client.send(fetch_of(client, max_wait_ms=30_000, min_bytes=1), 12)
-    assert harness.cluster.may_read(client.number)
-    while harness.cluster.may_read(client.number):
+    assert harness.server().may_read(client.number)
+    while harness.server().may_read(client.number):
         client.send(MetadataRequest(topics=None), 9)
-    assert len(harness.cluster.connections[client.number].buffer) < (1 << 17)
+    assert len(harness.server().connections[client.number].buffer) < (1 << 17)
     produce(harness.client(), batch(b"a"))
-    assert harness.cluster.may_read(client.number)
+    assert harness.server().may_read(client.number)
     assert fetched(harness.client()) != b""
 
 

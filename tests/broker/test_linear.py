@@ -14,6 +14,7 @@ from kafkawire import ErrorCode, Message
 from kafkawire.broker import Bounds, Received
 from kafkawire.broker.controller.operations.incremental_alter_configs import APPEND, SUBTRACT
 from kafkawire.broker.groups.offsets import Committed, offset_record
+from kafkawire.broker.topics import OFFSETS_TOPIC
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
 from kafkawire.messages.describe_configs_request import (
     DescribeConfigsRequest,
@@ -43,15 +44,17 @@ from kafkawire.messages.offset_delete_request import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from kafkawire.messages.offset_delete_response import OffsetDeleteResponse
 from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
+from kafkawire.records import RecordBatches
 
 from .consumer import AT_ONCE
-from .fetches import LARGE
+from .fetches import LARGE, fetch_of, only
 from .groups.test_group_bounds import commit, grouped, join
 from .harness import Client, Harness
 from .log.test_log import batch, produce, produce_request
-from .members import SUBSCRIBED
+from .members import SUBSCRIBED, coordinator
 from .work import steps
 
 E = ErrorCode
@@ -85,9 +88,8 @@ def constant(work: Callable[[int], int], n: int = 20) -> None:
 def test_deleting_topics_looks_at_committed_offsets_once() -> None:
     def work(n: int) -> int:
         harness = Harness(topics={f"t{at}": 1 for at in range(n)})
-        coordinator = harness.cluster.groups
-        harness.cluster.controller.ensure_offsets_topic(0.0)
-        found = coordinator.of(0)
+        coordinator(harness, "g")
+        found = harness.groups().of(0)
         assert not isinstance(found, ErrorCode)
         names = [f"t{at}" for at in range(n)]
         for group in range(n // 10):
@@ -128,6 +130,7 @@ def delayed_fetch(harness: Harness, count: int, *, distinct: bool) -> Client:
 def test_an_append_does_not_look_at_all_partitions_of_a_delayed_fetch(distinct: bool) -> None:
     def work(n: int) -> int:
         harness = Harness(topics={"t": n})
+        produce(harness.client(), batch(b"a"))  # the first request looks at all of the topic
         delayed_fetch(harness, n, distinct=distinct)
         return cost(harness.client(), produce_request(batch(b"a")), 9)
 
@@ -145,9 +148,6 @@ def test_an_append_does_not_look_at_all_records_since_a_fetch_was_delayed() -> N
         return cost(writer, produce_request(batch(b"a")), 9)
 
     constant(work)
-    partition = harness.cluster.topics.partition("t", 0)
-    assert partition is not None
-    assert partition.log.bytes_from(0) == sum([len(each.data) for each in partition.log])
 
 
 def test_a_partition_that_is_named_twice_is_fetched_once() -> None:
@@ -195,7 +195,7 @@ def test_members_that_join_do_not_each_look_at_all_others() -> None:
 
     def work(n: int) -> int:
         harness = Harness(settings=AT_ONCE | {"group.initial.rebalance.delay.ms": "3000"})
-        harness.cluster.controller.ensure_offsets_topic(0.0)
+        coordinator(harness, "g")
         clients = [harness.client() for _ in range(n)]
         total = 0
         for client in clients:
@@ -221,15 +221,22 @@ def _rejoin(client: Client, member_id: str) -> None:
 def test_offsets_are_deleted_in_one_batch() -> None:
     harness, client = grouped(Bounds())
     commit(client, "g", *range(8))
-    coordinator = harness.cluster.groups.of(harness.cluster.groups.partition_of("g"))
-    assert not isinstance(coordinator, ErrorCode)
-    coordinator.groups["g"].protocol_type = "consumer"  # it had members once
+    partition = harness.groups().partition_of("g")
+    loaded = harness.groups().of(partition)
+    assert not isinstance(loaded, ErrorCode)
+    loaded.groups["g"].protocol_type = "consumer"  # it had members once
     requested = [OffsetDeleteRequestPartition(partition_index=at % 8) for at in range(100)]
     topics = [OffsetDeleteRequestTopic(name="t", partitions=requested)]
-    before = len(harness.persisted)
-    client.send(OffsetDeleteRequest(group_id="g", topics=topics), 0)
-    assert len(harness.persisted) == before + 1
-    assert not coordinator.offsets["g"]
+
+    def batches() -> int:
+        fetch = fetch_of(client, OFFSETS_TOPIC, partition=partition)
+        response = client.exchange(fetch, 12, FetchResponse)
+        return len(list(RecordBatches(only(response).records or b"")))
+
+    before = batches()
+    client.exchange(OffsetDeleteRequest(group_id="g", topics=topics), 0, OffsetDeleteResponse)
+    assert batches() == before + 1
+    assert not loaded.offsets["g"]
 
 
 # -- what a few bytes have described again and again
@@ -268,13 +275,18 @@ def altered(client: Client, operation: int, value: str) -> Any:
 def test_a_list_does_not_grow_for_ever_and_has_each_value_once() -> None:
     harness = Harness(topics={"t": 1})
     client = harness.client()
-    topic = harness.cluster.topics.get("t")
-    assert topic is not None
+    key = "follower.replication.throttled.replicas"
+
+    def throttled() -> str:
+        topic = harness.topic("t")
+        assert topic is not None
+        return topic.configs[key]
+
     assert altered(client, APPEND, "a,b,a").error_code == E.NONE
     assert altered(client, APPEND, "b,c").error_code == E.NONE
-    assert topic.configs["follower.replication.throttled.replicas"] == "a,b,c"
+    assert throttled() == "a,b,c"
     assert altered(client, SUBTRACT, "b,x").error_code == E.NONE
-    assert topic.configs["follower.replication.throttled.replicas"] == "a,c"
+    assert throttled() == "a,c"
     found = altered(client, APPEND, "d" * 32_000)
     assert found.error_code == E.NONE
     found = altered(client, APPEND, "e" * 1_000)
@@ -291,11 +303,9 @@ def test_nothing_is_remembered_of_deleted_topics() -> None:
     for at in range(20):
         harness.create_topic(f"t{at}")
         produce(client, batch(b"a"), topic=f"t{at}")
-        topic = harness.cluster.topics.get(f"t{at}")
-        assert topic is not None
-        harness.cluster.controller.delete_topics([topic], 0.0)
-    assert harness.cluster.topics.partition_count == 0
-    assert not harness.cluster.appender._rules
+        harness.delete_topics(f"t{at}")
+    assert harness.image.indexes.count == 0
+    assert not harness.replicas()._rules
 
 
 def test_the_work_of_large_requests_is_linear() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import product
 from typing import get_type_hints
 
@@ -9,6 +11,7 @@ import pytest
 
 from kafkawire import REGISTRY, ApiKey
 from kafkawire.broker import cluster, events
+from kafkawire.broker.apis import APIS, BETWEEN_BROKERS, IN_MEMORY, Listener, served_on
 from kafkawire.broker.controller.forwarding import OPERATIONS
 from kafkawire.broker.deadlines import Deadlines
 from kafkawire.broker.groups.group import _DUE, _REQUESTS, Group
@@ -21,12 +24,20 @@ from kafkawire.broker.groups.requests import (
     SyncDue,
 )
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
-from kafkawire.broker.handlers import BETWEEN_BROKERS, HANDLERS, forwarding
+from kafkawire.broker.handlers import HANDLERS, forwarding
+from kafkawire.broker.request_handler import BEFORE_AUTHENTICATION
 from kafkawire.broker.security import server as sasl
 from kafkawire.protocol import ErrorCode
 
+from ..conftest import ROOT
+
 E, S, K = ErrorCode, GroupState, Kind
 
+LISTENERS = {
+    "broker": Listener.BROKER,
+    "controller": Listener.CONTROLLER,
+    "zkBroker": Listener.ZK_BROKER,
+}
 EXPECTED = {
     K.JOIN: "ok ok ok ok dead",
     K.SYNC: "unknown moving ok ok dead",
@@ -99,20 +110,38 @@ def test_every_event_and_every_deadline_of_a_cluster_has_a_handler() -> None:
     assert set(cluster._DUE) == set(events.Deadline.__args__)
 
 
-@pytest.mark.parametrize("key", [*HANDLERS, *BETWEEN_BROKERS])
+@pytest.mark.parametrize("key", [*IN_MEMORY, *BETWEEN_BROKERS])
 def test_a_handler_takes_the_requests_and_returns_the_responses_of_its_api(key: ApiKey) -> None:
     request, response = REGISTRY.request(key), REGISTRY.response(key)
     assert request is not None
     assert response is not None
+    request_class, response_class = REGISTRY.load(request.name), REGISTRY.load(response.name)
     handler = HANDLERS[key]
-    handled, failed = get_type_hints(handler.handle), get_type_hints(handler.error_response)
-    taken = {handled.get("body", handled.get("_body")), failed.get("body", failed.get("_body"))}
-    assert failed["return"] is REGISTRY.load(response.name)
-    if handler.handle is forwarding.handle:  # takes any request that the controller decides on
-        handled = get_type_hints(OPERATIONS[key])
-        taken = {handled.get("body", handled.get("_body")), failed.get("body", failed.get("_body"))}
-    assert taken == {REGISTRY.load(request.name)}
+    handle = OPERATIONS[key] if handler.handle is forwarding.handle else handler.handle
+    handled = get_type_hints(handle)
+    assert handled.get("body", handled.get("_body")) == request_class
     assert response.name in str(handled["return"])
+    assert isinstance(handler.error_response(request_class(), E.NOT_CONTROLLER), response_class)
+
+
+@pytest.mark.parametrize("key", sorted(served_on(Listener.BROKER) - IN_MEMORY))
+def test_every_api_of_nodes_has_a_handler(key: ApiKey) -> None:
+    assert callable(HANDLERS[key].handle)
+
+
+@pytest.mark.parametrize("key", APIS)
+def test_an_api_is_served_only_where_kafka_serves_it(key: ApiKey) -> None:
+    info = REGISTRY.request(key)
+    assert info is not None
+    schema = (ROOT / "schemas" / f"{info.name}.json").read_text("utf-8")
+    listeners = re.search(r'"listeners": (\[.*?\])', schema)
+    assert listeners is not None
+    kafkas = {LISTENERS[name] for name in json.loads(listeners[1])}
+    assert set(APIS[key].listeners) <= kafkas
+
+
+def test_only_what_comes_before_authentication_needs_no_permission() -> None:
+    assert {key for key, api in APIS.items() if not api.permissions} == BEFORE_AUTHENTICATION
 
 
 def test_deadlines_of_different_kinds_are_different_keys() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final, TypeVar
 
+from kafkawire.configs.features import NEWEST
 from kafkawire.controller import (
     Append,
     BecameLeader,
@@ -17,7 +18,7 @@ from kafkawire.controller import (
     Respond,
     VersionedRecord,
 )
-from kafkawire.controller.state import FEATURES
+from kafkawire.controller.state import supported_features
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kafkawire.messages.broker_registration_request import (
@@ -41,7 +42,7 @@ def registration(broker_id: int, incarnation: int = 1, **fields: Any) -> Message
         "listeners": [Listener(name="PLAINTEXT", host="host", port=9092, security_protocol=0)],
         "features": [
             Feature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in FEATURES.items()
+            for name, (low, high) in supported_features(NEWEST).items()
         ],
         "rack": None,
         "log_dirs": [b"directory" + bytes(3) + broker_id.to_bytes(4, "big")],

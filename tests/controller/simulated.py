@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
+from kafkawire.configs.features import NEWEST
 from kafkawire.controller import (
     Append,
     BecameLeader,
@@ -26,7 +27,7 @@ from kafkawire.controller import (
     SnapshotLoaded,
     snapshot,
 )
-from kafkawire.controller.state import BOOTSTRAP, FEATURES
+from kafkawire.controller.state import bootstrap_features, supported_features
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_registration_request import (
     BrokerRegistrationRequest,
@@ -79,7 +80,7 @@ class SimulatedBroker:
             listeners=[Listener(name="PLAINTEXT", host="h", port=9092, security_protocol=0)],
             features=[
                 Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in FEATURES.items()
+                for name, (low, high) in supported_features(NEWEST).items()
             ],
             rack="ab"[self.broker_id % 2],
             log_dirs=[bytes(15) + bytes([200 + self.broker_id])],
@@ -117,7 +118,7 @@ class SimulatedCluster:
         self.elr = bool(elr)
         self.level = level
         bootstrap = {
-            **BOOTSTRAP,
+            **bootstrap_features(NEWEST),
             "metadata.version": level,
             "eligible.leader.replicas.version": elr,
         }

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkawire.configs.features import METADATA_VERSIONS
 from kafkawire.controller import ControllerConfig
 from kafkawire.log import InternalLog, encode_log_message
-from kafkawire.metadata.versions import RELEASES
 from kafkawire.records import BatchBuilder
 
 from ..real.dump import dump
@@ -36,7 +36,7 @@ def history(level: int) -> Harness:
 
 
 def test_kafka_reads_the_records(installation: Installation, tmp_path: Path) -> None:
-    assert set(LEVELS) <= set(RELEASES)
+    assert set(LEVELS) <= METADATA_VERSIONS.keys()
     written = []
     folder = tmp_path / "__cluster_metadata-0"
     folder.mkdir()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from kafkawire.broker import AwaitDrain, Close, Drained, Reply
+from kafkawire.broker import AwaitDrain, Close, Drained, Reply, Report
+from kafkawire.broker.releases import LATEST
 from kafkawire.messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -22,7 +23,7 @@ from kafkawire.node import (
     Stopped,
 )
 from kafkawire.node.front.front import Accepted, Effect, Event, NodeFront
-from kafkawire.node.front.metadata_cache import ImageMetadata
+from kafkawire.node.front.metadata_cache import ImageMetadata, TopicView
 from kafkawire.node.front.options import FrontOptions
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
@@ -47,7 +48,8 @@ class NodeClient(Client):
     def exchange(self, request: Message, version: int, expected: type[M]) -> M:
         """Send a request; time goes on until its response is there."""
         self.send(request, version)
-        self.node.wait(lambda: len(self.received) >= 4 or self.closed is not None)
+        if not self.received:
+            self.node.wait(lambda: len(self.received) >= 4 or self.closed is not None)
         return self.receive(expected)
 
 
@@ -61,7 +63,9 @@ class NodeHarness:
         listeners: tuple[Endpoint, ...] = (BROKER,),
         passwords: Mapping[str, str] = {},
         initial: Mapping[str, int] = {},
+        release: str = LATEST,
     ) -> None:
+        self.release = release
         self.listeners = listeners
         self.passwords = passwords
         self.initial = initial
@@ -87,6 +91,7 @@ class NodeHarness:
             static=self.settings,
             epoch_ms=EPOCH_MS,
             quorum=Timeouts(append_linger=0.001),
+            release=self.release,
         )
         self.stopped = None
         disks = {"data": self.disk}
@@ -118,6 +123,10 @@ class NodeHarness:
     def cluster(self) -> ImageMetadata:
         """The topics, where a `Harness` has them."""
         return self.front.broker.metadata
+
+    def topic(self, name: str) -> TopicView | None:
+        """Find a topic."""
+        return self.cluster.topics.get(name)
 
     def create_topic(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
         """Create a topic; underscores in configs stand for dots."""
@@ -166,6 +175,8 @@ class NodeHarness:
     def _take(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
+                case Report():
+                    pass
                 case Reply():
                     self.clients[effect.connection].received += effect.data
                 case Close():

@@ -56,8 +56,8 @@ def _hands_on_what_is_not_committed() -> Patch:
 def _appends_without_sequences() -> Patch:
     original = StoredReplicaLog.append_as_leader
 
-    def append(self: Any, records: bytes, epoch: int, internal: bool = False) -> Any:
-        return original(self, records, epoch, internal=True)
+    def append(self: Any, batches: Any, epoch: int, internal: bool = False) -> Any:
+        return original(self, batches, epoch, internal=True)
 
     return patch.object(StoredReplicaLog, "append_as_leader", append)
 

@@ -9,7 +9,10 @@ import pytest
 
 from kafkawire import ApiKey
 from kafkawire.broker import Received
+from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.broker.controller.operations.incremental_alter_configs import DELETE, SET
+from kafkawire.broker.releases import LATEST
+from kafkawire.broker.request_handler import METADATA_WAIT_SECONDS
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_partitions_request import (
@@ -17,6 +20,12 @@ from kafkawire.messages.create_partitions_request import (
     CreatePartitionsTopic,
 )
 from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
+from kafkawire.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from kafkawire.messages.delete_records_response import DeleteRecordsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.describe_quorum_request import (
@@ -35,16 +44,16 @@ from kafkawire.messages.incremental_alter_configs_request import (
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.offset_commit_response import OffsetCommitResponse
 from kafkawire.messages.produce_request import PartitionProduceData as ProduceData
 from kafkawire.messages.produce_request import ProduceRequest, TopicProduceData
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.node import LogRecovered, SegmentRolled
-from kafkawire.node.front.apis import broker_offer
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.protocol import encode_frame
 from kafkawire.records import RecordBatches
-from kafkawire.replication import AppendCompleted, AppendResult
+from kafkawire.replication import AppendResult
 from kafkawire.storage import TopicPartition
 
 from ..broker.consumer import (
@@ -153,15 +162,36 @@ def test_a_batch_is_stored_once_however_often_the_process_is_killed(harness: Nod
 
 def test_a_topic_is_created_when_it_is_first_used(harness: NodeHarness) -> None:
     client = harness.client()
-    first = metadata(client, "new").topics[0]
-    assert first.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
-    harness.advance(0.1)
-    second = metadata(client, "new").topics[0]
-    assert (second.error_code, second.partitions[0].leader_id) == (E.NONE, 1)
+    topic = metadata(client, "new").topics[0]
+    assert (topic.error_code, topic.partitions[0].leader_id) == (E.NONE, 1)
     for name in ("a b", "__transaction_state"):
         metadata(client, name)
     harness.advance(0.1)
     assert [topic.name for topic in harness.cluster.topics] == ["t", "__consumer_offsets", "new"]
+
+
+def test_a_client_does_not_wait_for_a_topic_that_is_refused() -> None:
+    harness = NodeHarness({"default.replication.factor": "2"})
+    client = harness.client()
+    since = harness.now
+    for _ in range(2):
+        topic = metadata(client, "new").topics[0]
+        assert topic.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert harness.now == since
+
+
+def test_a_client_waits_only_so_long_for_a_topic(
+    harness: NodeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller does not respond."""
+    monkeypatch.setattr(harness.front.broker._creation, "_submit", lambda *_: None)
+    waiting, gone = harness.client(), harness.client()
+    gone.send(MetadataRequest(topics=[MetadataRequestTopic(name="new")]), 12)
+    gone.disconnect()
+    since = harness.now
+    topic = metadata(waiting, "new").topics[0]
+    assert topic.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert harness.now == since + METADATA_WAIT_SECONDS
 
 
 def test_topics_are_not_created_where_the_settings_forbid_it() -> None:
@@ -222,6 +252,22 @@ def test_offsets_of_a_deleted_topic_are_deleted(harness: NodeHarness) -> None:
     assert committed(harness.client()) == -1
 
 
+def test_records_of_internal_topics_are_not_deleted(harness: NodeHarness) -> None:
+    client = harness.client()
+    produce(client, batch(b"a"))
+    names = ["__consumer_offsets", "t", "__consumer_offsets", "absent"]
+    partition = DeleteRecordsPartition(partition_index=0, offset=1)
+    topics = [DeleteRecordsTopic(name=name, partitions=[partition]) for name in names]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=1000)
+    response = client.exchange(request, 2, DeleteRecordsResponse)
+    assert [(topic.name, topic.partitions[0].error_code) for topic in response.topics] == [
+        ("__consumer_offsets", E.INVALID_TOPIC_EXCEPTION),
+        ("t", E.NONE),
+        ("__consumer_offsets", E.INVALID_TOPIC_EXCEPTION),
+        ("absent", E.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+
+
 def test_a_commit_that_the_log_refuses_is_not_acknowledged(
     harness: NodeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,8 +275,8 @@ def test_a_commit_that_the_log_refuses_is_not_acknowledged(
     assert commit(client, "t", 1) == E.NONE
     machines = harness.front.machines
 
-    def refuse(*_: Any) -> AppendCompleted:
-        return AppendCompleted(0, (AppendResult(E.NOT_ENOUGH_REPLICAS),))
+    def refuse(*_: Any) -> tuple[int, AppendResult]:
+        return 0, AppendResult(E.NOT_ENOUGH_REPLICAS)
 
     with monkeypatch.context() as patch:
         patch.setattr(machines, "append", refuse)
@@ -288,8 +334,8 @@ def test_hostile_bytes_close_their_connection_and_no_other(
 
 
 def every_version(key: ApiKey) -> range:
-    offered, _ = broker_offer()
-    return range(offered[key].first, offered[key].last + 1)
+    versions = supported_apis(LATEST, served_on(Listener.BROKER)).served[key]
+    return range(versions.first, versions.last + 1)
 
 
 def by_id(harness: NodeHarness, version: int, first: int) -> dict[str, Any]:

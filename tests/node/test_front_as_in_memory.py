@@ -37,6 +37,7 @@ from ..broker.log.test_log import (
     test_a_batch_that_comes_again_is_stored_once,
     test_a_gap_in_the_sequence_is_rejected,
     test_a_log_append_time_is_not_a_clients,
+    test_acks_0_closes_where_the_log_refuses_the_records,
     test_acks_0_has_no_response_and_an_error_closes,
     test_acks_are_0_1_or_all,
     test_epochs_fence,
@@ -48,6 +49,7 @@ from ..broker.log.test_log import (
     test_sequences_wrap,
     test_the_maximum_timestamp_is_that_of_the_records,
     test_what_is_stored_is_what_was_produced,
+    test_who_sends_invalid_records_gets_the_log_start_offset,
 )
 from ..broker.replication.test_fetch_sessions import (
     test_a_session_does_not_change_between_names_and_ids,
@@ -62,6 +64,8 @@ from ..broker.replication.test_fetch_sessions import (
 from .front_harness import NodeHarness
 
 __all__ = [
+    "test_acks_0_closes_where_the_log_refuses_the_records",
+    "test_who_sends_invalid_records_gets_the_log_start_offset",
     "test_a_batch_of_a_transaction_needs_a_transactional_id",
     "test_a_log_append_time_is_not_a_clients",
     "test_the_maximum_timestamp_is_that_of_the_records",

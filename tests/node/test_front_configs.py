@@ -121,7 +121,7 @@ def test_replication_is_throttled_as_configured() -> None:
     rate = (BROKER, "1", "leader.replication.throttled.rate", "1000")
     replicas = "leader.replication.throttled.replicas"
     assert altered(harness, rate, (TOPIC, "t", replicas, "1:1,0:2")) == [E.NONE, E.NONE]
-    fetches = broker.replicas._fetches
+    fetches = broker.replicas.fetches
     assert fetches.quota.rate == 1000
     assert fetches.throttled == {(TopicIdPartition(topic_id, 1), 1)}
     followers = (TOPIC, "t", "follower.replication.throttled.replicas", "*")

@@ -13,7 +13,7 @@ from typing import Final
 
 from kafkawire.metadata import MetadataImage, TopicIdPartition, everything
 from kafkawire.replication import (
-    AppendRequested,
+    Append,
     Effect,
     Event,
     MemoryLog,
@@ -61,8 +61,9 @@ class ReplicationNode:
 
     def append(self, image: MetadataImage, topic: str, records: bytes) -> None:
         """Append a batch as the leader."""
-        entry = (TopicIdPartition(image.topic_ids[topic], 0), records)
-        self.handle(AppendRequested(1, 1, SECONDS, (entry,)))
+        key = TopicIdPartition(image.topic_ids[topic], 0)
+        self.machine.appends.append(1, key, records, Append(1, SECONDS, internal=True), self.now)
+        self._take(self.machine.finish(self.now))
 
     def run_until(self, holds: Callable[[], bool], what: str) -> None:
         """Carry out effects and deadlines until a condition holds."""

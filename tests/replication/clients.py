@@ -28,7 +28,7 @@ from kafkawire.metadata import TopicIdPartition
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import BatchBuilder, RecordBatches, end_txn_batch
-from kafkawire.replication import AppendCompleted, ReplicaLog
+from kafkawire.replication import AppendResult, ReplicaLog
 
 from .checker import Violation, records
 from .plan import Fault
@@ -245,8 +245,7 @@ class Cluster(SimulatedCluster):
         key, made = self.rng.choice(self.keys), self.next_values()
         wants = self.rng.random() < 0.6
 
-        def written(response: AppendCompleted) -> None:
-            (result,) = response.results
+        def written(result: AppendResult) -> None:
             if not result.error:
                 self.acknowledged(key, result.base_offset, made)
             self.at(self.now + self.rng.uniform(0, 2), lambda: decide(result.error == E.NONE))
@@ -267,8 +266,8 @@ class Cluster(SimulatedCluster):
         """Write the marker, until it is acknowledged."""
         done: list[bool] = []
 
-        def written(response: AppendCompleted) -> None:
-            if not response.results[0].error:
+        def written(result: AppendResult) -> None:
+            if not result.error:
                 done.append(True)
 
         def attempt() -> None:

@@ -92,7 +92,7 @@ def isr_is_not_consulted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         Partition,
         "append_as_leader",
-        lambda self, records, all_replicas, now: append(self, records, False, now),
+        lambda self, records, _all, now, *rest: append(self, records, False, now, *rest),
     )
     patch.setattr(Partition, "acknowledgement", lambda self: E.NONE)
 

@@ -25,8 +25,9 @@ from kafkawire.metadata import MetadataLoader, TopicIdPartition
 from kafkawire.primitives import Message
 from kafkawire.replication import (
     CONTROLLER,
+    Append,
     AppendCompleted,
-    AppendRequested,
+    AppendResult,
     CheckpointHighWatermarks,
     Effect,
     Event,
@@ -86,7 +87,7 @@ class Node:
     paused_until: float = 0.0
     timer: float | None = None
     replies: dict[int, tuple[Callback, Any, int]] = field(default_factory=dict)
-    appended: dict[int, Callable[[AppendCompleted], None]] = field(default_factory=dict)
+    appended: dict[int, Callable[[AppendResult], None]] = field(default_factory=dict)
 
 
 class SimulatedCluster:
@@ -245,16 +246,20 @@ class SimulatedCluster:
 
     def handle(self, node: Node, event: Event) -> None:
         """Let a broker handle an event, when it is not paused."""
+        self.call(node, lambda manager, now: manager.handle(event, now))
+
+    def call(self, node: Node, work: Callable[[ReplicaManager, float], list[Effect]]) -> None:
+        """Let a broker work, when it is not paused."""
         incarnation = node.incarnation
 
         def later() -> None:
             if node.incarnation == incarnation:
-                self.handle(node, event)
+                self.call(node, work)
 
         if self.now < node.paused_until:
             self.at(node.paused_until, later)
         elif node.manager is not None:
-            self.carry_out(node, node.manager.handle(event, self.clock(node)))
+            self.carry_out(node, work(node.manager, self.clock(node)))
 
     def advance(self, node: Node, incarnation: int) -> None:
         if node.incarnation != incarnation or node.manager is None:
@@ -296,7 +301,7 @@ class SimulatedCluster:
             case Respond(token, body):
                 node.replies.pop(token)[0](body)
             case AppendCompleted():
-                node.appended.pop(effect.token)(effect)
+                node.appended.pop(effect.token)(effect.result)
             case CheckpointHighWatermarks(offsets):
                 node.checkpoint.update(offsets)
             case ReplicaChanged(key, state, epoch):
@@ -486,9 +491,17 @@ class SimulatedCluster:
         self,
         node: Node,
         entry: tuple[TopicIdPartition, bytes],
-        done: Callable[[AppendCompleted], None],
+        done: Callable[[AppendResult], None],
     ) -> None:
         """Let a broker append a batch of its own, as a coordinator does."""
         self._tokens += 1
-        node.appended[self._tokens] = done
-        self.handle(node, AppendRequested(self._tokens, -1, 2.0, (entry,)))
+        token = self._tokens
+        node.appended[token] = done
+        how = Append(-1, 2.0, internal=True)
+
+        def append(manager: ReplicaManager, now: float) -> list[Effect]:
+            result = manager.appends.append(token, *entry, how, now)
+            effects = manager.finish(now)
+            return effects if result is None else [AppendCompleted(token, result), *effects]
+
+        self.call(node, append)

@@ -26,6 +26,7 @@ from kafkawire.replication import (
     ReplicaState,
     ResponseReceived,
     ThrottleChanged,
+    whole_batches,
 )
 from kafkawire.replication.fetcher import ReplicaFetcher
 
@@ -45,7 +46,7 @@ def stored(*values: bytes, offset: int = 0, epoch: int = 3) -> bytes:
     """Build a batch as a leader stores it."""
     log = MemoryLog()
     log.truncate_fully_and_start_at(offset)
-    log.append_as_leader(batch(list(values)), epoch)
+    log.append_as_leader(whole_batches(batch(list(values))), epoch)
     return log.read(offset, 1 << 20, log.log_end_offset, at_least_one=True)
 
 
@@ -76,7 +77,7 @@ def test_a_follower_fetches_from_its_leader() -> None:
 def test_a_log_is_truncated_where_epochs_diverge() -> None:
     harness = Harness()
     for epoch in (1, 2):
-        harness.log.append_as_leader(batch([b"a", b"b"]), epoch)
+        harness.log.append_as_leader(whole_batches(batch([b"a", b"b"])), epoch)
     follower(harness)
     respond(harness, diverging_epoch=EpochEndOffset(epoch=1, end_offset=9))
     assert harness.log.log_end_offset == 2, "KIP-279: to the end of the follower's epoch"
@@ -86,7 +87,7 @@ def test_a_log_is_truncated_where_epochs_diverge() -> None:
 def test_an_epoch_without_records_goes_when_it_diverges() -> None:
     """It led in epoch 2 and wrote nothing, of which the next leader does not know."""
     harness = Harness()
-    harness.log.append_as_leader(batch([b"a"]), 1)
+    harness.log.append_as_leader(whole_batches(batch([b"a"])), 1)
     harness.log.assign_epoch_start_offset(2, 1)
     follower(harness)
     respond(harness, diverging_epoch=EpochEndOffset(epoch=1, end_offset=1))
@@ -98,7 +99,7 @@ def test_out_of_range(ends_at: int, starts_at: int, result: tuple[int, int]) -> 
     """To the leader's end if that is before; else begin again at its start."""
     harness = Harness()
     for _ in range(2):
-        harness.log.append_as_leader(batch([b"a"]), 1)
+        harness.log.append_as_leader(whole_batches(batch([b"a"])), 1)
     follower(harness)
     respond(harness, error_code=E.OFFSET_OUT_OF_RANGE)
     for offset in (ends_at, starts_at):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kafkawire import ErrorCode
@@ -22,13 +24,17 @@ from kafkawire.messages.offset_for_leader_epoch_request import (
 )
 from kafkawire.metadata import BrokerRegistration
 from kafkawire.metadata.snapshot import registration_record
+from kafkawire.records import end_txn_batch
 from kafkawire.replication import (
+    Append,
     AppendCompleted,
-    AppendRequested,
+    AppendRejected,
+    AppendResult,
     CheckpointHighWatermarks,
     IsrState,
     ReplicationConfig,
     ThrottleChanged,
+    whole_batches,
 )
 
 from .clients import batch
@@ -133,7 +139,7 @@ def test_a_follower_joins_when_it_caught_up() -> None:
 def test_the_start_of_the_epoch_counts() -> None:
     """KAFKA-7128: the high watermark of a new leader may be behind."""
     harness = Harness()
-    harness.log.append_as_leader(batch([b"a", b"b"]), 0)
+    harness.log.append_as_leader(whole_batches(batch([b"a", b"b"])), 0)
     harness.metadata(epoch=1, isr=(1, 2))
     harness.fetch(3, 1, epoch=1)
     assert harness.proposals() == []
@@ -208,7 +214,7 @@ def test_epochs_are_fenced() -> None:
 
 def test_divergence() -> None:
     harness = Harness()
-    harness.log.append_as_leader(batch([b"a", b"b"]), 0)
+    harness.log.append_as_leader(whole_batches(batch([b"a", b"b"])), 0)
     harness.metadata(epoch=2)
     diverging = harness.fetched(harness.fetch(2, 5, epoch=2, last_epoch=1)).diverging_epoch
     assert (diverging.epoch, diverging.end_offset) == (0, 2)
@@ -224,7 +230,7 @@ def test_divergence() -> None:
 def test_the_latest_offset_of_a_new_leader() -> None:
     """KIP-207."""
     harness = Harness()
-    harness.log.append_as_leader(batch([b"a", b"b"]), 0)
+    harness.log.append_as_leader(whole_batches(batch([b"a", b"b"])), 0)
     harness.metadata(epoch=1)
     body = ListOffsetsRequest(
         replica_id=-1,
@@ -308,9 +314,32 @@ def test_deleted_records_are_gone_everywhere() -> None:
 
 def test_appends_of_the_broker_itself() -> None:
     harness = leader()
-    harness.handle(AppendRequested(5, 1, 1.0, ((KEY, batch([b"a"])), (KEY, b"no batch"))))
-    (done,) = [each for each in harness.effects if isinstance(each, AppendCompleted)]
-    assert [each.error for each in done.results] == [E.NONE, E.INVALID_RECORD]
+    appends, now = harness.machine.appends, harness.now
+    at_once = Append(1, 1.0, internal=True)
+    results = [
+        appends.append(5, KEY, records, at_once, now) for records in (batch([b"a"]), b"no batch")
+    ]
+    assert [each and each.error for each in results] == [E.NONE, E.INVALID_RECORD]
+    assert appends.append(6, KEY, batch([b"b"]), Append(-1, 1.0, internal=True), now) is None
+    harness.fetch(2, 2)
+    harness.fetch(3, 2)
+    assert (
+        AppendCompleted(6, AppendResult(E.NONE, 1, log_start_offset=0, last_offset=1))
+        in harness.effects
+    )
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:-1] + b"?"])
+def test_damaged_batches_are_rejected(damage: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(AppendRejected):
+        whole_batches(damage(batch([b"abc"])))
+
+
+def test_control_batches_of_clients_are_rejected() -> None:
+    marker = end_txn_batch(True, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=0)
+    with pytest.raises(AppendRejected):
+        whole_batches(marker)
+    assert len(whole_batches(marker, internal=True)) == 1
 
 
 def test_high_watermarks_are_checkpointed() -> None:

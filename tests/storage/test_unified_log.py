@@ -223,6 +223,28 @@ def test_sequences_survive_restarts_and_truncation() -> None:
     log.append(producer(10, 10), TIME)
 
 
+def test_there_are_only_so_many_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that wrote longest ago is forgotten, but none that is in a transaction."""
+    log = open_log()
+    monkeypatch.setattr(log.producers, "most", 3)
+    transaction(log, 1)
+    for producer_id in (2, 3, 4, 2, 5):
+        log.append(of_producer(log, producer_id), TIME)
+    assert set(log.producers.producers) == {1, 4, 2, 5}
+    end(log, 1, committed=True)
+    for producer_id in (6, 7):
+        log.append(of_producer(log, producer_id), TIME)
+    assert set(log.producers.producers) == {1, 6, 7}
+
+
+def of_producer(log: UnifiedLog, producer_id: int) -> bytes:
+    """Build the next batch of a producer."""
+    entry = log.producers.producers.get(producer_id)
+    sequence = 0 if entry is None or not entry.batches else entry.batches[-1].last_sequence + 1
+    offset = log.log_end_offset
+    return batch(offset, producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
+
+
 def transaction(log: UnifiedLog, producer_id: int) -> None:
     known = log.producers.producers.get(producer_id)
     sequence = 0 if known is None or not known.batches else known.batches[-1].last_sequence + 1
@@ -322,6 +344,18 @@ def test_reading_on_begins_where_the_last_read_was(monkeypatch: pytest.MonkeyPat
     log.truncate(300, TIME)
     assert b"".join(log.read(297, 1, at_least_one=True))
     assert log.read(300, 1, at_least_one=True) == []
+
+
+def test_reading_on_reads_nothing_but_the_batches() -> None:
+    disk = MemoryDisk()
+    log = filled(open_log(disk, LogConfig(index_interval_bytes=256)), 100)
+    log.read(0, 1, at_least_one=True)
+    operations: Counter[str] = Counter()
+    disk.fault = partial(counted, operations)
+    for offset in range(3, 300, 3):
+        [data] = log.read(offset, 300, at_least_one=True)
+        assert next(iter(RecordBatches(data))).base_offset == offset
+    assert operations["read"] == 99
 
 
 def test_on_real_files(tmp_path: Path) -> None:

@@ -202,9 +202,9 @@ def complete_table(incomplete: str) -> list[str]:
 
 def complete_release(incomplete: str) -> list[str]:
     """Complete a Kafka release."""
-    from kafkawire.broker.releases import ALL, table
+    from kafkawire.broker.releases import releases
 
-    return _beginning(incomplete, [*table(), ALL])
+    return _beginning(incomplete, releases())
 
 
 def _beginning(incomplete: str, known: Iterable[str]) -> list[str]:

@@ -71,7 +71,6 @@ def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
         name = next(name for name, value in given if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.nodes.start import NodeOptions
-    from kafkawire.node.front.options import FrontOptions
 
     controllers = _controllers(choice.controllers) if choice.controllers is not None else ()
     if LOG_DIRS in config.settings:
@@ -80,17 +79,7 @@ def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
     directories = tuple(choice.data_dir)
     if len({each.resolve() for each in directories}) < len(directories):
         raise typer.BadParameter("the same directory twice", param_hint=DIRECTORY)
-    return NodeOptions(
-        choice.node_id,
-        directories,
-        config.host,
-        config.ports[0],
-        controllers,
-        config.settings,
-        choice.cluster_id,
-        FrontOptions(config.passwords, config.topics),
-        config.tls,
-    )
+    return NodeOptions(choice.node_id, directories, config, controllers, choice.cluster_id)
 
 
 def _controllers(text: str) -> tuple[Controller, ...]:

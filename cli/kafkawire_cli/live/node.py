@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafkawire.net.nodes.server import TopicName
     from kafkawire.net.nodes.start import NodeOptions, Prepared
     from kafkawire.net.server_recording import Recording
+    from kafkawire.net.shell import Observers
     from kafkawire.node.front.front import Effect
 
 FAILED: Final = 1
@@ -42,6 +43,15 @@ def run_node(
         asyncio.run(_run(prepared, faults, recording, quiet))
 
 
+def observers(recording: Recording | None, quiet: bool) -> Observers:
+    """Return what prints a line for each request unless quiet, and records."""
+    from kafkawire.net.shell import Observers
+
+    if quiet:
+        return Observers(recording=recording)
+    return Observers(print_report, print_close, recording)
+
+
 def _fail(error: Exception) -> NoReturn:
     text = getattr(error, "strerror", None) or str(error)
     path = getattr(error, "filename", None)
@@ -55,6 +65,7 @@ async def _run(
 ) -> None:
     from kafkawire.errors import KafkaWireError
     from kafkawire.net.nodes.server import NodeServer
+    from kafkawire.net.nodes.start import front_options
     from kafkawire.storage import StorageError
 
     try:
@@ -62,12 +73,10 @@ async def _run(
             prepared.config,
             prepared.disks,
             prepared.sockets,
-            on_report=None if quiet else print_report,
-            on_close=None if quiet else print_close,
+            observers=observers(recording, quiet),
             on_effect=None if quiet else _print_effect,
-            recording=recording,
-            front=prepared.options.front,
-            tls=prepared.options.tls,
+            front=front_options(prepared.options.config),
+            tls=prepared.options.config.tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
         _fail(error)

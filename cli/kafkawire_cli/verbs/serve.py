@@ -19,16 +19,13 @@ from kafkawire.display import printable
 from ..input.names import complete_release
 from ..input.node import NodeChoice, node_options
 from ..input.options import pairs
-from ..live.node import run_node
+from ..live.node import observers, run_node
 from ..pipes import stop_at_closed_pipe
-from ..render.request_lines import print_close, print_report
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
-    from kafkawire.net.server import ServerConfig
+    from kafkawire.net.server_config import ServerConfig
     from kafkawire.net.server_recording import Recording
-
-NODE_RELEASE = "4.4"
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -102,7 +99,7 @@ def serve(  # noqa: PLR0913 - options of the verb
     faults = [_fault(each) for each in fault or []]
     is_node = any(each not in (None, []) for each in node)
     if is_node:
-        _refuse_of_node(brokers, release)
+        _refuse_of_node(brokers)
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
     if is_node:
         run_node(node_options(node, config), faults, _recording(record), quiet)
@@ -122,16 +119,15 @@ def _config(
     users: list[str],
     tls: Path | None,
 ) -> ServerConfig:
-    from kafkawire.broker.releases import LATEST, offered
-    from kafkawire.broker.zookeeper.versions import VERSIONS
-    from kafkawire.net.server import ServerConfig
+    from kafkawire.broker.releases import LATEST, versions_of, with_zookeeper
+    from kafkawire.net.server_config import ServerConfig
 
     given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")
     if passwords:
         given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
     try:
-        offered(release or LATEST)
+        versions_of(release or LATEST)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--release") from None
     return ServerConfig(
@@ -143,7 +139,9 @@ def _config(
         settings=given,
         passwords=passwords,
         tls=_tls(tls),
-        zookeeper=release in VERSIONS and tls is None and "sasl.enabled.mechanisms" not in given,
+        zookeeper=release in with_zookeeper()
+        and tls is None
+        and "sasl.enabled.mechanisms" not in given,
     )
 
 
@@ -158,14 +156,11 @@ def _settings(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _refuse_of_node(brokers: int, release: str | None) -> None:
+def _refuse_of_node(brokers: int) -> None:
     """Fail if an option is given that only a cluster in memory has."""
     if brokers > 1:
         reason = "a process with --data-dir is one node; start one for each of --controllers"
         raise typer.BadParameter(reason, param_hint="--brokers")
-    if release not in (None, NODE_RELEASE):
-        reason = f"a node is a Kafka {NODE_RELEASE}: older ones had other files and controllers"
-        raise typer.BadParameter(reason, param_hint="--release")
 
 
 def _topic(text: str) -> tuple[str, int]:
@@ -222,13 +217,10 @@ async def _serve(
     config: ServerConfig, recording: Recording | None, quiet: bool, faults: list[Fault]
 ) -> None:
     from kafkawire.net.server import Server
+    from kafkawire.net.zookeeper_server import ZooKeeperServer
 
-    server = Server(
-        config,
-        on_report=None if quiet else print_report,
-        on_close=None if quiet else print_close,
-        recording=recording,
-    )
+    kind = ZooKeeperServer if config.zookeeper else Server
+    server = kind(config, observers(recording, quiet))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -238,9 +230,9 @@ async def _serve(
     except OSError as error:
         print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
         raise typer.Exit(2) from None
-    server.cluster.faults.extend(faults)
+    server.faults.extend(faults)
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
         await stopped.wait()
     finally:
-        await server.stop()
+        await server.close()

@@ -90,6 +90,10 @@ class Controller:
         """Return the topic whose leaders assign ids to transactional ids."""
         return self.ensure_offsets_topic(now)
 
+    def is_creating(self, _name: str) -> bool:
+        """Return False: topics are created at once."""
+        return False
+
     def ensure_offsets_topic(self, now: float) -> Topic:
         """Find the `__consumer_offsets` topic, or create it."""
         topic = self.topics.get(OFFSETS_TOPIC)

@@ -1,7 +1,7 @@
-"""The handlers of the APIs that are served: one module per API key, with a table of its versions.
+"""The handlers of the APIs that are served: a module per API key, headed by its versions.
 
-Law: `handle` returns a response, delays it, or closes the connection; `error_response` builds a
-response that has one error in every error field.
+`handle` returns a response, delays it, or closes the connection; `error_response` builds a response
+that has one error in every error field. `apis.py` says which module handles which API.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol, cast
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ..apis import FORWARDING, Listener, handler_of, served_on
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import HandlerResult, Request
-from ..zookeeper.versions import KEYS
 
 
 class Handler(Protocol):
@@ -31,69 +31,36 @@ class Handler(Protocol):
         """Build a response with the error."""
 
 
-SERVED: Final = (
-    ApiKey.PRODUCE,
-    ApiKey.FETCH,
-    ApiKey.LIST_OFFSETS,
-    ApiKey.METADATA,
-    ApiKey.OFFSET_COMMIT,
-    ApiKey.OFFSET_FETCH,
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.JOIN_GROUP,
-    ApiKey.HEARTBEAT,
-    ApiKey.LEAVE_GROUP,
-    ApiKey.SYNC_GROUP,
-    ApiKey.DESCRIBE_GROUPS,
-    ApiKey.LIST_GROUPS,
-    ApiKey.SASL_HANDSHAKE,
-    ApiKey.API_VERSIONS,
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.DELETE_RECORDS,
-    ApiKey.INIT_PRODUCER_ID,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH,
-    ApiKey.DESCRIBE_CONFIGS,
-    ApiKey.ALTER_CONFIGS,
-    ApiKey.SASL_AUTHENTICATE,
-    ApiKey.CREATE_PARTITIONS,
-    ApiKey.DELETE_GROUPS,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    ApiKey.OFFSET_DELETE,
-    ApiKey.DESCRIBE_CLUSTER,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-)
-"""The API keys that are served, each by the module of its name."""
-BETWEEN_BROKERS: Final = KEYS
-"""Those that only brokers of a cluster with ZooKeeper serve, by modules of `zookeeper`."""
-
-
 class Handlers(Mapping[ApiKey, Handler]):
-    """API key -> its module, imported at first use, so that a cluster starts faster.
+    """API key -> its handler. Modules are imported at first use, so that a cluster starts faster.
 
-    Those of `BETWEEN_BROKERS` are found, but not listed.
+    listener: a controller hands what it serves to its machines, but for ApiVersions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener) -> None:
+        self._keys = served_on(listener)
+        self._forwards = listener is Listener.CONTROLLER
         self._modules: dict[ApiKey, Handler] = {}
 
     def __getitem__(self, key: ApiKey) -> Handler:
-        found = self._modules.get(key)
-        if found is None:
-            if key not in SERVED and key not in BETWEEN_BROKERS:
+        handler = self._modules.get(key)
+        if handler is None:
+            if key not in self._keys:
                 raise KeyError(key)
-            package = f"{__name__}.zookeeper" if key in BETWEEN_BROKERS else __name__
-            module = import_module(f"{package}.{key.name.lower()}")
-            found = self._modules[key] = cast(Handler, module)
-        return found
+            forwards = self._forwards and key is not ApiKey.API_VERSIONS
+            module = import_module(f"{__name__}.{FORWARDING if forwards else handler_of(key)}")
+            handler = self._modules[key] = cast(Handler, module)
+        return handler
 
     def __iter__(self) -> Iterator[ApiKey]:
-        return iter(SERVED)
+        return iter(self._keys)
 
     def __len__(self) -> int:
-        return len(SERVED)
+        return len(self._keys)
 
 
-HANDLERS: Final = Handlers()
+HANDLERS: Final = Handlers(Listener.BROKER | Listener.ZK_BROKER)
+CONTROLLER_HANDLERS: Final = Handlers(Listener.CONTROLLER)
 
 
 def error_response(request: Request, error: ErrorCode) -> Message:

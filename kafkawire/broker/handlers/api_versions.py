@@ -12,6 +12,7 @@ v5   request +cluster_id +node_id │ those of another broker: error 129 (KIP-12
 
 from __future__ import annotations
 
+from ...configs.features import features
 from ...messages.api_key import ApiKey
 from ...messages.api_versions_request import ApiVersionsRequest
 from ...messages.api_versions_response import (
@@ -23,7 +24,7 @@ from ...messages.api_versions_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..releases import Offer, features
+from ..releases import Versions
 from ..request import Request
 
 SOFTWARE_FROM = 3
@@ -38,7 +39,6 @@ def handle(
     broker: Broker, request: Request, body: ApiVersionsRequest, _connection: Connection, _now: float
 ) -> ApiVersionsResponse:
     """List the supported versions of each API."""
-    context = broker.context
     if request.version >= SOFTWARE_FROM and not (
         _is_software(body.client_software_name) and _is_software(body.client_software_version)
     ):
@@ -49,20 +49,20 @@ def handle(
             return error_response(body, error)
     keys = [
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
-        for key, versions in sorted(context.listed.items())
+        for key, versions in sorted(broker.apis.listed.items())
     ]
     response = ApiVersionsResponse(api_keys=keys)
-    known = features(context.release)
-    if known and request.version >= FEATURES_FROM:
+    supported = features(broker.apis.release)
+    if supported and request.version >= FEATURES_FROM:
         response.supported_features = [
             SupportedFeatureKey(name=each.name, min_version=each.lowest, max_version=each.highest)
-            for each in known
+            for each in supported
             if each.lowest or request.version >= LOWEST_0_FROM
         ]
         response.finalized_features_epoch = broker.metadata.offset
         response.finalized_features = [
             FinalizedFeatureKey(name=each.name, max_version_level=level, min_version_level=level)
-            for each in known
+            for each in supported
             for level in (broker.metadata.finalized_level(each),)
             if level
         ]
@@ -85,10 +85,11 @@ def _is_software(name: str) -> bool:
     return ends and all(letter.isalnum() or letter in "-." for letter in name)
 
 
-def unsupported(offer: Offer) -> ApiVersionsResponse:
+def unsupported(supported: Versions) -> ApiVersionsResponse:
     """Respond to an unsupported version: error 35 and the supported range."""
-    first, last = offer[ApiKey.API_VERSIONS]
-    ours = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=first, max_version=last)
+    ours = ApiVersion(
+        api_key=ApiKey.API_VERSIONS, min_version=supported.first, max_version=supported.last
+    )
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
 
 

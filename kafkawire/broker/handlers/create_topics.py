@@ -13,19 +13,6 @@ v7   response +topic_id
 
 from __future__ import annotations
 
-from ...messages.create_topics_request import CreateTopicsRequest
-from ...messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
-from ...protocol import ErrorCode
-from .forwarding import handle
+from .forwarding import error_response, handle
 
 __all__ = ["error_response", "handle"]
-
-
-def error_response(body: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
-    """Return a response with the error for each topic."""
-    return CreateTopicsResponse(
-        topics=[
-            CreatableTopicResult(name=each.name, error_code=error, error_message=error.name)
-            for each in body.topics
-        ]
-    )

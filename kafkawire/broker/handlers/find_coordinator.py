@@ -20,12 +20,13 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.coordinators import partition_for
 from ..network.connection import Connection
-from ..request import Request
-from ..topics import NO_LEADER
+from ..request import UNTIL_METADATA, Request, Work
+from ..topics import NO_LEADER, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 E = ErrorCode
 GROUP: Final = 0
 TRANSACTION: Final = 1
+TOPICS: Final = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 SEVERAL_FROM: Final = 4
 NOWHERE: Final = -1
 
@@ -36,9 +37,28 @@ def handle(
     body: FindCoordinatorRequest,
     _connection: Connection,
     now: float,
-) -> FindCoordinatorResponse:
+) -> FindCoordinatorResponse | Work[FindCoordinatorResponse]:
     """Return the coordinator of each key; creates the topic of coordinators if necessary."""
     broker.groups.start_expiration(now)
+    response = _response(broker, request, body, now)
+    if broker.topic_creation.is_creating(TOPICS.get(body.key_type, "")):
+        return _when_created(broker, request, body, now)
+    return response
+
+
+def _when_created(
+    broker: Broker, request: Request, body: FindCoordinatorRequest, now: float
+) -> Work[FindCoordinatorResponse]:
+    """Wait until the topic is created; Kafka lets the client retry."""
+    while broker.topic_creation.is_creating(TOPICS[body.key_type]):
+        if not (yield UNTIL_METADATA):
+            break
+    return _response(broker, request, body, now)
+
+
+def _response(
+    broker: Broker, request: Request, body: FindCoordinatorRequest, now: float
+) -> FindCoordinatorResponse:
     if request.version >= SEVERAL_FROM:
         found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
         return FindCoordinatorResponse(coordinators=found)

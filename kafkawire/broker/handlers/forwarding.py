@@ -1,12 +1,13 @@
-"""Forwards requests to the controller: the `handle` of each API that it decides on.
+"""Forwards requests: the handler of each API that a controller, the quorum or replicas respond to.
 
-Law: a broker of a cluster with ZooKeeper forwards nothing: clients send to the controller itself.
+A broker of a cluster with ZooKeeper forwards nothing: clients send to the controller itself.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol import ErrorCode
@@ -23,8 +24,21 @@ ONLY_CONTROLLER: Final = frozenset(
 def handle(
     broker: Broker, request: Request, _body: Message, _connection: Connection, now: float
 ) -> HandlerResult:
-    """Let the controller decide on a request."""
+    """Hand a request to who responds to it."""
     is_controller = broker.node_id == broker.metadata.controller_id
     if broker.control is not None and not is_controller and request.api_key in ONLY_CONTROLLER:
         return broker.channel.error_response(request, ErrorCode.NOT_CONTROLLER)
     return broker.controller.forward(request, now)
+
+
+def error_response(body: Message, error: ErrorCode) -> Message:
+    """Build a response with the error, at the top or for each part of the request."""
+    # imported only where needed
+    from ...controller.operations.refusals import REFUSALS
+
+    refusal = REFUSALS.get(type(body))
+    if refusal is not None:
+        return refusal(body, error)
+    name = type(body).__name__.replace("Request", "Response")
+    response: Message = REGISTRY.load(name)(error_code=error)
+    return response

@@ -36,7 +36,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..interfaces import PartitionMetadata, TopicMetadata
 from ..network.connection import Connection
-from ..request import Request, Work
+from ..request import UNTIL_METADATA, Request, Work
 from ..security.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ..topics import INTERNAL, NO_LEADER
 
@@ -83,7 +83,7 @@ def _response(
 
 def _topics(
     broker: Broker, body: MetadataRequest, version: int, now: float
-) -> Generator[int, None, list[MetadataResponseTopic]]:
+) -> Generator[int, bool | None, list[MetadataResponseTopic]]:
     requested = body.topics
     if requested is None or (not requested and version < NULL_IS_ALL_FROM):
         found = []
@@ -107,17 +107,26 @@ def _topics(
 
 def _named(
     broker: Broker, names: list[str], body: MetadataRequest, now: float
-) -> Generator[int, None, list[MetadataResponseTopic]]:
-    topics = broker.topics
+) -> Generator[int, bool | None, list[MetadataResponseTopic]]:
+    topics, creation = broker.topics, broker.topic_creation
     most = topics.partition_count + broker.context.bounds.partitions_per_metadata
-    found = []
+    found: list[MetadataResponseTopic] = []
+    creating: dict[int, str] = {}
     for name in names:
         yield 1
-        may_create = body.allow_auto_topic_creation and topics.partition_count < most
+        planned = topics.partition_count + len(creating) * broker.settings.number("num.partitions")
+        may_create = body.allow_auto_topic_creation and planned < most
         response = _by_name(broker, name, may_create, now)
+        if may_create and creation.is_creating(name):
+            creating[len(found)] = name
         if may_create != body.allow_auto_topic_creation and _creatable(broker, response):
             response.error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
         found.append(response)
+    while any(map(creation.is_creating, creating.values())):
+        if not (yield UNTIL_METADATA):
+            break
+    for position, name in creating.items():
+        found[position] = _by_name(broker, name, False, now)
     return found
 
 

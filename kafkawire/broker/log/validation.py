@@ -14,23 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from struct import Struct
+from struct import unpack_from
 from typing import Final, NamedTuple
 
 from ...errors import CorruptBatch, DecodeError, InvalidLength, UnsupportedCompression, WireError
 from ...protocol import ErrorCode
-from ...records import Batch, BatchBuilder, Compression, Record, RecordBatches, reencode
-from ...records.checksum import crc32c
+from ...records import Batch, BatchBuilder, Compression, RecordBatches, reencode
+from ...records.legacy import LOG_APPEND_TIME_BIT
+from ...records.validated import ValidatedBatch
 from ..configs import Settings
-from .partition_log import Stored
 
 E = ErrorCode
 MAGIC: Final = 2
 ONE_BATCH_FROM: Final = 3
 ZSTD_FROM: Final = 7
 """The first Produce versions with a single batch of magic 2, and with zstd."""
-CRC_START: Final = 21
-LOG_APPEND_TIME_BIT: Final = 0x08
 NO_TIMESTAMP: Final = -1
 ANY_TIME: Final = range(-(2**63), 2**63)
 NAMED: Final = {
@@ -40,11 +38,6 @@ NAMED: Final = {
     "zstd": Compression.ZSTD,
     "uncompressed": Compression.NONE,
 }
-
-HEAD: Final = Struct(">qii")
-CRC: Final = Struct(">I")
-ATTRIBUTES: Final = Struct(">h")
-MAX_TIME: Final = Struct(">q")
 
 
 class RecordError(NamedTuple):
@@ -100,57 +93,24 @@ def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
     )
 
 
-@dataclass(slots=True)
-class Checked:
-    """Valid records. batch: as received, or converted.
-
-    max_timestamp: of the records, whatever the header says. log_append_time_ms: the broker's
-    timestamp for all of them; -1 leaves them their own.
-    """
-
-    batch: Batch
-    max_timestamp: int
-    log_append_time_ms: int = NO_TIMESTAMP
-
-    def stored(self, base_offset: int, leader_epoch: int) -> Stored:
-        """Assign offset, leader epoch, timestamp type and maximum timestamp to the batch."""
-        batch = self.batch
-        head = HEAD.pack(base_offset, batch.end - batch.start - 12, leader_epoch)
-        data = head + batch.data[batch.start + HEAD.size : batch.end]
-        attributes, latest = batch.attributes & ~LOG_APPEND_TIME_BIT, self.max_timestamp
-        if self.log_append_time_ms >= 0:
-            attributes, latest = attributes | LOG_APPEND_TIME_BIT, self.log_append_time_ms
-        if (attributes, latest) != (batch.attributes, batch.max_timestamp):
-            data = _stamped(data, attributes, latest)
-        return Stored(base_offset, base_offset + batch.last_offset_delta, latest, data)
-
-
-def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
-    """Set the timestamp type and the maximum timestamp of a batch; update its checksum."""
-    made = bytearray(data)
-    ATTRIBUTES.pack_into(made, 21, attributes)
-    MAX_TIME.pack_into(made, 35, latest)
-    CRC.pack_into(made, 17, crc32c(bytes(made), CRC_START, len(made)))
-    return bytes(made)
-
-
 def check(
     records: bytes | None, version: int, topic: Rules, wall_ms: int, transactional: bool = False
-) -> Checked:
+) -> ValidatedBatch:
     """Validate the records of a Produce for one partition. Raises RecordsRejected.
 
     transactional: whether the Produce is of a transaction that the broker knows.
     """
     try:
-        batches = [] if not records else list(RecordBatches(records))
-        tail = 0 if not records else RecordBatches(records).cut_tail
+        data = records or b""
+        # one batch of magic 2 is verified below, and need not be when its records are read
+        batches = list(RecordBatches(data, check_crcs=version < ONE_BATCH_FROM))
         if version >= ONE_BATCH_FROM and (len(batches) != 1 or batches[0].magic != MAGIC):
             raise RecordsRejected(
                 E.INVALID_RECORD,
                 f"Produce v{version} requires one batch of magic 2",
                 content_checked=False,
             )
-        if not batches or tail:
+        if not batches or batches[-1].end < len(data):
             raise RecordsRejected(
                 E.CORRUPT_MESSAGE, "incomplete record batch", content_checked=False
             )
@@ -160,23 +120,25 @@ def check(
             _check_codec(batch.compression, version)
             _check_header(batch, transactional)
         batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
-        found = _records(batch)
+        content = _content(batch)
     except UnsupportedCompression as error:
         raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE, str(error), content_checked=False
         ) from None
-    except CorruptBatch as error:
+    except (CorruptBatch, DecodeError) as error:
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
-    except DecodeError as error:
-        raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
-    _check_offsets(batch, found)
+    _check_offsets(batch, content)
     period = _period(topic, wall_ms)
-    _check_records(found, topic, period, any(_is_stamped(each, topic, period) for each in batches))
-    latest = max(record.timestamp for record in found)
+    claims = [each for each in batches if each.log_append]
+    stamped = bool(claims) and any(_is_stamped(each, topic, period) for each in claims)
+    if not _are_valid(content, topic, period, stamped):
+        _reject_records(batch, topic, period, stamped)
+    latest = max(content.timestamps)
     if topic.compression is not None and batch.compression != topic.compression:
         data = reencode(batch, topic.compression)
         batch = Batch(data, 0, len(data))
-    return Checked(batch, latest, wall_ms if topic.log_append_time else NO_TIMESTAMP)
+    stamp = wall_ms if topic.log_append_time else NO_TIMESTAMP
+    return ValidatedBatch(batch, latest, stamp)
 
 
 def _check_size(batch: Batch, topic: Rules) -> None:
@@ -216,20 +178,42 @@ def _check_header(batch: Batch, transactional: bool) -> None:
         raise RecordsRejected(E.INVALID_RECORD, "producer id without epoch or sequence")
 
 
-def _records(batch: Batch) -> list[Record]:
-    """Decode the records with their own timestamps. Raises RecordsRejected for a malformed one."""
+class Content(NamedTuple):
+    """What is checked of the records of a batch. timestamps: their own; null_keys: how many."""
+
+    offsets: tuple[int, ...]
+    timestamps: tuple[int, ...]
+    null_keys: int
+
+
+def _content(batch: Batch) -> Content:
+    """Read the records without copying them. Raises RecordsRejected for a malformed one."""
     faults: list[WireError] = []
-    found = batch.records(as_created=True, faults=faults)
+    columns = _as_created(batch).columns(faults)
     for fault in faults:
         if ".record[" in fault.path or isinstance(fault, InvalidLength):
             raise RecordsRejected(E.INVALID_RECORD, str(fault))
         raise fault  # corrupt compressed data, or a limit
-    return found
+    numbers = f"<{columns.rows}q"
+    return Content(
+        unpack_from(numbers, columns.offset.numbers),
+        unpack_from(numbers, columns.timestamp.numbers),
+        columns.key.nulls,
+    )
 
 
-def _check_offsets(batch: Batch, found: list[Record]) -> None:
-    first = batch.base_offset
-    if not found or [record.offset for record in found] != [*range(first, first + len(found))]:
+def _as_created(batch: Batch) -> Batch:
+    """Return a batch whose records have their own timestamps, whatever its header says."""
+    if not batch.log_append:
+        return batch
+    plain = Batch(batch.data, batch.start, batch.end, check_crcs=False)
+    plain.attributes &= ~LOG_APPEND_TIME_BIT
+    return plain
+
+
+def _check_offsets(batch: Batch, content: Content) -> None:
+    first, count = batch.base_offset, len(content.offsets)
+    if not count or content.offsets != tuple(range(first, first + count)):
         raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch must be consecutive")
 
 
@@ -241,25 +225,26 @@ def _period(topic: Rules, wall_ms: int) -> range:
 
 
 def _is_stamped(batch: Batch, topic: Rules, period: range) -> bool:
-    """Whether the client claims a log append time that is not to be cleared, as in Kafka.
+    """Whether the log append time that a client claims is not to be cleared, as in Kafka.
 
     Where records have their own timestamps the claim is cleared, if its time is one of the period.
     """
-    if not batch.log_append:
-        return False
     claimed = batch.max_timestamp
     return topic.log_append_time or claimed == NO_TIMESTAMP or claimed not in period
 
 
-def _check_records(found: list[Record], topic: Rules, period: range, stamped: bool) -> None:
-    """Check keys and timestamps. stamped: with a log append time of the client's."""
+def _are_valid(content: Content, topic: Rules, period: range, stamped: bool) -> bool:
+    """Whether all keys and timestamps are allowed. stamped: with a log append time of a client."""
+    if stamped or (topic.compacted and content.null_keys):
+        return False
+    return period.start <= min(content.timestamps) and max(content.timestamps) < period.stop
+
+
+def _reject_records(batch: Batch, topic: Rules, period: range, stamped: bool) -> None:
+    """Raise RecordsRejected with the records that are invalid, if any is: -1 is no timestamp."""
     early, late = period.start, period.stop - 1
-    times = [record.timestamp for record in found]
-    keyed = not topic.compacted or all(record.key is not None for record in found)
-    if keyed and not stamped and early <= min(times) and max(times) <= late:
-        return
     bad: list[tuple[ErrorCode, RecordError]] = []
-    for at, record in enumerate(found):
+    for at, record in enumerate(_as_created(batch).records()):
         timestamp = record.timestamp
         if topic.compacted and record.key is None:
             message = "a record without a key in a compacted topic"

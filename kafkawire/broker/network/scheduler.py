@@ -27,11 +27,8 @@ class RequestScheduler:
     def __init__(self, context: Context) -> None:
         self.sent = 0
         self._context = context
-        self._queue: deque[Connection] = deque()
+        self.queue: deque[Connection] = deque()
         self._touched: list[Connection] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._queue)
 
     def received(self, connection: Connection) -> None:
         """Schedule a connection that received bytes, first in the queue if it was not queued."""
@@ -39,13 +36,13 @@ class RequestScheduler:
             self._touched.append(connection)
         else:
             connection.queued = True
-            self._queue.appendleft(connection)
+            self.queue.appendleft(connection)
 
     def resume(self, connection: Connection) -> None:
         """Schedule a connection behind those that are queued."""
         if not connection.queued:
             connection.queued = True
-            self._queue.append(connection)
+            self.queue.append(connection)
 
     def run(self, process: Process, now: float) -> None:
         """Process requests for one time slice; then pause or resume reading from clients."""
@@ -59,8 +56,8 @@ class RequestScheduler:
 
     def _run(self, process: Process, now: float) -> None:
         requests, room = SLICE_REQUESTS, SLICE_BYTES
-        while self._queue and requests > 0 and room > 0:
-            connection = self._queue.popleft()
+        while self.queue and requests > 0 and room > 0:
+            connection = self.queue.popleft()
             self._touched.append(connection)
             more = connection.has_work
             while more and requests > 0 and room > 0:
@@ -70,6 +67,6 @@ class RequestScheduler:
                 room -= size + self.sent - sent
                 more = size > 0 and connection.has_work
             if more:
-                self._queue.append(connection)  # its time slice is over, its requests may not be
+                self.queue.append(connection)  # its time slice is over, its requests may not be
                 return
             connection.queued = False

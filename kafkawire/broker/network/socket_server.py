@@ -48,15 +48,12 @@ class SocketServer:
         self._context = context
         self.connections = Connections(context.settings, context.bounds)
         self._scheduler = RequestScheduler(context)
+        self.queue = self._scheduler.queue
+        """The connections with requests."""
         self.channel = RequestChannel(context, self.connections, self._scheduler, error_response)
         self._passwords = passwords
         self._credentials = credentials
         self._users: Users | None = None
-
-    @property
-    def has_work(self) -> bool:
-        """Whether requests are queued."""
-        return bool(self._scheduler)
 
     def run(self, process: Process, now: float) -> None:
         """Process requests for one time slice."""

@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 
 from ...protocol import ErrorCode
 from ...records import Batch, BatchBuilder
+from ...records.validated import ValidatedBatch
 from ..context import Context
 from ..effects import Persist, Trim
 from ..log.partition_log import Stored
-from ..log.validation import Checked, RecordsRejected, Rules, check, rules
+from ..log.validation import RecordsRejected, Rules, check, rules
 from ..topics import Partition, Topics
 from .reading import check_and_complete
 from .replica_manager import ReplicaManager
@@ -71,8 +72,8 @@ class Appender:
     def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
         """Append internal records; return their base offset."""
         data = builder.build()
-        checked = Checked(Batch(data, 0, len(data)), builder.max_timestamp)
-        return self._store(partition, checked, now).base_offset
+        batch = ValidatedBatch(Batch(data, 0, len(data)), builder.max_timestamp)
+        return self._store(partition, batch, now).base_offset
 
     def trim(self, partition: Partition, start: int, end: int | None = None) -> None:
         """Delete records before `start`, and truncate the log at `end`."""
@@ -84,8 +85,11 @@ class Appender:
         bounds = log.log_start_offset, log.log_end_offset
         self._context.emit(Trim(partition.topic, partition.index, *bounds))
 
-    def _store(self, partition: Partition, checked: Checked, now: float) -> Stored:
-        stored = checked.stored(partition.log.log_end_offset, partition.leader_epoch)
+    def _store(self, partition: Partition, valid: ValidatedBatch, now: float) -> Stored:
+        base_offset = partition.log.log_end_offset
+        data = valid.assigned(base_offset, partition.leader_epoch)
+        last_offset = base_offset + valid.batch.last_offset_delta
+        stored = Stored(base_offset, last_offset, valid.latest, data)
         partition.log.append(stored, partition.leader_epoch)
         self._context.emit(Persist(partition.topic, partition.index, stored.data))
         self.complete_fetches(partition, now)

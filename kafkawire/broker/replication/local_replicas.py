@@ -77,6 +77,6 @@ class LocalReplicas:
 
         return delete_records(self.manager, self._appender, body, now)
 
-    def forget(self, reply_to: int) -> None:
+    def forget(self, request: Request) -> None:
         """Drop a delayed Fetch."""
-        self.manager.fetch_purgatory.take(reply_to)
+        self.manager.fetch_purgatory.take(request.reply_to)

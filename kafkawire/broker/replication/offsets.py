@@ -48,6 +48,7 @@ TIMESTAMP_SINCE: Final = {
 OLD_STYLE_TO: Final = 0
 EPOCH_FROM: Final = 4
 NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
 
 
 def list_offsets(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ...messages.fetch_request import FetchRequest
+from ...messages.fetch_request import FetchPartition, FetchRequest
 from ...messages.fetch_response import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -233,6 +233,18 @@ def _read(
         data.error_code = E.UNSUPPORTED_COMPRESSION_TYPE
         return []
     return [made[:limit] if hard else made]
+
+
+def convert(data: PartitionData, requested: FetchPartition, version: int) -> None:
+    """Convert the records of a partition for clients of a version, or set an error."""
+    if not data.records or version >= AS_STORED_FROM:
+        return
+    records = readable(data.records, version, requested.fetch_offset)
+    if records is None:
+        data.error_code, records = E.UNSUPPORTED_COMPRESSION_TYPE, b""
+    if version < SOFT_LIMITS_FROM:
+        records = records[: requested.partition_max_bytes]
+    data.records = records
 
 
 def _add_current_leader(

@@ -1,6 +1,6 @@
-"""Authorized operations as bit fields (KIP-430).
+"""ACL operations and the resources they are about; authorized operations as bit fields (KIP-430).
 
-Law: there is no authorizer, so a resource has all operations of its resource type.
+There is no authorizer, so a resource has all operations of its resource type.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ class Operation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+
+
+class AclResource(IntEnum):
+    """The type of the resource of an ACL."""
+
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
 
 
 def bits(*operations: Operation) -> int:

@@ -18,6 +18,7 @@ from ...messages.controlled_shutdown_request import ControlledShutdownRequest
 from ...messages.controlled_shutdown_response import ControlledShutdownResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ..apis import between_brokers
 from ..context import Context
 from ..effects import ControlledShutdownDone
 from ..events import ControlledShutdownDue
@@ -80,7 +81,7 @@ class ControlledShutdowns:
         def on_response(response: Message, at: float) -> None:
             self._responded(node_id, response, at)
 
-        version = self._context.offered[ApiKey.CONTROLLED_SHUTDOWN].last
+        version = between_brokers(self._context.release)[ApiKey.CONTROLLED_SHUTDOWN].last
         stopping.channel.send(Queued(request, version, on_response), now)
         due = now + self._context.settings.seconds(TIMEOUT)
         self._context.deadlines.set(ControlledShutdownDue(node_id), due)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ...messages.api_key import ApiKey
+from ..apis import between_brokers
 from ..context import Context
 from ..metadata import ClusterMetadata
 from ..releases import before
@@ -48,6 +49,7 @@ class ZooKeeperController:
         self._topics = metadata.topics
         self._channels = channels
         self._to: dict[int, BrokerChannel] = {}
+        self._versions = between_brokers(context.release)
         self._is_oldest = before(context.release, CHANGED_IN)
 
     @property
@@ -239,11 +241,11 @@ class ZooKeeperController:
         self._send(batch, now)
 
     def _send(self, batch: RequestBatch, now: float) -> None:
-        version = self._context.offered[ApiKey.STOP_REPLICA].last
+        version = self._versions[ApiKey.STOP_REPLICA].last
         late = set()
         for node_id, key, message in batch.messages(version):
             channel = self._to[node_id]
-            channel.send(Queued(message, self._context.offered[key].last), now)
+            channel.send(Queued(message, self._versions[key].last), now)
             if len(channel) > MOST_QUEUED:
                 late.add(node_id)
         for node_id in late:

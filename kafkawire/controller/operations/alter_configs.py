@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigType, config_error
+from ...configs.features import ELR
+from ...configs.topic_names import topic_name_error
 from ...messages import alter_configs_response as legacy
 from ...messages import incremental_alter_configs_response as incremental
 from ...messages.alter_configs_request import AlterConfigsRequest
@@ -22,7 +24,7 @@ from ...messages.incremental_alter_configs_request import (
 from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from ...protocol import ErrorCode
 from ..partition_change import PartitionTarget, change_partition
-from ..state import ELR_FEATURE, MIN_ISR, ControllerState
+from ..state import MIN_ISR, ControllerState
 from .assignments import Refused
 
 E = ErrorCode
@@ -89,9 +91,10 @@ def _altered(
             seen.add((type, name))
             if len({config.name for config in each.configs}) != len(each.configs):
                 raise Refused(E.INVALID_REQUEST, "duplicate configuration keys")
-            _check_exists(state, type, name)
+            _check_name(type, name)
             made = changes(each.configs, state.image.config(type, name), type)
             _check_values(state, type, name, made)
+            _check_exists(state, type, name)
             if not body.validate_only:
                 _write(state, type, name, made)
         except Refused as refused:
@@ -104,19 +107,25 @@ def _altered(
     return responses
 
 
-def _check_exists(state: ControllerState, type: int, name: str) -> None:
+def _check_name(type: int, name: str) -> None:
     if type not in KEYS:
         raise Refused(E.INVALID_REQUEST, f"unsupported resource type {type}")
-    if type == TOPIC and name not in state.image.topic_ids:
-        raise Refused(E.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-    if type == BROKER and name:
-        if not name.isdecimal():
+    if type == BROKER:
+        if name and not name.isdecimal():
             raise Refused(E.INVALID_REQUEST, f"Invalid broker name {name}")
-        image = state.image
-        if int(name) not in image.brokers and int(name) not in image.controllers:
-            raise Refused(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
-    if type in (CLIENT_METRICS, GROUP) and not name:
+    elif not name:
         raise Refused(E.INVALID_REQUEST, "Default resources are not allowed.")
+    elif type == TOPIC and (reason := topic_name_error(name)) is not None:
+        raise Refused(E.INVALID_TOPIC_EXCEPTION, reason)
+
+
+def _check_exists(state: ControllerState, type: int, name: str) -> None:
+    image = state.image
+    if type == TOPIC and name not in image.topic_ids:
+        raise Refused(E.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    nodes = image.brokers, image.controllers
+    if type == BROKER and name and not any(int(name) in each for each in nodes):
+        raise Refused(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
 
 
 def _operated(each: AlterableConfig, old: str | None, type: int) -> str | None:
@@ -167,7 +176,7 @@ def _check_min_isr(state: ControllerState, type: int, name: str, value: str | No
     """With ELR, a change of one broker's or of none's `min.insync.replicas` has no meaning."""
     if value is not None and (not value.isdecimal() or int(value) < 1):
         raise Refused(E.INVALID_CONFIG, f"Invalid value {value} for configuration {MIN_ISR}")
-    if type != BROKER or not state.image.features.get(ELR_FEATURE, 0):
+    if type != BROKER or not state.image.features.get(ELR, 0):
         return
     if name:
         raise Refused(

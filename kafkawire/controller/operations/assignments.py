@@ -26,6 +26,18 @@ class Refused(Exception):
         self.message = message or error.name
 
 
+def excess_partitions(state: ControllerState, additional: int) -> Refused | None:
+    """Return why one request may not create that many partitions; None if it may."""
+    config = state.config
+    if additional > config.max_partitions_per_request:
+        reason = "Excessively large number of partitions per request."
+    elif state.image.indexes.count + additional > config.max_partitions:
+        reason = f"The cluster would have more than {config.max_partitions} partitions."
+    else:
+        return None
+    return Refused(E.POLICY_VIOLATION, reason)
+
+
 def checked(state: ControllerState, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
     """Validate given replicas: registered, distinct and, if known, that many. Raises Refused."""
     if not replicas:

@@ -17,7 +17,7 @@ from ...metadata import PartitionRegistration, TopicImage
 from ...primitives import ZERO_UUID
 from ...protocol import ErrorCode
 from ..state import ControllerState
-from .assignments import Refused, given, placed
+from .assignments import Refused, excess_partitions, given, placed
 
 E = ErrorCode
 TOPICS_FROM = 6
@@ -30,17 +30,15 @@ def create_partitions(
     """Add partitions to each topic, up to the requested count."""
     results = []
     seen: set[str] = set()
-    allowed = sum(_additional(state, each) for each in body.topics) <= state.config.max_partitions
+    excess = excess_partitions(state, sum(_additional(state, each) for each in body.topics))
     for each in body.topics:
         error, message = E.NONE, None
         try:
             if each.name in seen:
                 raise Refused(E.INVALID_REQUEST, "Duplicate topic name.")
             seen.add(each.name)
-            if not allowed:
-                raise Refused(
-                    E.POLICY_VIOLATION, "Excessively large number of partitions per request."
-                )
+            if excess is not None:
+                raise excess
             _grow(state, each, body.validate_only)
         except Refused as refused:
             error, message = refused.error, refused.message

@@ -22,7 +22,7 @@ from ...messages.topic_record import TopicRecord
 from ...metadata import PartitionRegistration
 from ...protocol import ErrorCode
 from ..state import ControllerState
-from .assignments import Refused, given, placed
+from .assignments import Refused, excess_partitions, given, placed
 
 E = ErrorCode
 DEFAULT: Final = -1
@@ -33,17 +33,14 @@ def create_topics(
 ) -> CreateTopicsResponse:
     """Create each topic, or only validate it."""
     times = Counter(each.name for each in body.topics)
-    allowed = sum(_count(state, each) for each in body.topics) <= state.config.max_partitions
+    excess = excess_partitions(state, sum(_count(state, each) for each in body.topics))
     results = {}
     for topic in body.topics:
         try:
             if times[topic.name] > 1:
                 raise Refused(E.INVALID_REQUEST, f"Duplicate topic name: {topic.name}")
-            if not allowed:
-                raise Refused(
-                    E.POLICY_VIOLATION,
-                    "Excessively large number of partitions per request.",
-                )
+            if excess is not None:
+                raise excess
             results[topic.name] = _create(state, topic, body.validate_only)
         except Refused as error:
             results[topic.name] = CreatableTopicResult(

@@ -40,7 +40,11 @@ from ...messages.create_topics_request import CreateTopicsRequest
 from ...messages.delete_acls_request import DeleteAclsRequest
 from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.elect_leaders_request import ElectLeadersRequest
-from ...messages.elect_leaders_response import ElectLeadersResponse
+from ...messages.elect_leaders_response import (
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
 from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from ...messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from ...messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
@@ -83,6 +87,24 @@ def _deleted(body: DeleteTopicsRequest, error: ErrorCode) -> Message:
     for each in results:
         each.error_code, each.error_message = error, error.name
     return deleted.DeleteTopicsResponse(responses=results)
+
+
+def _elections(body: ElectLeadersRequest, error: ErrorCode) -> ElectLeadersResponse:
+    """Refuse each partition; an election of all of them has the error at the top, from v1 on."""
+    if body.topic_partitions is None:
+        return ElectLeadersResponse(error_code=error)
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    PartitionResult(partition_id=index, error_code=error, error_message=None)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in body.topic_partitions
+        ]
+    )
 
 
 def _incremental(body: IncrementalAlterConfigsRequest, error: ErrorCode) -> Message:
@@ -176,7 +198,7 @@ REFUSALS: Final[Mapping[type[Message], Refusal]] = {
     CreateTopicsRequest: _topics,
     DeleteAclsRequest: _deleted_acls,
     DeleteTopicsRequest: _deleted,
-    ElectLeadersRequest: _top(ElectLeadersResponse),
+    ElectLeadersRequest: _elections,
     IncrementalAlterConfigsRequest: _incremental,
     ListPartitionReassignmentsRequest: _top_with_text(ListPartitionReassignmentsResponse),
     UnregisterBrokerRequest: _top_with_text(UnregisterBrokerResponse),

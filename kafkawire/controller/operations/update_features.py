@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from ...configs import BROKER_CONFIGS
+from ...configs.features import ELR as ELR_FEATURE
 from ...messages.config_record import ConfigRecord
 from ...messages.feature_level_record import FeatureLevelRecord
 from ...messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
@@ -17,7 +18,7 @@ from ...messages.update_features_response import UpdatableFeatureResult, UpdateF
 from ...metadata import METADATA_VERSION
 from ...metadata.versions import CORDONED, DIRECTORIES, ELR, OLDEST, REGISTERED_CONTROLLERS
 from ...protocol import ErrorCode
-from ..state import ELR_FEATURE, MIN_ISR, ControllerState
+from ..state import MIN_ISR, ControllerState
 from .alter_configs import BROKER
 from .assignments import Refused
 

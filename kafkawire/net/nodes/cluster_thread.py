@@ -1,34 +1,27 @@
-"""Runs a cluster of nodes in a thread, for tests.
-
-Law: methods return when what they do is done; TimeoutError after a minute.
-"""
+"""A cluster of nodes in a thread of its own, for tests."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from ...broker.bounds import DEFAULT_BOUNDS, Bounds
-from ...metadata import PartitionRegistration
-from ...node.front.options import FrontOptions
+from ...broker import Fault
+from ...node.composition import Disks
 from ...storage import TopicPartition
-from ..loop_thread import LoopThread
-from .cluster_nodes import HOST, POLL, ClusterNodes, ClusterOptions
+from ..fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState
+from ..server_config import QUICK, ServerConfig
+from .cluster_nodes import ClusterNodes
 
 if TYPE_CHECKING:
-    import ssl
+    from ..server_recording import Recording
 
-TIMEOUT: Final = 60.0
-"""Seconds that the cluster may take for anything, on a machine that is busy."""
-QUICK: Final = {
+SOON: Final = {
+    **QUICK,
     "broker.heartbeat.interval.ms": "100",
     "broker.session.timeout.ms": "2000",
     "controller.quorum.election.timeout.ms": "300",
     "controller.quorum.fetch.timeout.ms": "1000",
     "controller.quorum.append.linger.ms": "1",
-    "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "3",
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "2000",
@@ -38,58 +31,41 @@ QUICK: Final = {
 """Default settings of a cluster in tests: failures are noticed soon."""
 
 
-class ClusterThread:
-    """A cluster of nodes that are brokers and controllers, for clients of this process or others.
+THREE: Final = ServerConfig(brokers=3)
 
-    settings: Kafka's keys, of every node. directories: how many log directories each has, each on a
-    disk of its own: `disk-1`, `disk-2`, ... topics, passwords, tls, ports, racks, bounds: as of
-    `ServerConfig`.
+
+class ClusterThread(ClusterFixture):
+    """A cluster of nodes that are brokers and controllers, with logs of their own in memory.
+
+    config: its settings take precedence over `SOON`; replication factors are the number of brokers
+    unless it sets them. persisted: what another cluster had on its disks, to begin with that.
     """
 
-    def __init__(  # noqa: PLR0913 - options by name
+    def __init__(
         self,
-        nodes: int = 3,
-        settings: Mapping[str, str] = {},
+        config: ServerConfig = THREE,
         *,
-        directories: int = 1,
-        topics: Mapping[str, int] = {},
-        passwords: Mapping[str, str] = {},
-        tls: ssl.SSLContext | None = None,
-        ports: Sequence[int] = (),
-        racks: Sequence[str] = (),
-        bounds: Bounds = DEFAULT_BOUNDS,
+        recording: Recording | None = None,
+        persisted: Disks | None = None,
     ) -> None:
-        given = {"default.replication.factor": str(nodes)} | QUICK | dict(settings)
-        front = FrontOptions(passwords, topics, bounds)
-        options = ClusterOptions(nodes, given, directories, front, tls, ports, racks)
-        self._nodes = ClusterNodes(options)
-        self._thread = LoopThread()
+        config.refuse("zookeeper", "nodes have a KRaft quorum")
+        unknown = (persisted or {}).keys() - set(range(1, config.brokers + 1))
+        if unknown:
+            raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
+        factor = {"default.replication.factor": str(config.brokers)}
+        config = replace(config, settings={**factor, **SOON, **config.settings})
+        super().__init__(config, recording)
+        self._nodes = ClusterNodes(config, self._observers, persisted or {})
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        try:
-            self._thread.run(self._nodes.begin(), TIMEOUT)
-        except BaseException:
-            self._thread.end()
-            raise
-        return self
+    async def _open(self) -> None:
+        await self._nodes.begin()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            for node_id in list(self._nodes.running):
-                self.kill(node_id)
-        finally:
-            self._thread.end()
+    async def _close(self) -> None:
+        await self._nodes.close()
 
     @property
     def bootstrap(self) -> str:
-        """The bootstrap servers: `host:port,...`, of all nodes."""
-        return ",".join(f"{HOST}:{port}" for port in self.ports().values())
+        return ",".join(f"{self.config.host}:{port}" for port in self.ports().values())
 
     def ports(self, listener: str | None = None) -> dict[int, int]:
         """Return the ports of all nodes by id. listener: its name; None for that of clients."""
@@ -98,21 +74,28 @@ class ClusterThread:
 
     @property
     def nodes(self) -> list[int]:
-        """The ids of the nodes that run."""
         return list(self._nodes.running)
+
+    @property
+    def persisted(self) -> Disks:
+        """A copy of what all nodes have on their disks now, as if all were killed at once."""
+        if self._thread.has_ended:
+            return self._nodes.disks()
+        return self._thread.call(self._nodes.disks)
 
     # -- nodes
 
     def stop(self, node_id: int) -> None:
         """Stop a node in order: others lead its partitions before it stops."""
+        self._check_runs(node_id, True)
         self._thread.run(self._nodes.stop(node_id), TIMEOUT)
 
     def kill(self, node_id: int) -> None:
-        """End a node at once, as `kill -9` does."""
+        self._check_runs(node_id, True)
         self._thread.run(self._nodes.kill(node_id), TIMEOUT)
 
     def start(self, node_id: int) -> None:
-        """Start a node that was stopped or killed; returns when it serves clients."""
+        self._check_runs(node_id, False)
         self._thread.run(self._nodes.start(node_id), TIMEOUT)
         self._thread.run(self._nodes.serving(node_id), TIMEOUT)
 
@@ -127,8 +110,29 @@ class ClusterThread:
         self._thread.call(self._nodes.cut)
 
     def advance(self, seconds: float) -> None:
-        """Advance the clocks of all nodes, without waiting."""
         self._thread.run(self._nodes.advance(seconds), TIMEOUT)
+
+    # -- topics
+
+    async def _create_topic(self, topic: NewTopic) -> None:
+        await self._nodes.topics.create(topic)
+
+    def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
+        """Reassign a partition so that a node is its preferred leader, and elect it."""
+        self._check_runs(leader_id, True)
+        self._thread.run(self._nodes.topics.move_leader(topic, partition, leader_id), TIMEOUT)
+
+    def _find(self, topic: str, partition: int) -> PartitionState | None:
+        state = self._nodes.topics.find(topic, partition)
+        return None if state is None else PartitionState(state.leader, state.isr)
+
+    # -- faults
+
+    def _add_fault(self, fault: Fault) -> None:
+        self._nodes.add_fault(fault)
+
+    def _clear_faults(self) -> None:
+        self._nodes.clear_faults()
 
     # -- disks
 
@@ -153,9 +157,9 @@ class ClusterThread:
 
     def directory(self, topic: str, node_id: int, partition: int = 0) -> str | None:
         """Return the log directory of a replica; None if the node has none."""
-        at = TopicPartition(topic, partition)
-        found = self._thread.call(lambda: self._nodes.logs(node_id).directory_of(at))
-        return None if found is None else found.name
+        replica = TopicPartition(topic, partition)
+        directory = self._thread.call(lambda: self._nodes.logs(node_id).directory_of(replica))
+        return None if directory is None else directory.name
 
     def offline_directories(self, node_id: int) -> dict[str, str]:
         """Return the log directories of a node that have failed, with the reasons."""
@@ -168,36 +172,3 @@ class ClusterThread:
         in-sync replicas agree below the high watermark; all nodes have the same metadata.
         """
         self._thread.call(self._nodes.check)
-
-    # -- metadata
-
-    def leader(self, topic: str, partition: int = 0) -> int:
-        """Return the leader of a partition, when it has one that runs."""
-        running = self._nodes.running
-        return self._registration(topic, partition, lambda it: it.leader in running).leader
-
-    def isr(self, topic: str, partition: int = 0) -> list[int]:
-        """Return the in-sync replicas of a partition."""
-        return sorted(self._registration(topic, partition, lambda _: True).isr)
-
-    def wait(self, done: Callable[[], bool]) -> None:
-        """Wait until something is true. Raises TimeoutError."""
-        end = time.monotonic() + TIMEOUT
-        while not done():
-            if time.monotonic() > end:
-                raise TimeoutError("it did not happen in time")
-            time.sleep(POLL)
-
-    def _registration(
-        self, topic: str, partition: int, fits: Callable[[PartitionRegistration], bool]
-    ) -> PartitionRegistration:
-        found: list[PartitionRegistration] = []
-
-        def known() -> bool:
-            each = self._thread.call(lambda: self._nodes.find(topic, partition))
-            if each is not None and fits(each):
-                found.append(each)
-            return bool(found)
-
-        self.wait(known)
-        return found[0]

@@ -1,6 +1,6 @@
 """A node that waits for its disks, though they are in memory and in one thread with others.
 
-Law: what an event leads to leaves once the disks are done; later events wait, in order.
+What an event leads to leaves once the disks are done; later events wait, in order.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class PacedServer(NodeServer):
         self._busy: asyncio.TimerHandle | None = None
         take_time()  # that of its start
 
-    def _do(self, work: Work) -> None:
+    def run(self, work: Work) -> None:
+        """Let the node do some work, once its disks are done with what came before."""
         if self._busy is not None:
             self._waiting.append(work)
         else:
-            super()._do(lambda: self._paced(work))
+            super().run(lambda: self._paced(work))
 
     def _paced(self, work: Work) -> Iterable[Effect]:
         effects = list(work())
@@ -55,9 +56,9 @@ class PacedServer(NodeServer):
     def _resume(self, effects: list[Effect]) -> None:
         """Carry out what the disks have delayed, then what came meanwhile."""
         self._busy = None
-        super()._do(lambda: self._of_open_connections(effects))
+        super().run(lambda: self._of_open_connections(effects))
         while self._waiting and self._busy is None:
-            self._do(self._waiting.popleft())
+            self.run(self._waiting.popleft())
 
     def _of_open_connections(self, effects: list[Effect]) -> Iterator[Effect]:
         for effect in effects:

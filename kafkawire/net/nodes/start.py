@@ -1,46 +1,32 @@
 """Prepares what a node needs before it starts: its configuration, its sockets, its directory.
 
-Law: a port is bound before the node knows it.
+A port is bound before the node knows it.
 """
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ...broker.configs import Settings
+from ...broker.releases import LATEST
 from ...broker.security.protocols import SecurityProtocol
-from ...node import NodeConfig, ProcessRole
-from ...node.front.options import DEFAULT, FrontOptions
-from ...raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
-from ...replication import ReplicationConfig
+from ...node import NodeConfig
+from ...node.front.options import FrontOptions
+from ...node.properties import CLUSTER_ID, CONTROLLER, REPLICATION, Identity, node_config
+from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
+from ..server_config import DEFAULT, ServerConfig
+from ..shell import bound
 
 if TYPE_CHECKING:
-    import ssl
+    import socket
 
-CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
-CONTROLLER: Final = "CONTROLLER"
-LOG_INTERVALS: Final = {
-    "cleaner_backoff_ms": "log.cleaner.backoff.ms",
-    "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
-    "flush_scheduler_interval_ms": "log.flush.scheduler.interval.ms",
-    "flush_start_offset_checkpoint_interval_ms": "log.flush.start.offset.checkpoint.interval.ms",
-    "high_watermark_checkpoint_interval_ms": "replica.high.watermark.checkpoint.interval.ms",
-    "producer_id_expiration_ms": "producer.id.expiration.ms",
-    "replica_fetch_max_bytes": "replica.fetch.max.bytes",
-    "retention_check_interval_ms": "log.retention.check.interval.ms",
-}
-"""Field of `storage.LogManagerConfig` -> its key."""
-RACK_AWARE: Final = "RackAwareReplicaSelector"
-BACKLOG: Final = 1024
 LOG_DIRS: Final = "log.dirs"
 
 
@@ -57,32 +43,22 @@ class NodeOptions:
     """What a node is started with.
 
     node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
-    data_directories: the first has the metadata log, too. controllers: () for this node alone, on
-    any port. settings: Kafka's broker keys. port: of the listener of clients; if that has SASL or
-    TLS, brokers reach each other on another, on any port.
+    data_directories: the first has the metadata log, too. config: of one broker; its port is that
+    of clients: where they have SASL, TLS or an older release, brokers reach each other on another,
+    on any port.
+    controllers: () for this node alone, on any port.
     """
 
     node_id: int | None
     data_directories: tuple[Path, ...]
-    host: str = "127.0.0.1"
-    port: int = 0
+    config: ServerConfig = DEFAULT
     controllers: tuple[Controller, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
     cluster_id: str | None = None
-    front: FrontOptions = DEFAULT
-    tls: ssl.SSLContext | None = None
 
     @property
     def client_listener(self) -> str:
         """The name of the listener of clients."""
-        return client_listener(self.settings, self.tls)
-
-
-class Identity(NamedTuple):
-    """Which node of which cluster."""
-
-    node_id: int
-    cluster_id: str = CLUSTER_ID
+        return client_listener(self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +74,52 @@ class Prepared:
 
 def prepare(options: NodeOptions) -> Prepared:
     """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile."""
+    served = options.config
     with ExitStack() as resources:
         disks = {str(each): FileDisk(each) for each in options.data_directories}
         identity = identity_of(options, disks[str(options.data_directories[0])])
         sockets = {}
-        for name in dict.fromkeys((BROKER, options.client_listener)):
-            port = options.port if name == options.client_listener else 0
-            sockets[name] = bound(options.host, port)
+        for name in broker_listeners(options.client_listener, served.release):
+            port = next(iter(served.ports), 0) if name == options.client_listener else 0
+            sockets[name] = bound(served.host, port)
             resources.callback(sockets[name].close)
         voters = []
-        for each in options.controllers or (Controller(identity.node_id, options.host, 0),):
+        for each in options.controllers or (Controller(identity.node_id, served.host, 0),):
             port = each.port
             if each.node_id == identity.node_id:
                 sockets[CONTROLLER] = bound(each.host, port)
                 resources.callback(sockets[CONTROLLER].close)
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
-        settings = {**options.settings, LOG_DIRS: ",".join(disks)}
-        config = node_config(identity, settings, voters, sockets)
+        settings = {**served.settings, LOG_DIRS: ",".join(disks)}
+        config = node_config(
+            identity,
+            settings,
+            voter_set(voters),
+            endpoints_of(sockets),
+            int(time.time() * 1000),
+            bounds=served.bounds,
+            release=served.release,
+        )
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 
 
-def client_listener(settings: Mapping[str, str], tls: ssl.SSLContext | None) -> str:
+def client_listener(config: ServerConfig) -> str:
     """Return the name of the listener of clients: with SASL or TLS it is not that of brokers."""
-    sasl = bool(settings.get("sasl.enabled.mechanisms"))
-    return SecurityProtocol.with_(sasl=sasl, tls=tls is not None).name
+    sasl = bool(config.settings.get("sasl.enabled.mechanisms"))
+    return SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name
+
+
+def front_options(config: ServerConfig) -> FrontOptions:
+    """Return what a node serves its clients with."""
+    return FrontOptions(config.passwords, config.topics)
+
+
+def broker_listeners(client: str, release: str) -> tuple[str, ...]:
+    """Return the names of the listeners of a broker, the one between brokers first."""
+    between = BROKER if release == LATEST else REPLICATION
+    return tuple(dict.fromkeys((between, client)))
 
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
@@ -135,69 +131,16 @@ def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
     )
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """Bind a socket. port 0: any."""
-    return socket.create_server((host, port), backlog=BACKLOG)
-
-
-def _voter(controller: Controller) -> Voter:
-    endpoint = Endpoint(CONTROLLER, controller.host, controller.port)
-    return Voter(ReplicaKey(controller.node_id), (endpoint,))
-
-
-def node_config(
-    identity: Identity,
-    given: Mapping[str, str],
-    controllers: Iterable[Controller],
-    sockets: Mapping[str, socket.socket],
-) -> NodeConfig:
-    """Return the configuration of a node. given: Kafka's keys. sockets: of its listeners."""
-    settings = Settings(given)
-    roles = {ProcessRole.BROKER} | ({ProcessRole.CONTROLLER} if CONTROLLER in sockets else set())
-    listeners = [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]
-    return NodeConfig(
-        identity.node_id,
-        identity.cluster_id,
-        frozenset(roles),
-        tuple(listeners),
-        CONTROLLER,
-        VoterSet(tuple(map(_voter, controllers))),
-        rack=settings.text("broker.rack") or None,
-        static=given,
-        epoch_ms=int(time.time() * 1000),
-        quorum=_timeouts(settings),
-        replication=_replication(settings),
-        log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
-        snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
-        rebalance_interval=(
-            float(settings.number("leader.imbalance.check.interval.seconds"))
-            if settings.flag("auto.leader.rebalance.enable")
-            else None
-        ),
-        session_timeout=settings.seconds("broker.session.timeout.ms"),
-        heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+def voter_set(controllers: Iterable[Controller]) -> VoterSet:
+    """Return the voters of a quorum."""
+    return VoterSet(
+        tuple(
+            Voter(ReplicaKey(each.node_id), (Endpoint(CONTROLLER, each.host, each.port),))
+            for each in controllers
+        )
     )
 
 
-def _timeouts(settings: Settings) -> Timeouts:
-    return Timeouts(
-        election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
-        fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
-        election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
-        request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
-        retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
-        append_linger=settings.seconds("controller.quorum.append.linger.ms"),
-    )
-
-
-def _replication(settings: Settings) -> ReplicationConfig:
-    return ReplicationConfig(
-        replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
-        replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
-        replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
-        replica_fetch_min_bytes=settings.number("replica.fetch.min.bytes"),
-        replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
-        replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
-        fetch_max_bytes=settings.number("fetch.max.bytes"),
-        rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
-    )
+def endpoints_of(sockets: Mapping[str, socket.socket]) -> list[Endpoint]:
+    """Return the addresses of bound sockets, by the names of their listeners."""
+    return [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]

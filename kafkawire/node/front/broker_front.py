@@ -17,17 +17,21 @@ from ...broker.events import (
     FetchExpired,
     GroupDue,
     IdleConnection,
+    MetadataAwaited,
     MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
     ReplyDue,
 )
 from ...broker.groups.coordinators import Coordinators
+from ...broker.network.socket_server import SocketServer
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
+from ..config import NodeConfig
+from .apis import listener_apis
 from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
 from .listeners import ConnectionDeadline, Listeners
@@ -46,7 +50,7 @@ ALL_BROKERS: Final = ""
 
 
 class BrokerFront:
-    """The parts of a broker. listeners: of its clients. voters: of the cluster's quorum.
+    """The parts of a broker. listeners: of its clients.
 
     topics: name -> partitions of those to create.
     """
@@ -54,15 +58,16 @@ class BrokerFront:
     # over 40 lines: composition: a line per part
     def __init__(
         self,
+        config: NodeConfig,
         listeners: Listeners,
         machines: NodeMachines,
         settings: Settings,
-        voters: int,
         topics: Mapping[str, int] = {},
     ) -> None:
         context, channel = listeners.context, listeners.channel
         main, endpoint = next(iter(listeners.endpoints.items()))
         node_id = endpoint.node_id
+        self._config = config
         self._listeners = listeners
         self._settings = settings
         self._node_id = node_id
@@ -74,6 +79,7 @@ class BrokerFront:
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
+        voters = len(config.voters.voters)
         self._creation = NodeTopicCreation(settings, metadata, voters, submit, topics)
         self._producer_ids = NodeProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = NodeOffsetsLog(metadata, machines)
@@ -83,14 +89,14 @@ class BrokerFront:
             node_id, context, metadata, machines, self._producer_ids, self._coordinators
         )
         self._replicas = NodeReplicas(
-            node_id,
             listeners,
             metadata,
-            submit,
+            machines,
             self.transactions.produced,
             self.throttling,
         )
         self.broker = Broker(
+            listener_apis(config, main),
             context,
             channel,
             endpoint,
@@ -102,22 +108,31 @@ class BrokerFront:
             self._coordinators,
             listeners.endpoints,
             self.transactions.apis,
+            metadata,
         )
         self.transactions.apis.broker = self.broker
+
+    @property
+    def server(self) -> SocketServer:
+        """The connections of the clients."""
+        return self._listeners.server
 
     def brokers_of(self, listeners: Listeners) -> dict[str, Broker]:
         """Return what the handlers of each listener work with."""
         if listeners is not self._listeners or not self._is_broker:
-            made = replace(
+            name = next(iter(listeners.endpoints))
+            broker = replace(
                 self.broker,
+                apis=listener_apis(self._config, name),
                 context=listeners.context,
                 channel=listeners.channel,
                 controller=NodeForwarding(self._submit),
             )
-            return dict.fromkeys(listeners.endpoints, made)
+            return dict.fromkeys(listeners.endpoints, broker)
         return {
             name: replace(
                 self.broker,
+                apis=listener_apis(self._config, name),
                 endpoint=listeners.endpoints[name],
                 metadata=shown,
                 replicas=self._replicas.showing(shown),
@@ -133,12 +148,16 @@ class BrokerFront:
             each.publish(image, delta)
         if delta.configs:
             self._apply_configs(image)
+        if delta.configs or delta.deleted_topics:
             self._replicas.configs_changed()
         if delta.quotas:
             self.throttling.quotas.publish(image.quotas)
         self.groups.published(delta, now)
         self.transactions.coordinators.published(delta, now)
+        self._creation.published(delta)
         self._creation.create_initial(now)
+        if delta.topics:
+            self._listeners.metadata_changed(now)
 
     def _apply_configs(self, image: MetadataImage) -> None:
         """Set what is set dynamically for all brokers, or for this one, and valid."""
@@ -156,7 +175,7 @@ class BrokerFront:
         self._dynamic = found
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
-        """Send the responses that waited for a high watermark."""
+        """Send the responses that waited for a high watermark of a coordinator's partition."""
         self.groups.committed(key, offset, now)
         self.transactions.coordinators.committed(key, offset, now)
 
@@ -171,6 +190,7 @@ class BrokerFront:
         elif isinstance(request, CreateTopicsRequest):
             self._creation.created(request, response)
             self._creation.create_initial(now)
+            self._listeners.metadata_changed(now)
 
     # -- deadlines
 
@@ -190,17 +210,21 @@ class BrokerFront:
     def _commit_expired(self, due: CommitExpired, now: float) -> None:
         self._coordinators.deferred.expire(due.reply_to, now)
 
-    def _unused(self, _due: FetchExpired | OffsetsLoaded, _now: float) -> None:
+    def _offsets_loaded(self, due: OffsetsLoaded, now: float) -> None:
+        self._coordinators.load(due.partition, now)
+
+    def _unused(self, _due: FetchExpired, _now: float) -> None:
         """The machines have deadlines of their own."""
 
 
 _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] = {
     IdleConnection: BrokerFront._connection_due,
+    MetadataAwaited: BrokerFront._connection_due,
     MutedUntil: BrokerFront._connection_due,
     ReplyDue: BrokerFront._connection_due,
     GroupDue: BrokerFront._group_due,
     OffsetsDue: BrokerFront._offsets_due,
     CommitExpired: BrokerFront._commit_expired,
     FetchExpired: BrokerFront._unused,
-    OffsetsLoaded: BrokerFront._unused,
+    OffsetsLoaded: BrokerFront._offsets_loaded,
 }

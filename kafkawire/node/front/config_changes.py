@@ -44,7 +44,7 @@ class ConfigPlan:
     def _request(self, resources: list[Any]) -> Changes:
         return type(self.body)(resources=resources, validate_only=self.body.validate_only)
 
-    def response(self, body: Message) -> Message:
+    def response(self, body: Message, _now: float) -> Message:
         """Put the refused resources where their request has them."""
         response: Any = body
         found = iter(response.responses)
@@ -80,7 +80,7 @@ class CheckedForwarding:
         plan = ConfigPlan(body, refused)
         rest = plan.rest
         if not rest.resources:
-            return plan.response(refusal(rest, ErrorCode.NONE))
+            return plan.response(refusal(rest, ErrorCode.NONE), now)
         self._submit(request, rest, plan, now)
         return DELAYED
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ...broker.apis import FORWARDED
 from ...broker.request import Request
 from ...errors import DecodeError, UnsupportedVersion
 from ...messages.api_key import ApiKey
@@ -20,31 +21,6 @@ from ..controller_channel import is_refused
 
 SIZE: Final = 4
 """The size in front of a frame, which an Envelope leaves out."""
-FORWARDED: Final = frozenset(
-    {
-        ApiKey.ADD_RAFT_VOTER,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        ApiKey.CREATE_ACLS,
-        ApiKey.DELETE_ACLS,
-        ApiKey.DESCRIBE_QUORUM,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
-        ApiKey.REMOVE_RAFT_VOTER,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.UPDATE_FEATURES,
-    }
-)
-"""What brokers forward to the controller, besides what they forward in memory."""
-OF_CLIENTS: Final = FORWARDED | {
-    ApiKey.ALTER_CONFIGS,
-    ApiKey.CREATE_PARTITIONS,
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS,
-}
-"""What a controller gets of clients, perhaps in an Envelope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +29,7 @@ class EnvelopePlan:
 
     request: Request
 
-    def response(self, body: Message) -> EnvelopeResponse:
+    def response(self, body: Message, _now: float) -> EnvelopeResponse:
         """Put a response into an Envelope; a broker tries again elsewhere if it is refused."""
         if is_refused(self.request.body, body):
             return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
@@ -69,7 +45,7 @@ def opened(request: Request) -> Request | EnvelopeResponse:
         head = decode_request_header(data)
         header = head.header
         key, version = header.request_api_key, header.request_api_version
-        if key not in OF_CLIENTS:
+        if key not in FORWARDED:
             return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
         body = decode_request_body(key, version, data, head.end)
     except (DecodeError, UnsupportedVersion):

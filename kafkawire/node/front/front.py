@@ -3,8 +3,9 @@
 Law: what an event leads to in the machines is handled in order before its effects are returned, so
 no response overtakes the records that it rests on.
 
-    clients ─▶ Listener ─▶ handlers ─▶ Node ─▶ Respond ─▶ plans of the handlers ─▶ clients
-    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes               Node ─▶ Published ─▶ metadata, groups
+    clients ─▶ Listeners ─▶ handlers ─▶ replicas ─▶ response ─▶ clients
+                               └──▶ delayed, or for the controller: Node ─▶ Respond ─▶ clients
+    Node ─▶ SendRequest ─▶ Peers ─▶ other nodes        Node ─▶ Published ─▶ metadata, groups
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from ...broker.configs import Settings
 from ...broker.context import Context
 from ...broker.effects import Report
 from ...broker.events import Deadline
-from ...broker.releases import Offer
+from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
+from ...broker.request import NODE_CLIENT_ID
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
-from ...messages.fetch_request import FetchRequest
+from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
 from ...replication import (
@@ -37,13 +39,11 @@ from ..effects import Effect as NodeEffect
 from ..effects import Published, Respond, SendRequest
 from ..events import ResponseReceived, ShutdownRequested
 from ..node import Node
-from .apis import BROKER_HANDLERS, CONTROLLER_HANDLERS, RELEASE, broker_offer, controller_offer
 from .broker_front import BrokerFront
 from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
 from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
-from .replicas import is_from_follower
 
 LOG: Final = logging.getLogger("kafkawire.node")
 PASSES: Final = 4
@@ -58,15 +58,33 @@ class Accepted(NamedTuple):
     host: str
 
 
+class Operation(NamedTuple):
+    """A request of the node's operator: neither a fault meets it, nor is it reported.
+
+    number: chosen by the caller, never reused.
+    """
+
+    number: int
+    body: Message
+
+
+class OperationCompleted(NamedTuple):
+    """The response to an operation; None if there was none in time."""
+
+    number: int
+    body: Message | None
+
+
 ClientEvent = Received | Drained | Disconnected | Unreadable
-Event = Accepted | ClientEvent | ShellEvent | ShutdownRequested
-Effect = ClientEffect | ShellEffect | NodeEffect
+Event = Accepted | ClientEvent | Operation | ShellEvent | ShutdownRequested
+Effect = ClientEffect | OperationCompleted | ShellEffect | NodeEffect
 
 
 class NodeFront:
     """A node that clients and other nodes connect to.
 
-    new_uuid, draw: as of `Cluster`.
+    new_uuid, draw: as of `Cluster`. faults: those to inject into requests of clients; nodes may
+    share them.
     """
 
     def __init__(
@@ -76,37 +94,49 @@ class NodeFront:
         new_uuid: Callable[[], bytes],
         draw: Callable[[], float],
         options: FrontOptions = DEFAULT,
+        faults: list[Fault] | None = None,
     ) -> None:
         self.config = config
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
-        settings = Settings(dict(config.static), broker_configs(RELEASE))
+        self._operations: list[Operation] = []
+        settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
+        self._faults: list[Fault] = [] if faults is None else faults
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
         self.peers = Peers(
-            f"node-{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
+            f"{NODE_CLIENT_ID}{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
         users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
-        offer = controller_offer()
         self._listeners: dict[str, Listeners] = {}
         """By name; those of brokers are one object."""
-        for at, offers, handlers in (
-            (config.broker_listeners, broker_offer(), BROKER_HANDLERS),
-            (config.controller_listeners, (offer, offer), CONTROLLER_HANDLERS),
+        for at, handlers in (
+            (config.broker_listeners, HANDLERS),
+            (config.controller_listeners, CONTROLLER_HANDLERS),
         ):
             if at:
-                made = Listeners(self._endpoints(at), self._context(offers), handlers, users)
+                made = Listeners(self._endpoints(at), self._context(), handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
-        self.broker = BrokerFront(
-            listeners, self.machines, settings, len(config.voters.voters), options.topics
-        )
+        self.broker = BrokerFront(config, listeners, self.machines, settings, options.topics)
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
+        self._deadlines = self._deadlines_of(node)
+
+    def _deadlines_of(self, node: Node) -> list[Callable[[], float | None]]:
+        """List who has deadlines."""
+        coordinators = self.broker.transactions.coordinators
+        of_clients = [each.context.deadlines.next for each in self._served]
+        return [
+            node.next_deadline,
+            self.peers.next_deadline,
+            coordinators.next_deadline,
+            *of_clients,
+        ]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
         config = self.config
@@ -115,23 +145,24 @@ class NodeFront:
             for each in listeners
         }
 
-    def _context(self, offers: tuple[Offer, Offer]) -> Context:
+    def _context(self) -> Context:
         config = self.config
         return Context(
             config.cluster_id,
-            RELEASE,
-            *offers,
+            config.release,
             self._settings,
-            self._options.bounds,
+            config.bounds,
             self._new_uuid,
             self._draw,
             config.epoch_ms,
+            self._options.load_seconds,
+            self._faults,
         )
 
     @property
     def faults(self) -> list[Fault]:
         """The faults to inject into requests of clients."""
-        return self.broker.broker.context.faults
+        return self._faults
 
     # -- the machine
 
@@ -149,10 +180,15 @@ class NodeFront:
                     event.connection, self.config.node_id, event.host, event.listener
                 )
                 self._listeners[event.listener].handle(connected, now)
-            case Received() | Drained() | Unreadable():
+            case Received():
+                self._listeners[self._at[event.connection]].server.received(event, now)
+            case Drained() | Unreadable():
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)
+            case Operation():
+                self._operations.append(event)
+                self.machines.submit(None, event.body, None, now)
             case ShutdownRequested():
                 self.machines.handle(event, now)
             case _:
@@ -163,12 +199,13 @@ class NodeFront:
         """Return when to call `advance`; a past time while requests or effects are queued."""
         if self.machines.node.stopped:
             return None
-        if self.machines or any(each.server.has_work for each in self._served):
+        if self.machines.effects:
             return self._now
-        times = [each.context.deadlines.next() for each in self._served]
-        times += [self.machines.node.next_deadline(), self.peers.next_deadline()]
-        times.append(self.broker.transactions.coordinators.next_deadline())
-        return min((each for each in times if each is not None), default=None)
+        for listeners in self._served:
+            if listeners.server.queue:
+                return self._now
+        times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
+        return min(times, default=None)
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
@@ -197,32 +234,40 @@ class NodeFront:
             if self.machines.node.stopped:
                 break  # clients get nothing more: it may not be true
             for listeners in self._served:
-                found = listeners.run(now)
-                if self.config.controller_listener in listeners.endpoints:
-                    found = [each for each in found if not isinstance(each, Report)]
-                self._effects += [each for each in found if not _is_of_node(each)]
+                if listeners.has_work:
+                    self._run(listeners, now)
             if not self.machines.node.stopped:
                 self.broker.groups.reload_failed(now)
-            if not self.machines:
+            if not self.machines.effects:
                 break
         effects, self._effects = self._effects, []
         return effects
+
+    def _run(self, listeners: Listeners, now: float) -> None:
+        """Process requests for one time slice; those of other nodes are not reported."""
+        reports = self.config.controller_listener not in listeners.endpoints
+        for effect in listeners.run(now):
+            if not isinstance(effect, Report) or (reports and not _is_of_follower(effect)):
+                self._effects.append(effect)
 
     # -- effects of the machines
 
     def _drain(self, now: float) -> None:
         """Handle what the machines returned, and what transactions make of it."""
+        effects = self.machines.effects
         while True:
-            while self.machines:
-                self._machine_effect(self.machines.take(), now)
+            while effects:
+                self._machine_effect(effects.popleft(), now)
             if self.machines.node.stopped:
                 return
             self.broker.transactions.coordinators.run(now)
-            if not self.machines:
+            if not effects:
                 return
 
     def _machine_effect(self, effect: NodeEffect, now: float) -> None:
         match effect:
+            case HighWatermarkAdvanced():
+                self.broker.committed(effect.key, effect.offset, now)
             case Respond():
                 self._respond(effect, now)
             case SendRequest():
@@ -230,8 +275,6 @@ class NodeFront:
             case Published():
                 self.broker.published(effect.image, effect.delta, now)
                 self._effects.append(effect)
-            case HighWatermarkAdvanced():
-                self.broker.committed(effect.key, effect.offset, now)
             case ReplicaChanged(key, ReplicaState.OFFLINE):
                 self.broker.replica_changed(key, now)
                 self._effects.append(effect)
@@ -247,6 +290,7 @@ class NodeFront:
         request = submitted.request
         if request is None:
             self.broker.responded(submitted.body, effect.body, now)
+            self._complete_operation(submitted.body, effect.body)
             return
         name = self._at.get(request.connection)
         if name is None:
@@ -256,12 +300,20 @@ class NodeFront:
             listeners.finish(request.reply_to, now)
             return
         try:
-            response = self.broker.throttling.response(submitted, effect.body, now)
+            response = submitted.plan.response(effect.body, now)
         except Exception:
             LOG.exception("the response to %s v%d", request.api_key.name, request.version)
             listeners.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)
         else:
             listeners.channel.respond(request.reply_to, response, now)
+
+    def _complete_operation(self, request: Message, response: Message | None) -> None:
+        """Return the response to the operation that sent a request, if one did."""
+        for operation in self._operations:
+            if operation.body is request:
+                self._operations.remove(operation)
+                self._effects.append(OperationCompleted(operation.number, response))
+                return
 
     def _carry_out(self, outcome: Outcome, now: float) -> None:
         self._effects += outcome.effects
@@ -272,8 +324,6 @@ class NodeFront:
                 self.machines.handle(ResponseReceived(token, body), now)
 
 
-def _is_of_node(effect: ClientEffect) -> bool:
-    """Whether an effect reports a request of a follower; it is not worth a report."""
-    if not isinstance(effect, Report) or not isinstance(effect.request.body, FetchRequest):
-        return False
-    return is_from_follower(effect.request.body, effect.request.version)
+def _is_of_follower(report: Report) -> bool:
+    """Whether a request is the Fetch of a follower; it is not worth a report."""
+    return report.request.is_from_follower

@@ -18,8 +18,8 @@ from ...broker.events import (
     Disconnected,
     Drained,
     IdleConnection,
+    MetadataAwaited,
     MutedUntil,
-    Received,
     ReplyDue,
     Unreadable,
 )
@@ -35,8 +35,8 @@ from ...protocol import ErrorCode
 if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials
 
-ConnectionDeadline = IdleConnection | MutedUntil | ReplyDue
-ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
+ConnectionDeadline = IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
+ClientEvent = Connected | Drained | Disconnected | Unreadable
 
 
 class Users(NamedTuple):
@@ -85,6 +85,11 @@ class Listeners:
         """Handle an event of a connection."""
         _HANDLERS[type(event)](self, event, now)
 
+    @property
+    def has_work(self) -> bool:
+        """Whether requests are queued, or there are effects."""
+        return bool(self.server.queue or self.context.effects)
+
     def run(self, now: float) -> list[Effect]:
         """Process requests for one time slice; return what is to be done."""
         assert self._request_handler is not None
@@ -94,9 +99,6 @@ class Listeners:
     def _connected(self, event: Connected, now: float) -> None:
         protocol = SecurityProtocol.of_listener(event.listener)
         self.server.connected(event, None, now, sasl=protocol.has_sasl)
-
-    def _received(self, event: Received, now: float) -> None:
-        self.server.received(event, now)
 
     def _unreadable(self, event: Unreadable, _now: float) -> None:
         self.server.unreadable(event)
@@ -115,19 +117,26 @@ class Listeners:
             self.channel.finish(request)
             self.context.emit(Report(request, None, now - request.at))
 
+    def metadata_changed(self, now: float) -> None:
+        """Go on with the requests that wait for a change of the metadata."""
+        assert self._request_handler is not None
+        self._request_handler.metadata_changed(now)
+
     def due(self, due: ConnectionDeadline, now: float) -> None:
         """Handle an expired deadline of a connection."""
         if isinstance(due, IdleConnection):
             self.server.idle(due, now)
         elif isinstance(due, MutedUntil):
             self.channel.unmute(due.connection)
+        elif isinstance(due, MetadataAwaited):
+            assert self._request_handler is not None
+            self._request_handler.metadata_awaited(due, now)
         else:
             self.channel.send_delayed(due.reply_to)
 
 
 _HANDLERS: Final[Mapping[type[ClientEvent], Callable[[Listeners, Any, float], None]]] = {
     Connected: Listeners._connected,
-    Received: Listeners._received,
     Drained: Listeners._drained,
     Disconnected: Listeners._disconnected,
     Unreadable: Listeners._unreadable,

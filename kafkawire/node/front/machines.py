@@ -7,25 +7,28 @@ called from within handlers.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
-from ...broker.request import Request
+from ...broker.fetched import Fetched
+from ...broker.request import DELAYED, Outcome, Request
 from ...errors import LocalProtocolError
 from ...messages import REGISTRY
 from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...protocol import ErrorCode
-from ...replication import AppendCompleted, AppendRequested, AppendResult, Partition
+from ...replication import Append, AppendResult, Partition, ReplicaManager
+from ...replication.appending import ALL
 from ...storage.producer_entry import ProducerStateEntry
 from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
 from ..node import Node
 from ..replica_log import StoredReplicaLog
 from .plans import Plan
-from .requests import Submitted
+from .requests import AnyPlan, Submitted
 
-ALL: Final = -1
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message | Fetched)
 NO_EPOCH: Final = -1
 
 
@@ -41,34 +44,32 @@ class NodeMachines:
         self._timeout = timeout
         self._listeners = listeners
         self._own = own
-        self._queue: deque[Effect] = deque()
+        self.effects: deque[Effect] = deque()
+        """What the node returned and was not handled yet."""
         self._submitted: dict[int, Submitted] = {}
+        self._delayed: dict[int, int] = {}
+        """Connection -> the token of its request that the replica manager delays."""
         self._tokens = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._queue)
-
-    def take(self) -> Effect:
-        """Take the next effect."""
-        return self._queue.popleft()
 
     def start(self, now: float) -> None:
         """Start the node."""
-        self._queue.extend(self.node.start(now))
+        self.effects.extend(self.node.start(now))
 
     def handle(self, event: Event, now: float) -> None:
         """Let the node handle an event."""
-        self._queue.extend(self.node.handle(event, now))
+        self.effects.extend(self.node.handle(event, now))
 
     def advance(self, now: float) -> None:
         """Let the node do what is due."""
         due = self.node.next_deadline()
         if due is not None and due <= now:
-            self._queue.extend(self.node.advance(now))
+            self.effects.extend(self.node.advance(now))
 
     # -- requests
 
-    def submit(self, request: Request | None, body: Message, plan: Plan | None, now: float) -> None:
+    def submit(
+        self, request: Request | None, body: Message, plan: AnyPlan | None, now: float
+    ) -> None:
         """Hand a request to the node: that of a client, or one of its own."""
         self._tokens += 1
         token = self._tokens
@@ -85,31 +86,56 @@ class NodeMachines:
 
     def responded(self, effect: Respond) -> Submitted | None:
         """Return the request of a response."""
-        return self._submitted.pop(effect.token, None)
+        submitted = self._submitted.pop(effect.token, None)
+        if submitted is not None and submitted.request is not None:
+            self._delayed.pop(submitted.request.connection, None)
+        return submitted
 
-    def append(self, key: TopicIdPartition, batch: bytes, now: float) -> AppendCompleted | None:
-        """Append as the leader of a partition; return the result if it is known at once."""
-        return self.start_append(key, batch, now)[1]
+    def forget(self, connection: int) -> None:
+        """Drop a delayed Fetch, as its client has disconnected: it may wait for weeks.
 
-    def start_append(
+        Other requests complete, as what they wait for does not depend on clients.
+        """
+        token = self._delayed.get(connection)
+        broker = self.node.parts.broker
+        if token is not None and broker is not None and broker.replicas.fetches.forget(token):
+            del self._submitted[token], self._delayed[connection]
+
+    def respond(
+        self,
+        request: Request,
+        operation: Callable[[ReplicaManager, int], M | None],
+        plan: Plan[M, R],
+        now: float,
+    ) -> R | Outcome:
+        """Let the replica manager handle a request; its response may be delayed."""
+        self._tokens += 1
+        response, effects = self.node.call(operation, self._tokens, now)
+        self.effects.extend(effects)
+        if response is not None:
+            return plan.response(response, now)
+        self._submitted[self._tokens] = Submitted(request, request.body, plan)
+        self._delayed[request.connection] = self._tokens
+        return DELAYED
+
+    def append(
         self, key: TopicIdPartition, batch: bytes, now: float
-    ) -> tuple[int, AppendCompleted | None]:
-        """Append as the leader of a partition; return its token, and the result if it is known.
+    ) -> tuple[int, AppendResult | None]:
+        """Append as the leader of a partition; return the token, and the result if it is known.
 
         Otherwise `AppendCompleted` with the token follows.
         """
+        how = Append(ALL, self._timeout, internal=True)
         self._tokens += 1
-        event = AppendRequested(self._tokens, ALL, self._timeout, ((key, batch),))
-        completed = None
-        effects = self.node.handle(event, now)
+        result, effects = self.node.call(
+            lambda replicas, token: replicas.appends.append(token, key, batch, how, now),
+            self._tokens,
+            now,
+        )
+        self.effects.extend(effects)
         if self.node.stopped:  # it failed on this append
-            completed = AppendCompleted(event.token, (AppendResult(ErrorCode.KAFKA_STORAGE_ERROR),))
-        for effect in effects:
-            if isinstance(effect, AppendCompleted) and effect.token == event.token:
-                completed = effect
-            else:
-                self._queue.append(effect)
-        return event.token, completed
+            result = AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
+        return self._tokens, result
 
     # -- requests of this node to others, besides those of the machines
 
@@ -122,7 +148,7 @@ class NodeMachines:
         if destination is None:
             return None
         self._tokens += 1
-        self._queue.append(SendRequest(-self._tokens, destination, version, body))
+        self.effects.append(SendRequest(-self._tokens, destination, version, body))
         return -self._tokens
 
     # -- the broker

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...broker import Endpoint
-from ...broker.releases import Feature
 from ...broker.security.scram import Credential
 from ...broker.topics import INTERNAL
 from ...configs import ResourceType
-from ...configs.features import UNSERVED
+from ...configs.features import KRAFT, UNSERVED, Feature
 from ...metadata import (
     NO_LEADER,
     BrokerRegistration,
@@ -24,7 +23,6 @@ from ...metadata import (
 )
 
 NO_CONTROLLER: Final = -1
-KRAFT_VERSION: Final = "kraft.version"
 SCRAM_MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Mechanism -> its number in records and requests."""
 
@@ -169,12 +167,13 @@ class ImageMetadata:
     def finalized_level(self, feature: Feature) -> int:
         """Return the level of a feature that clients may use, 0 for none.
 
-        kraft.version is not in the image: it is that of the release.
+        kraft.version is not in the image: it is that of the release. No level is higher than those
+        of the release, which may be older than the one that the image was written by.
         """
         if feature.name in UNSERVED:
             return 0
-        given = feature.level if feature.name == KRAFT_VERSION else 0
-        return self.image.features.get(feature.name, given)
+        given = feature.level if feature.name == KRAFT else 0
+        return min(self.image.features.get(feature.name, given), feature.highest)
 
     @property
     def controller_id(self) -> int:

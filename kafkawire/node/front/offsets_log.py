@@ -12,10 +12,9 @@ from typing import Final, Protocol
 from ...broker.topics import OFFSETS_TOPIC
 from ...metadata import TopicIdPartition
 from ...records import BatchBuilder, RecordBatches
-from ...replication import AppendCompleted, LogOffline, Partition
+from ...replication import AppendResult, LogOffline, Partition
 from .metadata_cache import ImageMetadata
 
-ALL: Final = -1
 READ_BYTES: Final = 1 << 20
 NEVER: Final = 2**63 - 1
 """The offset after an append that failed: it is never committed."""
@@ -27,8 +26,10 @@ class Machines(Protocol):
     def replica(self, key: TopicIdPartition, /) -> Partition | None:
         """Return a replica of this node."""
 
-    def append(self, key: TopicIdPartition, batch: bytes, now: float, /) -> AppendCompleted | None:
-        """Append as the leader; return the result if it is known at once."""
+    def append(
+        self, key: TopicIdPartition, batch: bytes, now: float, /
+    ) -> tuple[int, AppendResult | None]:
+        """Append as the leader; return a token, and the result if it is known at once."""
 
 
 class NodeOffsetsLog:
@@ -60,8 +61,8 @@ class NodeOffsetsLog:
         if key is None or replica is None or index in self.failed:
             self.failed.add(index)
             return NEVER
-        result = self._machines.append(key, builder.build(), now)
-        if result is not None and result.results[0].error:
+        _, result = self._machines.append(key, builder.build(), now)
+        if result is not None and result.error:
             self.failed.add(index)
             return NEVER
         return replica.log.log_end_offset

@@ -1,23 +1,24 @@
-"""Completes the responses of a node's machines before a client gets them.
+"""Makes the responses of replicas and of the controller those of a client.
 
-Law: a plan is data about one request: it has the part of the response that was made without the
-machines, and what the client of that version and session expects.
+A plan knows the client's version and session. It changes a response in place, and counts it against
+the client's quotas.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from ...broker.fetched import Fetched
+from ...broker.log.conversion import AS_STORED_FROM
 from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
 from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
-from ...broker.replication.reading import JOINED_BYTES, is_included
+from ...broker.replication.reading import JOINED_BYTES, convert, is_included
 from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
+from ...broker.request import Request
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
-from ...messages.fetch_request import FetchRequest, FetchTopic
 from ...messages.fetch_response import (
     FetchableTopicResponse,
     FetchResponse,
@@ -28,148 +29,161 @@ from ...messages.fetch_response import (
 from ...messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
 from ...messages.produce_response import LeaderIdAndEpoch as ProduceLeader
 from ...messages.produce_response import NodeEndpoint as ProduceEndpoint
-from ...messages.produce_response import (
-    PartitionProduceResponse,
-    ProduceResponse,
-    TopicProduceResponse,
-)
+from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ...replication.fetching import MOVED
 from .metadata_cache import ImageMetadata
+from .quotas.throttling import Throttling
 
 E = ErrorCode
-MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
+B = TypeVar("B", bound=Message)
+M = TypeVar("M", bound=Message, contravariant=True)
+R = TypeVar("R", bound=Message | Fetched, covariant=True)
 
 
-class Plan(Protocol):
+class Plan(Protocol[M, R]):
     """What becomes of a response."""
 
-    def response(self, body: Message) -> Message | Fetched:
+    def response(self, body: M, now: float, /) -> R:
         """Return what the client gets."""
 
 
-class AsItIs:
+class AsItIs(Generic[B]):
     """The client gets the response as it is."""
 
-    def response(self, body: Message) -> Message | Fetched:
+    def response(self, body: B, _now: float) -> B:
         """Return the response."""
         return body
 
 
 @dataclass(slots=True)
-class PlannedPartition:
-    """A partition of a Produce. known: its response, if the machines do not get it."""
-
-    index: int
-    log_append_time_ms: int = -1
-    known: PartitionProduceResponse | None = None
-
-
-@dataclass(slots=True)
 class ProducePlan:
-    """A Produce: the partitions of each topic, in the order of the request."""
+    """A Produce of a client."""
 
-    version: int
+    request: Request
     metadata: ImageMetadata
-    topics: list[tuple[str, bytes, list[PlannedPartition]]]
+    throttling: Throttling
 
-    def response(self, body: Message) -> ProduceResponse:
-        """Put the responses of the machines where the request has their partitions."""
-        assert isinstance(body, ProduceResponse)
-        rest = chain.from_iterable(topic.partition_responses for topic in body.responses)
+    def response(self, body: ProduceResponse, now: float) -> ProduceResponse:
+        """Say what the client's version has of errors; throttle the client."""
         leaders: dict[int, ProduceEndpoint] = {}
-        responses = []
-        for name, topic_id, planned in self.topics:
-            partitions = [
-                each.known or self._adapted(each, name, topic_id, next(rest), leaders)
-                for each in planned
-            ]
-            responses.append(
-                TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=partitions)
-            )
-        return ProduceResponse(responses=responses, node_endpoints=list(leaders.values()))
+        for topic in body.responses:
+            for data in topic.partition_responses:
+                if data.error_code:
+                    self._adapt(data, topic.name, topic.topic_id, leaders)
+        if leaders:
+            body.node_endpoints = list(leaders.values())
+        body.throttle_time_ms = self.throttling.produced(self.request, now)
+        return body
 
-    def _adapted(
+    def _adapt(
         self,
-        planned: PlannedPartition,
+        data: PartitionProduceResponse,
         name: str,
         topic_id: bytes,
-        found: PartitionProduceResponse,
         leaders: dict[int, ProduceEndpoint],
-    ) -> PartitionProduceResponse:
-        if not found.error_code and planned.log_append_time_ms >= 0:
-            found.log_append_time_ms = planned.log_append_time_ms
-        if self.version < RECORD_ERRORS_FROM:
-            found.error_message = None
-        if found.error_code in MOVED and self.version >= CURRENT_LEADER_FROM:
-            topics = self.metadata.topics
-            topic = topics.get(name) if name else topics.by_id(topic_id)
-            partition = None if topic is None else topic.partition(planned.index)
-            if partition is not None:
-                found.current_leader = ProduceLeader(
-                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-                )
-                endpoint = self.metadata.endpoint(partition.leader_id)
-                if endpoint is not None:
-                    node_id, host, port, rack = endpoint
-                    leaders[node_id] = ProduceEndpoint(
-                        node_id=node_id, host=host, port=port, rack=rack
-                    )
-        else:
-            found.current_leader = ProduceLeader()
-        return found
+    ) -> None:
+        version = self.request.version
+        if version < RECORD_ERRORS_FROM:
+            data.error_message, data.record_errors = None, []
+        data.current_leader = ProduceLeader()
+        if data.error_code not in MOVED or version < CURRENT_LEADER_FROM:
+            return
+        topics = self.metadata.topics
+        topic = topics.get(name) if name else topics.by_id(topic_id)
+        partition = None if topic is None else topic.partition(data.index)
+        if partition is not None:
+            data.current_leader = ProduceLeader(
+                leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+            )
+            endpoint = self.metadata.endpoint(partition.leader_id)
+            if endpoint is not None:
+                node_id, host, port, rack = endpoint
+                leaders[node_id] = ProduceEndpoint(node_id=node_id, host=host, port=port, rack=rack)
 
 
 @dataclass(slots=True)
 class FetchPlan:
-    """A Fetch of a consumer, with its session. read_committed: its isolation level."""
+    """A Fetch of a consumer, with its session.
 
-    version: int
+    read_committed: its isolation level. quota: how many bytes its client may fetch; None for any.
+    """
+
+    request: Request
     metadata: ImageMetadata
     context: FetchContext
     read_committed: bool
+    quota: int | None
+    throttling: Throttling
 
-    def response(self, body: Message) -> FetchResponse | Fetched:
-        """Leave out what did not change in the session; do not copy large records."""
-        assert isinstance(body, FetchResponse)
-        context = self.context
-        targets = {each.key: each for each in context.targets}
+    def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
+        """Leave out what did not change in the session; do not copy large records.
+
+        A client that exceeds its quota gets nothing, and its session stays as it is.
+        """
+        session = self.context.session
+        body.session_id = NO_SESSION if session is None else session.id
+        if self.quota is not None:
+            throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
+            if throttle_ms:
+                return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
+        if session is not None:
+            self._leave_out_unchanged(body)
+        if self.request.version < AS_STORED_FROM:
+            self._convert(body)
         batches: dict[int, list[bytes]] = {}
         leaders: dict[int, NodeEndpoint] = {}
-        topics = []
         for topic in body.responses:
-            included = []
             for data in topic.partitions:
-                target = targets[topic.topic, topic.topic_id, data.partition_index]
+                if not self.read_committed:
+                    data.aborted_transactions = None
+                if data.error_code:
+                    self._adapt(data, topic.topic_id, leaders)
                 records = data.records or b""
-                if not is_included(context, target, data, bool(records)):
-                    continue
-                self._adapt(data, topic, leaders)
                 if len(records) > JOINED_BYTES:
                     data.records, batches[id(data)] = b"", [records]
-                included.append(data)
-            if included:
-                topic.partitions = included
+        body.node_endpoints = list(leaders.values())
+        return Fetched(body, batches) if batches else body
+
+    def _convert(self, body: FetchResponse) -> None:
+        """Convert the records for clients of old versions."""
+        targets = {each.key: each for each in self.context.targets}
+        for topic in body.responses:
+            for data in topic.partitions:
+                target = targets[topic.topic, topic.topic_id, data.partition_index]
+                convert(data, target.requested, self.request.version)
+
+    def _leave_out_unchanged(self, body: FetchResponse) -> None:
+        context = self.context
+        targets = {each.key: each for each in context.targets}
+        topics: list[FetchableTopicResponse] = []
+        for topic in body.responses:
+            topic.partitions = [
+                data
+                for data in topic.partitions
+                if is_included(
+                    context,
+                    targets[topic.topic, topic.topic_id, data.partition_index],
+                    data,
+                    bool(data.records),
+                )
+            ]
+            if topic.partitions:
                 topics.append(topic)
-        response = FetchResponse(
-            session_id=NO_SESSION if context.session is None else context.session.id,
-            responses=topics,
-            node_endpoints=list(leaders.values()),
-        )
-        return Fetched(response, batches) if batches else response
+        body.responses = topics
 
     def _adapt(
-        self, data: PartitionData, topic: FetchableTopicResponse, leaders: dict[int, NodeEndpoint]
+        self, data: PartitionData, topic_id: bytes, leaders: dict[int, NodeEndpoint]
     ) -> None:
-        if not self.read_committed:
-            data.aborted_transactions = None
-        found = self.metadata.topics.by_id(topic.topic_id)
-        if self.version >= TOPIC_IDS_FROM and found is None:
+        version = self.request.version
+        topic = self.metadata.topics.by_id(topic_id)
+        if version >= TOPIC_IDS_FROM and topic is None:
             data.error_code = E.UNKNOWN_TOPIC_ID
-        if data.error_code not in MOVED or self.version < FETCHED_LEADER_FROM:
+        if data.error_code not in MOVED or version < FETCHED_LEADER_FROM:
             data.current_leader = LeaderIdAndEpoch()
             return
-        partition = None if found is None else found.partition(data.partition_index)
+        partition = None if topic is None else topic.partition(data.partition_index)
         if partition is None:
             return
         data.current_leader = LeaderIdAndEpoch(
@@ -183,52 +197,31 @@ class FetchPlan:
 
 @dataclass(slots=True)
 class DeletionPlan:
-    """A DeleteRecords. known: position of a topic in the request -> its result."""
+    """A DeleteRecords. refused: position of a topic in the request -> its result."""
 
-    known: dict[int, DeleteRecordsTopicResult]
+    refused: dict[int, DeleteRecordsTopicResult]
 
-    def response(self, body: Message) -> DeleteRecordsResponse:
-        """Put the results of the machines between those that are known."""
-        assert isinstance(body, DeleteRecordsResponse)
-        rest = iter(body.topics)
-        count = len(self.known) + len(body.topics)
-        return DeleteRecordsResponse(
-            topics=[self.known.get(at) or next(rest) for at in range(count)]
-        )
+    def response(self, body: DeleteRecordsResponse, _now: float) -> DeleteRecordsResponse:
+        """Put the refused topics where the request has them."""
+        if self.refused:
+            rest = iter(body.topics)
+            count = len(self.refused) + len(body.topics)
+            body.topics = [self.refused.get(number) or next(rest) for number in range(count)]
+        return body
 
 
 @dataclass(slots=True)
 class OffsetsPlan:
-    """A ListOffsets. known: (position of a topic, of its partition) -> the response."""
+    """A ListOffsets. refused: (position of a topic, of its partition) -> the response."""
 
     version: int
-    known: dict[tuple[int, int], ListOffsetsPartitionResponse]
+    refused: dict[tuple[int, int], ListOffsetsPartitionResponse]
 
-    def response(self, body: Message) -> ListOffsetsResponse:
+    def response(self, body: ListOffsetsResponse, _now: float) -> ListOffsetsResponse:
         """Replace the responses of partitions that were requested in a wrong way."""
-        assert isinstance(body, ListOffsetsResponse)
         if self.version < EPOCH_FROM:
             for each in chain.from_iterable(topic.partitions for topic in body.topics):
                 each.leader_epoch = NO_EPOCH
-        for (topic, partition), response in self.known.items():
+        for (topic, partition), response in self.refused.items():
             body.topics[topic].partitions[partition] = response
         return body
-
-
-def whole(body: FetchRequest, context: FetchContext) -> FetchRequest:
-    """Return a Fetch of all partitions of a session, in their order, without the session."""
-    topics: list[FetchTopic] = []
-    last: tuple[str, bytes] | None = None
-    for topic, topic_id, requested in context.targets:
-        if last != (topic, topic_id):
-            topics.append(FetchTopic(topic=topic, topic_id=topic_id, partitions=[]))
-            last = topic, topic_id
-        topics[-1].partitions.append(requested)
-    return FetchRequest(
-        max_wait_ms=body.max_wait_ms,
-        min_bytes=body.min_bytes,
-        max_bytes=body.max_bytes,
-        isolation_level=body.isolation_level,
-        topics=topics,
-        rack_id=body.rack_id,
-    )

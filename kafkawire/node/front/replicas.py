@@ -1,54 +1,46 @@
 """The replicas of a node, as its request handlers use them.
 
-Law: what the machines need not decide is decided here, as in a cluster in memory: topics by id,
-internal topics, the content of records, fetch sessions. The rest is handed to the machines.
+What the replica manager does not know of clients is decided here: topics that they may not write,
+how their records are validated, fetch sessions. The replica manager is called for the rest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from typing import Final
 
+from ...broker.fetched import Fetched
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
 from ...broker.replication.deleting import deletion_failed
-from ...broker.replication.offsets import lookup_error, offset_failed
-from ...broker.replication.producing import TOPIC_IDS_FROM, failed, rejected
+from ...broker.replication.offsets import OLD_STYLE_TO, lookup_error, offset_failed
+from ...broker.replication.producing import TOPIC_IDS_FROM
 from ...broker.replication.reading import READ_COMMITTED
-from ...broker.replication.sessions import FetchContext, Sessions
+from ...broker.replication.sessions import Sessions
 from ...broker.request import DELAYED, Outcome, Request
 from ...broker.topics import INTERNAL
 from ...messages.delete_records_request import DeleteRecordsRequest
-from ...messages.delete_records_response import DeleteRecordsTopicResult
+from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
 from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ...messages.list_offsets_request import ListOffsetsRequest
+from ...messages.list_offsets_response import ListOffsetsResponse
 from ...messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
-from ...messages.produce_request import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from ...messages.produce_response import ProduceResponse, TopicProduceResponse
+from ...messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
+from ...messages.produce_request import ProduceRequest
+from ...messages.produce_response import ProduceResponse
 from ...protocol import ErrorCode
+from ...records.validated import ValidatedBatch
+from ...replication import Append, AppendRejected, AppendResult
+from ...replication.fetch_params import fetch_of, session_fetch
 from .listeners import Listeners
-from .metadata_cache import ImageMetadata, TopicView
-from .plans import (
-    AsItIs,
-    DeletionPlan,
-    FetchPlan,
-    OffsetsPlan,
-    PlannedPartition,
-    ProducePlan,
-    whole,
-)
+from .machines import NodeMachines
+from .metadata_cache import ImageMetadata
+from .plans import AsItIs, DeletionPlan, FetchPlan, OffsetsPlan, ProducePlan
 from .quotas.throttling import Throttling
-from .requests import Submit
 from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
 E = ErrorCode
-REPLICA_STATE_FROM: Final = 15
 
 
 class NodeReplicas:
@@ -56,20 +48,19 @@ class NodeReplicas:
 
     def __init__(
         self,
-        node_id: int,
         listeners: Listeners,
         metadata: ImageMetadata,
-        submit: Submit,
+        machines: NodeMachines,
         verification: ProduceVerification,
         throttling: Throttling,
     ) -> None:
         context = listeners.context
-        self._node_id = node_id
         self._context = context
+        self._listeners = listeners
         self._channel = listeners.channel
         self._verification = verification
         self._metadata = metadata
-        self._submit = submit
+        self._machines = machines
         self._throttling = throttling
         self._rules: dict[str, Rules] = {}
         self.sessions = Sessions(
@@ -93,192 +84,184 @@ class NodeReplicas:
     def produce(
         self, request: Request, body: ProduceRequest, now: float
     ) -> ProduceResponse | Outcome:
-        """Validate records, and hand those that are valid to the machines."""
-        topics, accepted = [], []
+        """Append records, those of a transaction after its coordinator has verified them."""
+        refused = self._refused(body, request.version)
+        if body.transactional_id is not None:
+
+            def then(errors: Errors, now: float) -> None:
+                self._append_verified(request, body, refused, errors, now)
+
+            if self._verification.verify(request.version, body, then, now):
+                return DELAYED
+        return self._append(request, body, refused, now)
+
+    def _refused(self, body: ProduceRequest, version: int) -> dict[int, AppendResult]:
+        """Return the results of partitions that clients may not write; index -> result."""
+        refused: dict[int, AppendResult] = {}
+        index = 0
         for topic in body.topic_data:
-            planned, valid = self._planned(topic, request, body, now)
-            topics.append((topic.name, topic.topic_id, planned))
-            if valid:
-                accepted.append(
-                    TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=valid)
-                )
-        plan = ProducePlan(request.version, self._metadata, topics)
-        if not accepted:
-            return plan.response(ProduceResponse())
-        made = ProduceRequest(
-            transactional_id=body.transactional_id,
-            acks=body.acks,
-            timeout_ms=body.timeout_ms,
-            topic_data=accepted,
+            name, error = topic.name, E.NONE
+            if version >= TOPIC_IDS_FROM:
+                image = self._metadata.image.topics.get(topic.topic_id)
+                name, error = ("", E.UNKNOWN_TOPIC_ID) if image is None else (image.name, E.NONE)
+            if name in INTERNAL and name in self._metadata.topics:
+                error = E.INVALID_TOPIC_EXCEPTION
+            last = index + len(topic.partition_data)
+            if error:
+                refused |= dict.fromkeys(range(index, last), AppendResult(error))
+            index = last
+        return refused
+
+    def _append(
+        self,
+        request: Request,
+        body: ProduceRequest,
+        refused: dict[int, AppendResult],
+        now: float,
+    ) -> ProduceResponse | Outcome:
+        version, wall_ms = request.version, self._context.wall_ms(now)
+        transactional = body.transactional_id is not None
+
+        def validate(topic: str, records: bytes) -> tuple[ValidatedBatch]:
+            rules = self._rules_of(topic)
+            try:
+                return (check(records, version, rules, wall_ms, transactional),)
+            except RecordsRejected as reason:
+                raise AppendRejected(
+                    reason.error, reason.message, reason.records, reason.content_checked
+                ) from None
+
+        how = Append(body.acks, body.timeout_ms / 1000, False, validate, refused)
+        return self._machines.respond(
+            request,
+            lambda replicas, token: replicas.appends.produce(token, body, how, now),
+            ProducePlan(request, self._metadata, self._throttling),
+            now,
         )
-
-        def then(errors: Errors, now: float) -> None:
-            self._append_verified(request, made, plan, errors, now)
-
-        if self._verification.verify(request.version, made, then, now):
-            return DELAYED
-        if body.acks == 0:
-            self._throttling.produced(request, now)
-            self._submit(None, made, AsItIs(), now)
-            known = [each.known for _, _, planned in topics for each in planned if each.known]
-            return ProduceResponse(responses=[TopicProduceResponse(partition_responses=known)])
-        self._submit(request, made, plan, now)
-        return DELAYED
 
     def _append_verified(
         self,
         request: Request,
         body: ProduceRequest,
-        plan: ProducePlan,
+        refused: dict[int, AppendResult],
         errors: Errors,
         now: float,
     ) -> None:
-        """Hand those records of a transaction to the machines that its coordinator knows of."""
+        """Append those records of a transaction that its coordinator knows of."""
         if request.reply_to not in self._channel.pending:
             return  # the client has disconnected; another request has the records again
-        for name, topic_id, planned in plan.topics:
-            found = name or self._metadata.topic_name(topic_id)
-            for each in planned:
-                error = errors.get((found, each.index))
-                if error and each.known is None:
-                    each.known = failed(each.index, error)
-        accepted = []
+        index = 0
         for topic in body.topic_data:
-            found = topic.name or self._metadata.topic_name(topic.topic_id)
-            rest = [each for each in topic.partition_data if (found, each.index) not in errors]
-            if rest:
-                topic.partition_data = rest
-                accepted.append(topic)
-        body.topic_data = accepted
-        if accepted:
-            self._submit(request, body, plan, now)
-        else:
-            self._channel.respond(request.reply_to, plan.response(ProduceResponse()), now)
+            name = topic.name or self._metadata.topic_name(topic.topic_id)
+            for each in topic.partition_data:
+                error = errors.get((name, each.index))
+                if error:
+                    refused.setdefault(index, AppendResult(error))
+                index += 1
+        response = self._append(request, body, refused, now)
+        if body.acks == 0:
+            self._listeners.finish(request.reply_to, now)
+        elif not isinstance(response, Outcome):
+            self._channel.respond(request.reply_to, response, now)
 
-    def _planned(
-        self, topic: TopicProduceData, request: Request, body: ProduceRequest, now: float
-    ) -> tuple[list[PlannedPartition], list[PartitionProduceData]]:
-        """Return what is known of the partitions of a topic, and those with valid records."""
-        topics, version = self._metadata.topics, request.version
-        transactional = body.transactional_id is not None
-        found = (
-            topics.by_id(topic.topic_id) if version >= TOPIC_IDS_FROM else topics.get(topic.name)
-        )
-        planned, valid = [], []
-        for data in topic.partition_data:
-            each = PlannedPartition(data.index)
-            planned.append(each)
-            if found is None:
-                unknown = version >= TOPIC_IDS_FROM
-                error = E.UNKNOWN_TOPIC_ID if unknown else E.UNKNOWN_TOPIC_OR_PARTITION
-                each.known = failed(data.index, error)
-            elif found.is_internal:
-                each.known = failed(data.index, E.INVALID_TOPIC_EXCEPTION)
-            else:
-                checked = self._checked(found, each, data, version, transactional, now)
-                if checked is not None:
-                    valid.append(checked)
-        return planned, valid
-
-    def _checked(
-        self,
-        topic: TopicView,
-        planned: PlannedPartition,
-        data: PartitionProduceData,
-        version: int,
-        transactional: bool,
-        now: float,
-    ) -> PartitionProduceData | None:
-        """Validate the records of a partition that this node leads; None if they are invalid."""
-        partition = topic.partition(data.index)
-        if partition is None or partition.leader_id != self._node_id:
-            return data  # the machines say what is wrong
-        try:
-            wall_ms = self._context.wall_ms(now)
-            of_topic = self._rules_of(topic)
-            found = check(data.records, version, of_topic, wall_ms, transactional)
-        except RecordsRejected as reason:
-            planned.known = rejected(data.index, reason, version)
-            return None
-        planned.log_append_time_ms = found.log_append_time_ms
-        return PartitionProduceData(index=data.index, records=found.stored(0, 0).data)
-
-    def _rules_of(self, topic: TopicView) -> Rules:
-        found = self._rules.get(topic.name)
+    def _rules_of(self, name: str) -> Rules:
+        found = self._rules.get(name)
         if found is None:
-            made = rules(self._context.settings, topic.configs)
-            found = self._rules[topic.name] = made
+            topic = self._metadata.topics.get(name)
+            configs = {} if topic is None else topic.configs
+            found = self._rules[name] = rules(self._context.settings, configs)
         return found
 
     # -- Fetch
 
-    def fetch(self, request: Request, body: FetchRequest, now: float) -> FetchResponse | Outcome:
+    def fetch(
+        self, request: Request, body: FetchRequest, now: float
+    ) -> FetchResponse | Fetched | Outcome:
         """Read records; a consumer has a session, a follower has none."""
         version = request.version
-        if is_from_follower(body, version):
-            self._submit(request, body, AsItIs(), now)
-            return DELAYED
+        if request.is_from_follower:
+            return self._machines.respond(
+                request,
+                lambda replicas, token: replicas.fetches.fetch(
+                    token, fetch_of(replicas.replicas, version, body), now
+                ),
+                AsItIs[FetchResponse](),
+                now,
+            )
         context = self.sessions.resolve(body, version, now)
         if isinstance(context, ErrorCode):
             return FetchResponse(error_code=context)
+        quota = self._throttling.most_fetched(request)
         read_committed = body.isolation_level == READ_COMMITTED
-        plan = FetchPlan(version, self._metadata, context, read_committed)
-        self._submit(request, self._whole(request, body, context), plan, now)
-        return DELAYED
-
-    def _whole(self, request: Request, body: FetchRequest, context: FetchContext) -> FetchRequest:
-        """Return a Fetch of all partitions of a session, and of no more than a quota allows."""
-        made = whole(body, context)
-        most = self._throttling.most_fetched(request)
-        if most is not None:
-            made.max_bytes = min(made.max_bytes, most)
-            made.min_bytes = min(made.min_bytes, made.max_bytes)
-        return made
+        return self._machines.respond(
+            request,
+            lambda replicas, token: replicas.fetches.fetch(
+                token, session_fetch(replicas.replicas, version, body, context.targets, quota), now
+            ),
+            FetchPlan(request, self._metadata, context, read_committed, quota, self._throttling),
+            now,
+        )
 
     # -- offsets
 
-    def list_offsets(self, request: Request, body: ListOffsetsRequest, now: float) -> Outcome:
+    def list_offsets(
+        self, request: Request, body: ListOffsetsRequest, now: float
+    ) -> ListOffsetsResponse | Outcome:
         """Look up offsets by timestamp."""
         times = Counter(
             (topic.name, each.partition_index) for topic in body.topics for each in topic.partitions
         )
-        known = {}
+        refused = {}
         for at, topic in enumerate(body.topics):
             for position, each in enumerate(topic.partitions):
                 index = each.partition_index
                 error = lookup_error(each, request.version, times[topic.name, index])
                 if error is not None:
-                    known[at, position] = offset_failed(index, error)
-        self._submit(request, body, OffsetsPlan(request.version, known), now)
-        return DELAYED
+                    refused[at, position] = offset_failed(index, error)
+        old_style = request.version <= OLD_STYLE_TO
+        return self._machines.respond(
+            request,
+            lambda replicas, _token: (
+                replicas.offsets.list_old_style(body)
+                if old_style
+                else replicas.offsets.list_offsets(body)
+            ),
+            OffsetsPlan(request.version, refused),
+            now,
+        )
 
     def offsets_for_leader_epoch(
         self, request: Request, body: OffsetForLeaderEpochRequest, now: float
-    ) -> Outcome:
+    ) -> OffsetForLeaderEpochResponse | Outcome:
         """Look up the end offsets of leader epochs."""
-        self._submit(request, body, AsItIs(), now)
-        return DELAYED
+        return self._machines.respond(
+            request,
+            lambda replicas, _token: replicas.offsets.for_leader_epoch(body),
+            AsItIs[OffsetForLeaderEpochResponse](),
+            now,
+        )
 
-    def delete_records(self, request: Request, body: DeleteRecordsRequest, now: float) -> Outcome:
+    def delete_records(
+        self, request: Request, body: DeleteRecordsRequest, now: float
+    ) -> DeleteRecordsResponse | Outcome:
         """Move log start offsets, but not those of internal topics."""
-        known = {}
+        refused = {}
         rest = []
-        for at, topic in enumerate(body.topics):
+        for position, topic in enumerate(body.topics):
             if topic.name not in INTERNAL:
                 rest.append(topic)
                 continue
             error = E.INVALID_TOPIC_EXCEPTION
             results = [deletion_failed(each.partition_index, error) for each in topic.partitions]
-            known[at] = DeleteRecordsTopicResult(name=topic.name, partitions=results)
-        made = DeleteRecordsRequest(topics=rest, timeout_ms=body.timeout_ms)
-        self._submit(request, made, DeletionPlan(known), now)
-        return DELAYED
+            refused[position] = DeleteRecordsTopicResult(name=topic.name, partitions=results)
+        allowed = DeleteRecordsRequest(topics=rest, timeout_ms=body.timeout_ms)
+        return self._machines.respond(
+            request,
+            lambda replicas, token: replicas.deletions.delete_records(token, allowed, now),
+            DeletionPlan(refused),
+            now,
+        )
 
-    def forget(self, reply_to: int) -> None:
-        """Do nothing: what the machines delay they complete at its deadline."""
-
-
-def is_from_follower(body: FetchRequest, version: int) -> bool:
-    """Whether a Fetch is from another broker."""
-    of_state = version >= REPLICA_STATE_FROM
-    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
+    def forget(self, request: Request) -> None:
+        """Drop a delayed Fetch."""
+        self._machines.forget(request.connection)

@@ -6,15 +6,17 @@ Law: each gets one response, which goes to the client as its plan says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...broker.fetched import Fetched
 from ...broker.request import DELAYED, HandlerResult, Request
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from .envelope import EnvelopePlan, opened
 from .plans import AsItIs, Plan
 
-Submit = Callable[[Request | None, Message, Plan | None, float], None]
+AnyPlan = Plan[Any, Message | Fetched]
+Submit = Callable[[Request | None, Message, AnyPlan | None, float], None]
 """(client's request, what the machines get, plan, now). None: a request of the node itself."""
 
 
@@ -23,7 +25,7 @@ class Submitted(NamedTuple):
 
     request: Request | None
     body: Message
-    plan: Plan | None
+    plan: AnyPlan | None
 
 
 class NodeForwarding:
@@ -34,7 +36,7 @@ class NodeForwarding:
 
     def forward(self, request: Request, now: float) -> HandlerResult:
         """Let the controller decide on a request, or on the one in an Envelope."""
-        plan: Plan = AsItIs()
+        plan: AnyPlan = AsItIs[Message]()
         if request.api_key is ApiKey.ENVELOPE:
             found = opened(request)
             if isinstance(found, Message):

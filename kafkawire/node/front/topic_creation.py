@@ -18,6 +18,7 @@ from ...messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from ...messages.create_topics_response import CreateTopicsResponse
+from ...metadata import MetadataDelta
 from ...primitives import Message
 from ...protocol import ErrorCode
 from .metadata_cache import ImageMetadata, TopicView
@@ -99,6 +100,10 @@ class NodeTopicCreation:
         }
         return self._ensure(TRANSACTIONS_TOPIC, count, factor, configs, now)
 
+    def is_creating(self, name: str) -> bool:
+        """Return whether a topic is being created, and not published yet."""
+        return name in self._in_flight
+
     def _factor(self, key: str) -> int:
         nodes = max(self._voters, len(self._metadata.image.brokers))
         return min(self._settings.number(key), nodes)
@@ -125,13 +130,21 @@ class NodeTopicCreation:
         self._in_flight.add(topic.name)
         self._submit(None, CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS), None, now)
 
+    def published(self, delta: MetadataDelta) -> None:
+        """Take note of the topics that are there, or are gone already."""
+        self._in_flight.difference_update(delta.deleted_topics.values())
+        self._in_flight -= {name for name in self._in_flight if name in self._metadata.topics}
+
     def created(self, request: CreateTopicsRequest, response: Message | None) -> None:
         """Take note that a request has its response; whether it failed the next client sees.
 
         An initial topic that the controller refuses is not requested again.
         """
-        self._in_flight.difference_update(topic.name for topic in request.topics)
-        if isinstance(response, CreateTopicsResponse):
+        if not isinstance(response, CreateTopicsResponse):
+            self._in_flight.difference_update(topic.name for topic in request.topics)
+        else:
             for each in response.topics:
+                if each.error_code:
+                    self._in_flight.discard(each.name)
                 if each.error_code not in AGAIN:
                     self._initial.pop(each.name, None)

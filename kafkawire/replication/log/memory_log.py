@@ -7,27 +7,20 @@ end. Batches are stored as they are fetched.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from struct import Struct
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from ...errors import WireError
-from ...protocol import ErrorCode
 from ...records import Batch, RecordBatches
+from ...records.validated import ValidatedBatch
 from .leader_epochs import LeaderEpochs
 from .replica_log import (
     MAX_TIMESTAMP,
     AbortedTransaction,
-    AppendRejected,
     EpochEndOffset,
     LogAppendInfo,
     TimestampOffset,
 )
 from .transactions import Transactions
-
-E = ErrorCode
-MAGIC: Final = 2
-HEAD: Final = Struct(">qii")
-"""Base offset, length and leader epoch: what a leader sets, all before the checksum's range."""
 
 
 class Stored(NamedTuple):
@@ -63,27 +56,17 @@ class MemoryLog:
     # -- writing
 
     def append_as_leader(
-        self, records: bytes, leader_epoch: int, internal: bool = False
+        self,
+        batches: Sequence[ValidatedBatch],
+        leader_epoch: int,
+        internal: bool = False,  # noqa: ARG002 - no producers are checked here
     ) -> LogAppendInfo:
-        """Append batches of magic 2 with valid checksums. Raises AppendRejected."""
-        try:
-            batches = list(RecordBatches(records))
-            cut = RecordBatches(records).cut_tail
-            if not batches or cut or any(batch.magic != MAGIC for batch in batches):
-                raise AppendRejected(E.INVALID_RECORD, "expected whole batches of magic 2")
-            for batch in batches:
-                batch.verify()
-                if batch.control and not internal:
-                    raise AppendRejected(E.INVALID_RECORD, "control batch of a client")
-        except WireError as error:
-            raise AppendRejected(E.CORRUPT_MESSAGE, str(error)) from None
+        """Append batches with the next offsets."""
         first = self.log_end_offset
-        for batch in batches:
-            base = self.log_end_offset
-            head = HEAD.pack(base, batch.end - batch.start - 12, leader_epoch)
-            data = head + batch.data[batch.start + HEAD.size : batch.end]
+        for each in batches:
+            data = each.assigned(self.log_end_offset, leader_epoch)
             self._append(Batch(data, 0, len(data)), data)
-        return LogAppendInfo(first, self.log_end_offset - 1)
+        return LogAppendInfo(first, self.log_end_offset - 1, batches[0].log_append_time_ms)
 
     def append_as_follower(self, records: bytes) -> None:
         """Append batches as they are; those that are here already are left out.

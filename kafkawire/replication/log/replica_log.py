@@ -8,11 +8,16 @@ logs of two replicas agree up to the end of the last epoch that both have (KIP-1
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from ...errors import WireError
 from ...protocol import ErrorCode
+from ...records import RecordBatches
+from ...records.validated import ValidatedBatch
 
+MAGIC: Final = 2
 NO_EPOCH: Final = -1
 MAX_TIMESTAMP: Final = -3
 UNKNOWN_OFFSET: Final = -1
@@ -53,6 +58,32 @@ class AppendRejected(Exception):
 
     error: ErrorCode
     message: str
+    records: tuple[tuple[int, str], ...] = ()
+    """The records that are invalid: index in the batch, and why."""
+    content_checked: bool = False
+    """Whether the content of the records is invalid, and not only how they were sent."""
+
+
+Validate = Callable[[str, bytes], Sequence[ValidatedBatch]]
+"""(topic, records) -> the batches that its leader appends. Raises AppendRejected."""
+
+
+def whole_batches(records: bytes, internal: bool = False) -> list[ValidatedBatch]:
+    """Return batches of magic 2 with valid checksums. Raises AppendRejected.
+
+    internal: they are the broker's own, and may be control batches.
+    """
+    try:
+        batches = list(RecordBatches(records))
+        for batch in batches:
+            batch.verify()
+    except WireError as error:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    if not batches or batches[-1].end < len(records):
+        raise AppendRejected(ErrorCode.INVALID_RECORD, "expected whole batches")
+    if any(batch.magic != MAGIC or (batch.control and not internal) for batch in batches):
+        raise AppendRejected(ErrorCode.INVALID_RECORD, "expected batches of magic 2 with data")
+    return [ValidatedBatch(batch, batch.max_timestamp) for batch in batches]
 
 
 class LogOffline(Exception):
@@ -86,9 +117,9 @@ class ReplicaLog(Protocol):
         """The last leader epoch that has a start offset here; -1 for none."""
 
     def append_as_leader(
-        self, records: bytes, leader_epoch: int, internal: bool = False
+        self, batches: Sequence[ValidatedBatch], leader_epoch: int, internal: bool = False
     ) -> LogAppendInfo:
-        """Validate and append batches with the next offsets. Raises AppendRejected.
+        """Append batches with the next offsets. Raises AppendRejected.
 
         internal: they are the broker's own, and may be control batches.
         """

@@ -7,11 +7,14 @@ a file that does not exist is not a failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 from ..errors import CorruptFile, KafkaStorageError, LogDirectoryLocked
 from .disk import Disk, DiskUsage
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class LogDirectory:
@@ -22,12 +25,11 @@ class LogDirectory:
         self.offline: str | None = None
         self._disk = disk
 
-    @contextmanager
-    def _guarded(self) -> Iterator[Disk]:
+    def _do(self, operation: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
         if self.offline is not None:
             raise KafkaStorageError(self.name, self.offline)
         try:
-            yield self._disk
+            return operation(*arguments, **keywords)
         except BlockingIOError:
             raise LogDirectoryLocked(self.name) from None
         except OSError as error:
@@ -35,76 +37,70 @@ class LogDirectory:
             raise KafkaStorageError(self.name, self.offline) from error
 
     def append(self, path: str, data: bytes) -> None:
-        with self._guarded() as disk:
-            disk.append(path, data)
+        self._do(self._disk.append, path, data)
 
     def read(self, path: str, position: int, size: int) -> bytes:
         """Read as `Disk.read`. Raises CorruptFile if the file alone is missing."""
-        with self._guarded() as disk:
-            try:
-                return disk.read(path, position, size)
-            except FileNotFoundError:
-                if not disk.is_directory(""):
-                    raise
-        raise CorruptFile(path, "the file is missing")
+        data = self._do(self._read, path, position, size)
+        if data is None:
+            raise CorruptFile(path, "the file is missing")
+        return data
+
+    def _read(self, path: str, position: int, size: int) -> bytes | None:
+        try:
+            return self._disk.read(path, position, size)
+        except FileNotFoundError:
+            if not self._disk.is_directory(""):
+                raise
+            return None
 
     def truncate(self, path: str, size: int) -> None:
-        with self._guarded() as disk:
-            disk.truncate(path, size)
+        self._do(self._disk.truncate, path, size)
 
     def fsync(self, path: str) -> None:
-        with self._guarded() as disk:
-            disk.fsync(path)
+        self._do(self._disk.fsync, path)
 
     def fsync_directory(self, path: str) -> None:
-        with self._guarded() as disk:
-            disk.fsync_directory(path)
+        self._do(self._disk.fsync_directory, path)
 
     def size(self, path: str) -> int:
-        with self._guarded() as disk:
-            return disk.size(path)
+        return self._do(self._disk.size, path)
 
     def modified_ms(self, path: str) -> int:
-        with self._guarded() as disk:
-            return disk.modified_ms(path)
+        return self._do(self._disk.modified_ms, path)
 
     def exists(self, path: str) -> bool:
-        with self._guarded() as disk:
-            return disk.exists(path)
+        return self._do(self._disk.exists, path)
 
     def is_directory(self, path: str) -> bool:
-        with self._guarded() as disk:
-            return disk.is_directory(path)
+        return self._do(self._disk.is_directory, path)
 
     def list(self, path: str) -> list[str]:
-        with self._guarded() as disk:
-            return disk.list(path)
+        return self._do(self._disk.list, path)
 
     def lock(self, path: str) -> None:
-        with self._guarded() as disk:
-            disk.lock(path)
+        self._do(self._disk.lock, path)
 
     def unlock(self, path: str) -> None:
-        with self._guarded() as disk:
-            disk.unlock(path)
+        self._do(self._disk.unlock, path)
 
     def make_directory(self, path: str) -> None:
-        with self._guarded() as disk:
-            disk.make_directory(path)
+        self._do(self._disk.make_directory, path)
 
     def rename(self, old: str, new: str) -> None:
-        with self._guarded() as disk:
-            disk.rename(old, new)
+        self._do(self._disk.rename, old, new)
 
     def delete(self, path: str) -> None:
-        with self._guarded() as disk:
-            try:
-                disk.delete(path)
-                return
-            except FileNotFoundError as error:
-                missing = error
-        raise missing
+        missing = self._do(self._delete, path)
+        if missing is not None:
+            raise missing
+
+    def _delete(self, path: str) -> FileNotFoundError | None:
+        try:
+            self._disk.delete(path)
+        except FileNotFoundError as error:
+            return error
+        return None
 
     def usage(self) -> DiskUsage:
-        with self._guarded() as disk:
-            return disk.usage()
+        return self._do(self._disk.usage)

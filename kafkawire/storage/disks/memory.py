@@ -139,7 +139,7 @@ class MemoryDisk:
 
     def read(self, path: str, position: int, size: int) -> bytes:
         self._before("read", path)
-        return bytes(self._file(path).data[position : position + size])
+        return bytes(memoryview(self._file(path).data)[position : position + size])
 
     def truncate(self, path: str, size: int) -> None:
         self._before("truncate", path)

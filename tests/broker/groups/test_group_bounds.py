@@ -131,9 +131,7 @@ def test_there_are_only_so_many_committed_offsets() -> None:
     assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3
     assert commit(client, "b", 0, 1, 2) == [E.POLICY_VIOLATION] * 3
     assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3, "no more of them than before"
-    topic = harness.cluster.topics.get("t")
-    assert topic is not None
-    harness.cluster.controller.delete_topics([topic], 0.0)
+    harness.delete_topics("t")
     harness.create_topic("t", 8)
     assert commit(client, "b", 0, 1, 2, 3, 4) == [E.NONE] * 5
 
@@ -146,10 +144,11 @@ def test_what_groups_hold_is_counted_alike_by_the_next_coordinator() -> None:
     )
     first = found.coordinators[0].node_id
     assert commit(harness.client(first), "g", 0, 1, 2) == [E.NONE] * 3
-    usage = harness.cluster.groups.usage
-    assert usage.offsets == 3
-    index = harness.cluster.groups.partition_of("g")
+    assert harness.groups(first).usage.offsets == 3
+    index = harness.groups(first).partition_of("g")
     harness.move_leader("__consumer_offsets", index, 3 - first)
-    assert usage.offsets == 3
+    assert harness.groups(first).usage.offsets == 0
+    assert harness.groups(3 - first).usage.offsets == 3
+    harness.advance(1.0)  # the other one follows
     assert commit(harness.client(3 - first), "g", 3, 4, 5) == [E.POLICY_VIOLATION] * 3
     assert commit(harness.client(3 - first), "g", 3, 4) == [E.NONE] * 2

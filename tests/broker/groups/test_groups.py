@@ -273,7 +273,7 @@ def test_a_group_survives_its_coordinator(how: str) -> None:
         assert one.beats() == E.NOT_COORDINATOR
     else:
         harness.stop_broker(first)
-        assert one.client.closed == "the broker stopped"
+        assert one.client.closed == "the node has stopped"
     other = next(node for node in (1, 2, 3) if node != first)
     other = coordinator(harness.client(other))
     assert other != first

@@ -37,7 +37,7 @@ def harness() -> Harness:
 
 
 def id_of(harness: Harness, name: str) -> bytes:
-    topic = harness.cluster.topics.get(name)
+    topic = harness.topic(name)
     assert topic is not None
     return topic.topic_id
 

@@ -34,12 +34,15 @@ FETCHED = OffsetFetchRequest(
 
 
 class LaggingLog:
-    """A `CoordinatorLog` whose high watermark moves when a test says so."""
+    """A `CoordinatorLog` of a node whose high watermark moves when a test says so."""
 
-    def __init__(self, harness: Harness) -> None:
+    def __init__(self, harness: Harness, node_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.harness = harness
-        self.groups = harness.cluster.groups
+        self.node_id = node_id
+        self.groups = harness.groups(node_id)
         self.log = self.groups._log
+        self._committed = self.groups.committed
+        monkeypatch.setattr(self.groups, "committed", self._advance)
         self.lags = False
         self.high_watermark = 0
         self.groups._log = self
@@ -58,6 +61,11 @@ class LaggingLog:
     def batches(self, index: int) -> Iterable[bytes]:
         return self.log.batches(index)
 
+    def _advance(self, index: int, offset: int, now: float) -> None:
+        """Follow the high watermark of the replica, unless this one lags."""
+        if not self.lags:
+            self._committed(index, offset, now)
+
     def stop(self) -> None:
         """Commit nothing from now on."""
         self.high_watermark, self.lags = self.log.committed(self.index), True
@@ -65,8 +73,8 @@ class LaggingLog:
     def commit(self, records: int) -> None:
         """Commit the next records."""
         self.high_watermark += records
-        self.groups.committed(self.index, self.high_watermark, self.harness.now)
-        self.harness.advance(0.0)
+        self._committed(self.index, self.high_watermark, self.harness.now)
+        self.harness.client(self.node_id).disconnect()  # a node sends responses with an event
 
 
 @pytest.fixture
@@ -77,8 +85,14 @@ def harness() -> Harness:
 
 
 @pytest.fixture
-def log(harness: Harness) -> LaggingLog:
-    return LaggingLog(harness)
+def logs(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> dict[int, LaggingLog]:
+    return {node_id: LaggingLog(harness, node_id, monkeypatch) for node_id in (1, 2)}
+
+
+@pytest.fixture
+def log(harness: Harness, logs: dict[int, LaggingLog]) -> LaggingLog:
+    """The log of the coordinator."""
+    return logs[coordinator(harness.client())]
 
 
 def client_of(harness: Harness) -> Client:
@@ -149,23 +163,22 @@ def test_assignments_are_sent_when_they_are_committed(harness: Harness, log: Lag
 
 
 def test_a_coordinator_that_is_unloaded_acknowledges_nothing(
-    harness: Harness, log: LaggingLog
+    harness: Harness, log: LaggingLog, logs: dict[int, LaggingLog]
 ) -> None:
     one = Consumer(harness, node_id=coordinator(harness.client()))
     stable(one)
+    other = 3 - one.client.node_id
     log.stop()
     one.client.send(commit_request("t", 7, one.generation_id, one.member_id), 8)
     assert one.client.is_waiting()
-    other = 3 - one.client.node_id
+    logs[other].high_watermark, logs[other].lags = log.high_watermark, True
     harness.move_leader("__consumer_offsets", log.index, other)
     assert error(one.client) == E.NOT_COORDINATOR
     assert len(log.groups.deferred) == 0
-    log.lags = False
     reader = harness.client(other)
     reader.send(FETCHED, 6)
     assert reader.is_waiting(), "the new coordinator does not know either what is committed"
-    log.groups.committed(log.index, log.committed(log.index), harness.now)
-    harness.advance(0.0)
+    logs[other].commit(1)
     assert reader.receive(OffsetFetchResponse).topics[0].partitions[0].committed_offset == 7
 
 
@@ -190,7 +203,8 @@ def test_a_client_that_disconnects_is_not_waited_for(harness: Harness, log: Lagg
     one.disconnect()
     log.commit(1)
     assert len(log.groups.deferred) == 0
-    assert not harness.cluster.channel.pending
+    pending = harness.broker(one.node_id).channel.pending.values()
+    assert one.number not in {each.connection for each in pending}
 
 
 def test_a_failed_sync_is_not_deferred_beyond_its_coordinator(

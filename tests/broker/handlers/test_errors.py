@@ -30,7 +30,7 @@ def test_ids_and_null_names_are_rejected_before_metadata_12(version: int) -> Non
     """As Kafka 4.3 does: each topic with INVALID_REQUEST, a null name as the empty one."""
     harness = Harness(topics={"t": 1})
     client = harness.client()
-    topic = harness.cluster.topics.get("t")
+    topic = harness.topic("t")
     assert topic is not None
     by_id = MetadataRequestTopic(name=None, topic_id=topic.topic_id)
     both = MetadataRequestTopic(name="t", topic_id=topic.topic_id)
@@ -51,7 +51,7 @@ def test_ids_and_null_names_are_rejected_before_metadata_12(version: int) -> Non
 def test_where_an_id_is_given_names_are_ignored(version: int) -> None:
     harness = Harness(topics={"t": 1, "u": 1})
     client = harness.client()
-    topic = harness.cluster.topics.get("t")
+    topic = harness.topic("t")
     assert topic is not None
     found = (E.NONE, "t", topic.topic_id)
     by_id = MetadataRequestTopic(name=None, topic_id=topic.topic_id)
@@ -94,7 +94,7 @@ def test_a_handler_at_fault_gets_an_error_response(
     for _ in range(2):  # and the connection stays open
         response = client.exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
         assert [each.error_code for each in response.topics] == [E.UNKNOWN_SERVER_ERROR]
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
     [first, _] = errors_of(expected_errors)
     assert "METADATA v9" in first
     assert ("ZeroDivisionError" if handle is failing else NullNotAllowed.__name__) in first
@@ -117,7 +117,7 @@ def test_where_the_error_response_fails_too_the_connection_closes(
     assert client.closed.startswith("unexpected error in the broker: ")
     assert errors_of(expected_errors)
     client.disconnect()
-    assert not harness.cluster.channel.pending
+    assert not harness.broker().channel.pending
     monkeypatch.undo()
     assert metadata(other).cluster_id == "kafkawire"
 

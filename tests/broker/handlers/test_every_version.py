@@ -9,13 +9,20 @@ import pytest
 import kafkawire
 from kafkawire import REGISTRY, ApiKey, ErrorCode, Message
 from kafkawire.broker import Fault
-from kafkawire.broker.handlers import HANDLERS
+from kafkawire.broker.apis import Listener, served_on, supported_apis
+from kafkawire.broker.releases import ALL
+from kafkawire.messages.add_raft_voter_request import AddRaftVoterRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.describe_log_dirs_response import DescribeLogDirsResponse
+from kafkawire.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kafkawire.messages.elect_leaders_response import ElectLeadersResponse
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
 from kafkawire.messages.join_group_request import JoinGroupRequest
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.messages.produce_request import ProduceRequest
+from kafkawire.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkawire.node.local_cluster import CONTROLLER_ID, Killed
 from kafkawire.records import MessageSetBuilder
 from tests.broker.harness import Client, Harness
 from tests.real.requests import Known, filled
@@ -23,14 +30,29 @@ from tests.real.responses import errors, structures
 
 E = ErrorCode
 TOPIC = "surface"
+TRANSACTION = 1
+METADATA_LOG = "__cluster_metadata"
+SERVED = supported_apis(ALL, served_on(Listener.BROKER)).served
 CASES = [
     (REGISTRY.request(key).name, version)  # type: ignore[union-attr]
-    for key in HANDLERS
-    for version in range(REGISTRY.request(key).first, REGISTRY.request(key).last + 1)  # type: ignore[union-attr]
+    for key, versions in SERVED.items()
+    for version in range(versions.first, versions.last + 1)
 ]
 EXPECTED = {
     "ApiVersionsRequest": {E.REBOOTSTRAP_REQUIRED},
-    "InitProducerIdRequest": {E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED},
+    "AddOffsetsToTxnRequest": {E.INVALID_PRODUCER_ID_MAPPING},
+    "AddRaftVoterRequest": {E.UNSUPPORTED_VERSION},
+    "AlterReplicaLogDirsRequest": {E.LOG_DIR_NOT_FOUND},
+    "AlterUserScramCredentialsRequest": {E.RESOURCE_NOT_FOUND},
+    "CreateAclsRequest": {E.SECURITY_DISABLED},
+    "DeleteAclsRequest": {E.SECURITY_DISABLED},
+    "DescribeAclsRequest": {E.SECURITY_DISABLED},
+    "DescribeTransactionsRequest": {E.TRANSACTIONAL_ID_NOT_FOUND},
+    "ElectLeadersRequest": {E.ELECTION_NOT_NEEDED},
+    "EndTxnRequest": {E.INVALID_PRODUCER_ID_MAPPING},
+    "RemoveRaftVoterRequest": {E.UNSUPPORTED_VERSION},
+    "TxnOffsetCommitRequest": {E.INVALID_PRODUCER_ID_MAPPING},
+    "UnregisterBrokerRequest": {E.BROKER_ID_NOT_REGISTERED},
     "SyncGroupRequest": {E.UNKNOWN_MEMBER_ID, E.INCONSISTENT_GROUP_PROTOCOL},
     "HeartbeatRequest": {E.UNKNOWN_MEMBER_ID},
     "LeaveGroupRequest": {E.UNKNOWN_MEMBER_ID},
@@ -46,13 +68,16 @@ EXPECTED = {
 
 
 def known(harness: Harness) -> Known:
-    topic = harness.cluster.topics.get(TOPIC)
+    topic = harness.topic(TOPIC)
     assert topic is not None
     return Known(TOPIC, topic_id=topic.topic_id, leader_epoch=0)
 
 
 def request_of(name: str, version: int, harness: Harness) -> Message:
-    request = filled(name, version, known(harness))
+    of_quorum = name == "DescribeQuorumRequest"
+    request = filled(name, version, Known(METADATA_LOG) if of_quorum else known(harness))
+    if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
+        request.cluster_id = harness.front().config.cluster_id
     if isinstance(request, ProduceRequest) and version < 3:
         builder = MessageSetBuilder(0 if version < 2 else 1)
         builder.append(b"key", b"value", 1_700_000_000_000)
@@ -61,16 +86,20 @@ def request_of(name: str, version: int, harness: Harness) -> Message:
 
 
 def lived_in(harness: Harness) -> Client:
-    """Give the cluster records, a group with a static member, and committed offsets."""
+    """Give the cluster coordinators, records, a group with a static member, and offsets."""
     client = harness.client()
     client.send(request_of("FindCoordinatorRequest", 0, harness), 0)
+    transactions = request_of("FindCoordinatorRequest", 1, harness)
+    assert isinstance(transactions, FindCoordinatorRequest)
+    transactions.key_type = TRANSACTION
+    client.send(transactions, 1)
     for name, version in (("Produce", 12), ("OffsetCommit", 9)):
         client.send(request_of(f"{name}Request", version, harness), version)
     join = filled("JoinGroupRequest", 9, known(harness))
     assert isinstance(join, JoinGroupRequest)
     join.group_id = known(harness).group_of("")
     client.send(join, 9)
-    responses = [client.response() for _ in range(4)]
+    responses = [client.response() for _ in range(5)]
     joined = responses[-1]
     assert isinstance(joined, JoinGroupResponse)
     assert not any(errors(response) for response in responses if response is not None)
@@ -110,7 +139,7 @@ def test_every_version_gets_its_response(harness: Harness, name: str, version: i
 @pytest.mark.parametrize(("name", "version"), CASES)
 def test_every_version_can_say_an_error(harness: Harness, name: str, version: int) -> None:
     key = REGISTRY.get(name).api_key
-    harness.cluster.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
+    harness.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
     client = harness.client()
     client.send(request_of(name, version, harness), version)
     response = client.response()
@@ -126,7 +155,7 @@ def test_every_version_can_say_an_error(harness: Harness, name: str, version: in
 def not_served() -> Iterator[tuple[str, int]]:
     for key in ApiKey:
         info = REGISTRY.request(key)
-        if info is not None and key not in HANDLERS:
+        if info is not None and key not in SERVED:
             for version in range(info.first, info.last + 1):
                 yield info.name, version
 
@@ -143,6 +172,17 @@ def test_an_api_that_is_not_served_gets_an_error_and_the_connection_stays_open(
         {E.UNSUPPORTED_VERSION} if has_error_field(response, version) else set()
     ), response
     assert_still_there(client, harness)
+
+
+def test_an_election_without_a_controller_is_refused_in_every_version() -> None:
+    harness = Harness(2, topics={TOPIC: 1})
+    harness.handle(Killed(CONTROLLER_ID))
+    for version in range(3):
+        client = harness.client()
+        elected = TopicPartitions(topic=TOPIC, partitions=[0])
+        client.send(ElectLeadersRequest(topic_partitions=[elected]), version)
+        harness.wait(lambda client=client: not client.is_waiting())  # type: ignore[misc]
+        assert errors(client.receive(ElectLeadersResponse)) == {E.REQUEST_TIMED_OUT}
 
 
 def errors_in(response: Message) -> set[int]:

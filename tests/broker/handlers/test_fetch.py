@@ -73,11 +73,14 @@ def test_errors_are_not_waited_with(harness: Harness) -> None:
 
 def test_a_client_that_goes_away_is_not_waited_for(harness: Harness) -> None:
     reader = harness.client()
+    broker = harness.front().machines.node.parts.broker
+    assert broker is not None
+    purgatory = broker.replicas.fetches.purgatory
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=1), LATEST)
-    assert len(harness.cluster.replicas[1].fetch_purgatory) == 1
+    assert len(purgatory) == 1
     reader.disconnect()
-    assert len(harness.cluster.replicas[1].fetch_purgatory) == 0
-    assert not harness.cluster.channel.pending
+    assert len(purgatory) == 0
+    assert not harness.broker().channel.pending
     harness.advance(6)
 
 

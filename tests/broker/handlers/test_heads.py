@@ -1,8 +1,7 @@
-"""The tables of versions: heads of the handlers, offers of the releases, APIs of the issue."""
+"""The heads of the handlers: the versions of their APIs, and what each added."""
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -10,44 +9,17 @@ from collections.abc import Iterator
 import pytest
 
 from kafkawire import REGISTRY, ApiKey, Structure
+from kafkawire.broker.apis import APIS, Listener
 from kafkawire.broker.handlers import HANDLERS
-from kafkawire.broker.releases import LATEST, Versions, key_of, listed, offered, parse, table
 from kafkawire.primitives.index import MessageInfo
 from kafkawire.primitives.structure import FieldRow
-from tests.conftest import ROOT
 
-SERVED = [
-    "ApiVersions",
-    "Metadata",
-    "Produce",
-    "Fetch",
-    "ListOffsets",
-    "OffsetForLeaderEpoch",
-    "FindCoordinator",
-    "JoinGroup",
-    "SyncGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetFetch",
-    "DescribeGroups",
-    "ListGroups",
-    "DeleteGroups",
-    "OffsetDelete",
-    "InitProducerId",
-    "CreateTopics",
-    "DeleteTopics",
-    "CreatePartitions",
-    "DeleteRecords",
-    "DescribeConfigs",
-    "AlterConfigs",
-    "IncrementalAlterConfigs",
-    "DescribeCluster",
-    "DescribeTopicPartitions",
-    "SaslHandshake",
-    "SaslAuthenticate",
+HEADED = [
+    key
+    for key in HANDLERS
+    if APIS[key].handler is None or Listener.ZK_BROKER in APIS[key].listeners
 ]
-BETWEEN_BROKERS = ["LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"]
+"""The APIs whose handler is a module of their own."""
 
 Path = tuple[str, ...]
 
@@ -91,9 +63,12 @@ def expected_head(name: str) -> dict[int, str]:
     return head
 
 
-@pytest.mark.parametrize("name", [*SERVED, *BETWEEN_BROKERS])
-def test_a_handler_is_headed_by_its_versions_and_what_each_added(name: str) -> None:
-    doc = sys.modules[HANDLERS[key_of(name)].__name__].__doc__  # type: ignore[attr-defined]
+@pytest.mark.parametrize("key", HEADED)
+def test_a_handler_is_headed_by_its_versions_and_what_each_added(key: ApiKey) -> None:
+    info = REGISTRY.request(key)
+    assert info is not None
+    name = info.name.removesuffix("Request")
+    doc = sys.modules[HANDLERS[key].__name__].__doc__  # type: ignore[attr-defined]
     assert doc is not None
     title, table = doc.split("\n\n", 1)
     assert title.startswith(f"{name}: ")
@@ -103,42 +78,3 @@ def test_a_handler_is_headed_by_its_versions_and_what_each_added(name: str) -> N
         for version, text in zip(entries[::2], entries[1::2], strict=True)
     }
     assert reported == expected_head(name)
-
-
-def test_what_is_served_is_what_the_issue_lists() -> None:
-    assert {key_of(name) for name in SERVED} == set(HANDLERS)
-
-
-def test_releases_offer_what_kafkas_do_of_what_is_served() -> None:
-    known = json.loads((ROOT / "schemas" / "releases.json").read_text())
-    for release, apis in known["releases"].items():
-        expected = {}
-        for name in SERVED:
-            if name not in apis:
-                continue
-            versions = parse(apis[name])
-            unstable = known["unstable"].get(release, {}).get(name)
-            if unstable is not None:
-                versions = versions._replace(last=parse(unstable).first - 1)
-            if versions.last >= versions.first:
-                expected[key_of(name)] = versions
-        assert table()[release] == expected, release
-    assert table().keys() == known["releases"].keys()
-
-
-def test_every_version_there_ever_was_is_offered_by_all() -> None:
-    every = offered("all")
-    for name in SERVED:
-        info = REGISTRY.get(f"{name}Request")
-        assert every[key_of(name)] == Versions(info.first, info.last)
-
-
-def test_releases_since_4_list_produce_from_0_and_take_it_from_3() -> None:
-    assert listed(LATEST)[ApiKey.PRODUCE].first == 0
-    assert offered(LATEST)[ApiKey.PRODUCE].first == 3
-    assert listed("3.9") == offered("3.9")
-
-
-def test_an_unknown_release_names_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"4\.3.*all"):
-        offered("0.7")

@@ -1,4 +1,4 @@
-"""A cluster in memory promises nothing that it does not serve: clients would wait for it."""
+"""Brokers promise nothing that they do not serve: clients would wait for it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopic
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
@@ -20,6 +22,7 @@ from tests.broker.harness import Client, Harness, metadata
 from tests.node.front_harness import NodeHarness
 
 E = ErrorCode
+TRANSACTION = 1
 
 
 def finalized(client: Client) -> dict[str, int]:
@@ -29,10 +32,10 @@ def finalized(client: Client) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("release", ["4.0", "4.3", "trunk", "all"])
-def test_features_without_their_apis_are_not_finalized_in_memory(release: str) -> None:
+def test_features_without_their_apis_are_not_finalized(release: str) -> None:
     names = finalized(Harness(release=release).client()).keys()
     assert "metadata.version" in names
-    assert not names & {"transaction.version", *UNSERVED}
+    assert not names & UNSERVED
 
 
 def test_a_node_finalizes_what_the_metadata_has_and_it_serves() -> None:
@@ -52,16 +55,21 @@ def test_a_node_finalizes_what_the_metadata_has_and_it_serves() -> None:
     assert not levels.keys() & UNSERVED
 
 
-def test_a_transactional_id_is_refused_in_memory_with_an_error_that_ends_clients() -> None:
-    client = Harness().client()
-    request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000)
+def initialised(client: Client, transactional_id: str | None) -> tuple[int, int]:
+    """Get a producer id and its epoch."""
+    request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=1000)
     response = client.exchange(request, 4, InitProducerIdResponse)
-    assert response.error_code == E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert not ErrorCode(response.error_code).retriable
-    assert response.producer_id == -1
-    request = InitProducerIdRequest(transactional_id=None)
-    ids = [client.exchange(request, 4, InitProducerIdResponse).producer_id for _ in range(2)]
-    assert len(set(ids)) == len(ids)
+    assert response.error_code == E.NONE
+    return response.producer_id, response.producer_epoch
+
+
+def test_a_transactional_id_keeps_its_producer_id_and_others_get_new_ones() -> None:
+    client = Harness().client()
+    find = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["x"])
+    client.exchange(find, 4, FindCoordinatorResponse)
+    ids = [initialised(client, each) for each in ("x", None, None, "x")]
+    assert len(set(ids[:3])) == 3
+    assert ids[3] == (ids[0][0], ids[0][1] + 1)
 
 
 def created(client: Client, *names: str) -> list[int]:

@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.configs import ResourceType
 from kafkawire.messages.delete_records_request import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from kafkawire.messages.delete_records_response import DeleteRecordsResponse
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
+from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
+from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.messages.list_offsets_request import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -43,6 +48,8 @@ from tests.broker.fetches import fetched
 from tests.broker.harness import EPOCH_MS, Client, Harness
 
 E = ErrorCode
+TRANSACTION = 1
+"""The type of a coordinator's key."""
 
 
 def batch(*values: bytes, at: int = EPOCH_MS, key: bytes | None = b"k", **fields: Any) -> bytes:
@@ -52,16 +59,23 @@ def batch(*values: bytes, at: int = EPOCH_MS, key: bytes | None = b"k", **fields
     return builder.build()
 
 
-def produce_request(records: bytes | None, acks: int = -1, topic: str = "t") -> ProduceRequest:
-    data = PartitionProduceData(index=0, records=records)
+def produce_request(
+    records: bytes | None, acks: int = -1, topic: str = "t", partition: int = 0
+) -> ProduceRequest:
+    data = PartitionProduceData(index=partition, records=records)
     topics = [TopicProduceData(name=topic, partition_data=[data])]
     return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
 
 
 def produce(
-    client: Client, records: bytes | None, version: int = 9, acks: int = -1, topic: str = "t"
+    client: Client,
+    records: bytes | None,
+    version: int = 9,
+    acks: int = -1,
+    topic: str = "t",
+    partition: int = 0,
 ) -> PartitionProduceResponse:
-    request = produce_request(records, acks, topic)
+    request = produce_request(records, acks, topic, partition)
     response = client.exchange(request, version, ProduceResponse)
     return response.responses[0].partition_responses[0]
 
@@ -265,9 +279,24 @@ def test_a_batch_of_a_transaction_needs_a_transactional_id(harness: Harness) -> 
     assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in (client.closed or "")
 
 
-def test_a_batch_of_no_known_transaction_is_refused(harness: Harness) -> None:
+def test_a_batch_of_no_transaction_is_refused(harness: Harness) -> None:
     client = harness.client()
-    fields: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    client.exchange(
+        FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["x"]),
+        4,
+        FindCoordinatorResponse,
+    )
+    producer = client.exchange(
+        InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000),
+        4,
+        InitProducerIdResponse,
+    )
+    assert producer.error_code == E.NONE
+    fields: dict[str, Any] = {
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+        "base_sequence": 0,
+    }
     request = produce_request(batch(b"a", transactional=True, **fields))
     request.transactional_id = "x"
     response = client.exchange(request, 9, ProduceResponse)
@@ -362,11 +391,15 @@ def test_epochs_fence(harness: Harness) -> None:
 
 def test_a_batch_that_an_unclean_leader_lost_is_stored_when_it_comes_again() -> None:
     harness = Harness(2)
-    harness.create_topic("t", 1, 2)
+    harness.create_topic("t", 1, 2, unclean_leader_election_enable="true")
     first = harness.leader_of("t")
     client = harness.client(first)
-    assert [produce(client, sequenced(at)).base_offset for at in range(3)] == [0, 1, 2]
-    harness.move_leader("t", 0, 3 - first, truncate_to=1)
+    assert produce(client, sequenced(0)).base_offset == 0
+
+    def lost() -> None:
+        assert [produce(client, sequenced(at)).base_offset for at in (1, 2)] == [1, 2]
+
+    harness.elect_uncleanly("t", 3 - first, lost)
     moved = harness.client(3 - first)
     assert offset_at(moved, -1).offset == 1
     assert produce(moved, sequenced(2)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -422,8 +455,10 @@ def test_old_style_offsets(harness: Harness) -> None:
 
 def delete(client: Client, offset: int) -> tuple[int, int]:
     requested = DeleteRecordsPartition(partition_index=0, offset=offset)
-    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[requested])])
-    response = client.exchange(request, 2, DeleteRecordsResponse).topics[0].partitions[0]
+    topic = DeleteRecordsTopic(name="t", partitions=[requested])
+    client.send(DeleteRecordsRequest(topics=[topic], timeout_ms=10_000), 2)
+    client.harness.wait(lambda: not client.is_waiting())  # followers learn of it when they fetch
+    response = client.receive(DeleteRecordsResponse).topics[0].partitions[0]
     return response.error_code, response.low_watermark
 
 
@@ -441,15 +476,16 @@ def test_records_are_deleted_up_to_an_offset(harness: Harness) -> None:
     assert produce(client, batch(b"e")).base_offset == 4
 
 
-def test_a_log_keeps_to_its_retention_bytes(harness: Harness) -> None:
-    harness.create_topic("r", retention_bytes="3000")
+def test_a_log_keeps_to_its_retention_bytes() -> None:
+    harness = Harness(settings={"log.retention.check.interval.ms": "1000"})
+    harness.create_topic("t", retention_bytes="3000", segment_bytes="1000")
     client = harness.client()
     for _ in range(50):
-        assert produce(client, batch(b"x" * 500), topic="r").error_code == E.NONE
-    partition = harness.cluster.topics.partition("r", 0)
-    assert partition is not None
-    assert 1 <= partition.log.size <= 3000
-    assert partition.log.log_start_offset > 40
+        assert produce(client, batch(b"x" * 500)).error_code == E.NONE
+    harness.advance(31.0)  # the first check is after 30 seconds
+    start = offset_at(client, -2).offset
+    assert start > 40
+    assert 3000 <= len(fetched(client, offset=start)) <= 3000 + 1000, "up to a segment more"
 
 
 def test_acks_0_has_no_response_and_an_error_closes(harness: Harness) -> None:
@@ -464,6 +500,24 @@ def test_acks_0_has_no_response_and_an_error_closes(harness: Harness) -> None:
     assert client.frame() is None
     assert client.closed is not None
     assert "UNKNOWN_TOPIC_OR_PARTITION" in client.closed
+
+
+def test_acks_0_closes_where_the_log_refuses_the_records(harness: Harness) -> None:
+    client = harness.client()
+    client.send(produce_request(sequenced(4), acks=0), 9)
+    client.send(produce_request(sequenced(6), acks=0), 9)
+    assert client.frame() is None
+    assert client.closed is not None
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in client.closed
+
+
+def test_who_sends_invalid_records_gets_the_log_start_offset(harness: Harness) -> None:
+    client = harness.client()
+    produce(client, batch(b"a", b"b", b"c"))
+    delete(client, 2)
+    late = produce(client, batch(b"d", at=EPOCH_MS + (1 << 40)))
+    assert (late.error_code, late.log_start_offset) == (E.INVALID_TIMESTAMP, 2)
+    assert produce(client, b"no batch").log_start_offset == -1
 
 
 def test_acks_are_0_1_or_all(harness: Harness) -> None:
@@ -486,17 +540,15 @@ def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
     """What was read of a configuration does not outlive it."""
     client = harness.client()
     large = batch(b"x" * 500)
-    topic = harness.cluster.topics.get("t")
-    assert topic is not None
     assert produce(client, large).error_code == E.NONE
-    harness.cluster.controller.alter_topic_configs(topic, {"max.message.bytes": "100"}, 0.0)
+    harness.alter_configs(ResourceType.TOPIC, "t", {"max.message.bytes": "100"})
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
-    harness.cluster.controller.alter_topic_configs(topic, {}, 0.0)
+    harness.alter_configs(ResourceType.TOPIC, "t", {"max.message.bytes": None})
     assert produce(client, large).error_code == E.NONE
-    harness.cluster.controller.alter_broker_configs({"message.max.bytes": "100"}, 0.0)
+    harness.alter_configs(ResourceType.BROKER, "", {"message.max.bytes": "100"})
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
-    harness.cluster.controller.alter_broker_configs({"message.max.bytes": None}, 0.0)
+    harness.alter_configs(ResourceType.BROKER, "", {"message.max.bytes": None})
     assert produce(client, large).error_code == E.NONE
-    harness.cluster.controller.delete_topics([topic], 0.0)
+    harness.delete_topics("t")
     harness.create_topic("t", 1, max_message_bytes="100")
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE

@@ -49,7 +49,7 @@ class Hostile:
         )(client)
 
     def send(self, client: Client, data: bytes) -> None:
-        connection = self.harness.cluster.connections.find(client.number)
+        connection = self.harness.server().connections.find(client.number)
         while data and connection is not None and not connection.paused:  # as a shell does
             client.send_bytes(data[:CHUNK])
             data = data[CHUNK:]
@@ -86,7 +86,7 @@ class Hostile:
 
 def bounded(harness: Harness) -> None:
     """Check that buffers are within the limits of the settings."""
-    connections = harness.cluster.connections
+    connections = harness.server().connections
     held = [len(each.buffer) for each in connections.values()]
     assert connections.buffered == sum(held) <= BUFFERED
     assert max(held, default=0) <= max(LARGEST_REQUEST, BACKLOG) + CHUNK + 4
@@ -118,7 +118,7 @@ def test_connections_that_do_anything(seed: int) -> None:
         for number in range(STEPS):
             hostile.step()
             for client in harness.clients.values():  # the shell disconnects whom the machine closes
-                if client.closed is not None and client.number in harness.cluster.connections:
+                if client.closed is not None and client.number in harness.server().connections:
                     harness.handle(Disconnected(client.number))
             bounded(harness)
             served_at_once(harness, good, number)
@@ -128,7 +128,7 @@ def test_connections_that_do_anything(seed: int) -> None:
         for client in hostile.open:
             client.disconnect()
         bounded(harness)
-        assert [*harness.cluster.connections] == [good.number]
-        assert not harness.cluster.channel.pending
-        assert harness.cluster.connections.buffered == 0
+        assert [*harness.server().connections] == [good.number]
+        assert not harness.broker().channel.pending
+        assert harness.server().connections.buffered == 0
         undisturbed(good)

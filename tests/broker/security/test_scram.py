@@ -9,7 +9,7 @@ import hmac
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker.releases import table
+from kafkawire.broker.releases import releases
 from kafkawire.broker.security.scram import Scram, credential
 from kafkawire.broker.security.scram_messages import client_first
 from kafkawire.errors import RemoteProtocolError
@@ -211,7 +211,7 @@ TAKING = ("2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8")
 TAKING_3 = ("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9")
 
 
-@pytest.mark.parametrize("release", [*table(), "all"])
+@pytest.mark.parametrize("release", releases())
 def test_a_doubled_nonce_comes_in_as_with_the_release(release: str) -> None:
     settings = {"sasl.enabled.mechanisms": "SCRAM-SHA-256"}
     harness = Harness(settings=settings, passwords={USER: PASSWORD}, release=release)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from kafkawire.broker import Cluster, Endpoint, Fault
+from kafkawire.broker.apis import BETWEEN_BROKERS, between_brokers
 from kafkawire.broker.zookeeper import controller as module
-from kafkawire.broker.zookeeper.versions import VERSIONS, inter_broker
 from kafkawire.messages.leader_and_isr_request import LeaderAndIsrRequest
 from kafkawire.messages.update_metadata_request import UpdateMetadataRequest
 
-from ...conftest import ROOT
 from .links import Links, Sent
 
 
@@ -30,26 +27,17 @@ def topics_of(sent: list[Sent], node_id: int) -> list[str]:
     ]
 
 
-def test_the_versions_are_those_of_the_releases() -> None:
-    known = json.loads((ROOT / "schemas" / "releases.json").read_text())["releases"]
-    names = ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
-    for release, offer in VERSIONS.items():
-        expected = [known[release][name] for name in names]
-        assert [str(versions) for versions in offer.values()] == expected
-    assert set(VERSIONS) == {release for release in known if release < "2.8"}
-
-
 @pytest.mark.parametrize("release", ["2.8", "4.3", "all"])
 def test_a_newer_release_has_no_zookeeper(release: str) -> None:
     with pytest.raises(ValueError, match="no ZooKeeper in release"):
-        inter_broker(release)
+        between_brokers(release)
 
 
 def test_without_zookeeper_nothing_is_different() -> None:
     cluster = Cluster(
         [Endpoint(1, "h", 1)], new_uuid=lambda: bytes(16), draw=lambda: 0.0, release="2.7"
     )
-    assert not cluster.context.offered.keys() & VERSIONS["2.7"].keys()
+    assert not cluster.brokers[1].apis.served.keys() & BETWEEN_BROKERS
     assert cluster.zookeeper is None
 
 

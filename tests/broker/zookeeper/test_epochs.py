@@ -7,7 +7,8 @@ import pytest
 import kafkawire
 from kafkawire import ErrorCode, Message
 from kafkawire.broker import Fault
-from kafkawire.broker.zookeeper.versions import VERSIONS
+from kafkawire.broker.apis import between_brokers
+from kafkawire.broker.releases import with_zookeeper
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.controlled_shutdown_request import ControlledShutdownRequest
@@ -207,12 +208,12 @@ def test_clients_see_the_apis_and_the_controller(release: str, versions: dict[in
     assert metadata.controller_id == 1
 
 
-@pytest.mark.parametrize("release", VERSIONS)
+@pytest.mark.parametrize("release", with_zookeeper())
 def test_every_version_gets_its_response(release: str) -> None:
     links = Links(release)
     links.create("t", [[1, 2]])
     known = Known("t", topic_id=bytes(16), leader_epoch=0)
-    for key, versions in VERSIONS[release].items():
+    for key, versions in between_brokers(release).items():
         info = kafkawire.REGISTRY.request(key)
         assert info is not None
         for version in range(versions.first, versions.last + 1):

@@ -175,7 +175,7 @@ def test_our_own_cluster_loses_a_broker(release: str) -> None:
         assert "quorum: not supported by the broker\n" in healthy.stdout
         assert "log directories: not supported by the broker\n" in healthy.stdout
         assert ("fenced brokers: not supported" in healthy.stdout) == (release == "2.2")
-        server.stop_broker(2)
+        server.stop(2)
         remaining = ",".join(server.bootstrap.split(",")[::2])
         result = run("cluster", remaining)
         found = json.loads(run("cluster", remaining, "-f", "json").stdout)

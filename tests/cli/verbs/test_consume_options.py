@@ -190,15 +190,15 @@ def test_rules(rule: str, expected: Fault) -> None:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("Produc", "unknown API 'Produc'"),
+        ("Produc", "unknown API 'Produc'; did you mean 'Produce'?"),
         ("Fetch nth", "'nth': invalid value; expected a number from 1"),
-        ("Fetch nth=0", "'nth=0': invalid value"),
+        ("Fetch nth=0", "nth=0: expected a number from 1"),
         ("Fetch nth=1 nth=2", "'nth=2': given twice"),
         ("Fetch nth=99999999999999999999", "invalid value"),
         ("Fetch probability=1.5", "from 0 to 1"),
         ("Fetch delay=inf", "expected seconds"),
         ("Fetch delay=nan", "expected seconds"),
-        ("Fetch error=NO_SUCH", "expected the name of an error"),
+        ("Fetch error=NOT_LEADER", "did you mean 'NOT_LEADER_OR_FOLLOWER'?"),
         ("Fetch action=kill", "expected one of error, delay, drop"),
         ("Fetch often=1", "unknown; expected one of action, nth"),
         ("Fetch carried_out=1", "expected true or false"),

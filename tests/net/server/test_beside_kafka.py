@@ -358,7 +358,8 @@ def test_responses_equal_kafkas(own_kafka: Broker) -> None:
     different: dict[str, tuple[str, str]] = {}
     count = 0
     with ServerThread(ServerConfig(settings=settings)) as server:
-        server.server.cluster.context.cluster_id = CLUSTER_ID
+        for front in server.server.machine.fronts.values():
+            front.broker.broker.context.cluster_id = CLUSTER_ID
         port = server.server.endpoints[0].port
         for (what, name, version, _), theirs, ours in compared(own_kafka.port, port):
             count += 1

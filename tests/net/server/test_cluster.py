@@ -42,7 +42,7 @@ def test_what_was_acknowledged_outlives_its_leader(
     kafka_cluster.wait(lambda: kafka_cluster.isr("t") == [1, 2, 3])
 
 
-@pytest.mark.kafka_cluster(nodes=1)
+@pytest.mark.kafka_cluster(brokers=1)
 def test_a_group_continues_where_it_was_when_its_coordinator_is_back(
     kafka_cluster: ClusterThread, make: Implementation
 ) -> None:

@@ -11,7 +11,7 @@ from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.nodes.invariants import ClusterInvariants
 from kafkawire.node.invariants import Invariants, Replica, Violation
 from kafkawire.raft import LeaderChanged
-from kafkawire.replication import MemoryLog, ReplicaChanged, ReplicaState
+from kafkawire.replication import MemoryLog, ReplicaChanged, ReplicaState, whole_batches
 from tests.interop.implementations import IMPLEMENTATIONS, Implementation
 from tests.node.clients import batch
 
@@ -82,7 +82,7 @@ def test_clients_go_on_while_disks_are_slow_fail_and_are_full(
     assert sorted(each.value or b"" for each in member.seen) == sorted(sent)
 
 
-@pytest.mark.kafka_cluster(nodes=1)
+@pytest.mark.kafka_cluster(brokers=1)
 def test_a_response_takes_the_time_of_a_slow_disk(
     kafka_cluster: ClusterThread, client: Implementation
 ) -> None:
@@ -99,7 +99,7 @@ def test_a_response_takes_the_time_of_a_slow_disk(
 # -- invariants
 
 
-@pytest.mark.kafka_cluster(nodes=1)
+@pytest.mark.kafka_cluster(brokers=1)
 def test_a_record_that_was_acknowledged_and_is_lost_is_a_violation(
     kafka_cluster: ClusterThread, client: Implementation
 ) -> None:
@@ -131,7 +131,7 @@ def test_two_leaders_of_the_quorum_are_a_violation() -> None:
 def test_replicas_that_differ_below_the_high_watermark_are_a_violation() -> None:
     ours, theirs = MemoryLog(), MemoryLog()
     for log, value in ((ours, b"x"), (theirs, b"y")):
-        log.append_as_leader(batch([value]), 0)
+        log.append_as_leader(whole_batches(batch([value])), 0)
     found = Invariants()
     found.agree(KEY, ours, Replica(2, 1, theirs))
     ours.update_high_watermark(1)

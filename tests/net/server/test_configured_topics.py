@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from kafkawire.net.server import Server, ServerConfig
+from kafkawire.net.server import Server
+from kafkawire.net.server_config import ServerConfig
 
 PARTITIONS = 6
 
@@ -21,8 +22,9 @@ def test_topics_have_the_default_replication_factor(configured: str, replicas: i
 
     async def factors() -> list[int]:
         async with Server(config) as server:
-            server.create_topic("more", PARTITIONS)
-            return [len(each.replicas) for each in server.cluster.topics.partitions()]
+            await server.create_topic("more", PARTITIONS, replicas)
+            partitions = server.machine.image().partitions()
+            return [len(each.replicas) for _, _, each in partitions]
 
     assert asyncio.run(factors()) == [replicas] * 2 * PARTITIONS
 
@@ -36,6 +38,6 @@ def test_replicated_topics_have_leaders_when_a_broker_has_stopped(stopped: int) 
     async def leaders() -> set[int]:
         async with Server(config) as server:
             await server.stop_broker(stopped)
-            return {each.leader_id for each in server.cluster.topics.partitions()}
+            return {each.leader for _, _, each in server.machine.image().partitions()}
 
     assert asyncio.run(leaders()) == {1, 2, 3} - {stopped}

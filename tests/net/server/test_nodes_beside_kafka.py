@@ -48,6 +48,7 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
+from kafkawire.net.server_config import ServerConfig
 from tests.interop.implementations import until
 
 from ...broker.log.test_log import batch
@@ -68,7 +69,7 @@ AUTHORIZER: Final = ("authorizer.class.name", "super.users")
 def both(own_kafka: Broker) -> Iterator[tuple[int, int]]:
     """The ports of the real broker and of a node of ours."""
     settings = {key: PROPERTIES[key] for key in AUTHORIZER}
-    with ClusterThread(nodes=1, settings=settings) as cluster:
+    with ClusterThread(ServerConfig(settings=settings)) as cluster:
         yield own_kafka.port, cluster.ports()[1]
 
 

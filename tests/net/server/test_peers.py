@@ -109,7 +109,8 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
 
 def held(server: ServerThread) -> int:
     """Count the bytes that a server buffers for its clients: requests and responses."""
-    requests = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
+    buffered = server.server.machine.front(1).broker.server.connections.values()
+    requests = sum(len(each.buffer) for each in list(buffered))
     connections = list(server.server.connections.values())
     return requests + sum(each.transport.get_write_buffer_size() for each in connections)
 
@@ -169,10 +170,10 @@ def test_a_broker_goes_and_comes_back(kafka_broker: ServerThread, make: Implemen
     make.produce(bootstrap, "r", [b"before%d" % at for at in range(30)])
     member = make.member(bootstrap, "r", "g")
     member.until(lambda: len(member.seen) == 30)
-    kafka_broker.stop_broker(2)
+    kafka_broker.stop(2)
     make.produce(bootstrap, "r", [b"during%d" % at for at in range(30)])
     member.until(lambda: len({each[:3] for each in member.seen}) == 60)
-    kafka_broker.start_broker(2)
+    kafka_broker.start(2)
     kafka_broker.move_leader("r", 0, 2)
     make.produce(bootstrap, "r", [b"after%d" % at for at in range(30)])
     member.until(lambda: len({each[:3] for each in member.seen}) == 90)

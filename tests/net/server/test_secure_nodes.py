@@ -84,7 +84,7 @@ def is_authenticated(bootstrap: str, password: str) -> bool:
     return bool(found)
 
 
-@pytest.mark.kafka_cluster(nodes=1, settings=SETTINGS, passwords={"alice": "secret"})
+@pytest.mark.kafka_cluster(brokers=1, settings=SETTINGS, passwords={"alice": "secret"})
 def test_users_of_the_metadata_log(kafka_cluster: ClusterThread) -> None:
     bootstrap = kafka_cluster.bootstrap
     admin = CONFLUENT.AdminClient(settings(bootstrap, "alice", "secret"))

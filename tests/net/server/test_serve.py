@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkawire import ApiKey
-from kafkawire.broker.releases import listed
+from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.capture import decode_capture
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
@@ -78,7 +78,10 @@ def test_it_emulates_the_given_release() -> None:
         metadata = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
         [topic] = wire.exchange(metadata, 9, MetadataResponse).topics
     found = {ApiKey(each.api_key): (each.min_version, each.max_version) for each in offered}
-    assert found == {key: tuple(versions) for key, versions in listed("2.8").items()}
+    assert found == {
+        key: tuple(versions)
+        for key, versions in supported_apis("2.8", served_on(Listener.BROKER)).listed.items()
+    }
     assert len(topic.partitions) == 3
 
 
@@ -102,7 +105,7 @@ def test_it_emulates_the_given_release() -> None:
         (("--data-dir", "d", "--data-dir", "./d"), "the same directory twice"),
         (("--data-dir", "d", "--set", "log.dirs=a,b"), "log.dirs is set by --data-dir"),
         (("--data-dir", "d", "--brokers", "2"), "a process with --data-dir is one node"),
-        (("--data-dir", "d", "--release", "2.8"), "a node is a Kafka 4.4"),
+        (("--data-dir", "d", "--release", "0.7"), "unknown release"),
         (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
     ],
 )

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import socket
 import ssl
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkawire.net.nodes.cluster_nodes import ClusterNodes
+from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server import Server, ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.shell import Observers
 
 pytestmark = pytest.mark.timeout(120)
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
@@ -31,9 +35,14 @@ def nothing_left_open() -> Iterator[None]:
     assert [str(each.message) for each in caught] == []
 
 
-def client(server: Server) -> socket.socket:
+def connected(port: int) -> socket.socket:
     """Connect: the system does so, whether the server has taken it yet or not."""
-    return socket.create_connection(("127.0.0.1", server.endpoints[0].port), timeout=30)
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def client(server: Server) -> socket.socket:
+    """Connect to the first broker of a server."""
+    return connected(server.endpoints[0].port)
 
 
 def ended(there: socket.socket) -> bool:
@@ -55,7 +64,7 @@ def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
         ending: list[asyncio.Task[None]] = []
 
         def stop() -> None:
-            ending.append(asyncio.ensure_future(server.stop() if whole else server.stop_broker(1)))
+            ending.append(asyncio.ensure_future(server.close() if whole else server.stop_broker(1)))
 
         with client(server) as there:
             for _ in range(iterations):
@@ -65,12 +74,44 @@ def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
                 await asyncio.sleep(0)
             await ending[0]
             if not whole:
-                await server.stop()
+                await server.close()
             assert not server.connections
             assert ended(there)
 
     with nothing_left_open():
         asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("iterations", range(4))
+def test_a_client_that_comes_as_a_node_is_killed(iterations: int) -> None:
+    """After so many loop iterations."""
+
+    async def scenario() -> None:
+        config = ServerConfig()
+        nodes = ClusterNodes(config, Observers(), {})
+        await nodes.begin()
+        server = nodes.running[1]
+        with connected(nodes.members[1].ports[nodes.client_listener]) as there:
+            for _ in range(iterations):
+                await asyncio.sleep(0)
+            await nodes.kill(1)
+            assert not server.connections
+            assert ended(there)
+
+    with nothing_left_open():
+        asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("kind", [ServerThread, ClusterThread])
+def test_a_port_that_is_taken_leaves_nothing_open(
+    kind: type[ServerThread] | type[ClusterThread],
+) -> None:
+    before = threading.enumerate()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config = ServerConfig(brokers=2, ports=(0, taken.getsockname()[1]))
+        with nothing_left_open(), pytest.raises(OSError, match="in use"), kind(config):
+            pass
+    assert set(threading.enumerate()) <= set(before)
 
 
 def test_a_client_that_never_shakes_hands() -> None:

@@ -45,9 +45,7 @@ def test_a_group_goes_on_where_its_coordinator_is_now(
     member = make.member(bootstrap, "t", "g")
     member.until(lambda: all_seen([member], 20))
     joined = joins(kafka_broker)
-    partition = kafka_broker.server.cluster.topics.partition(OFFSETS, 0)
-    assert partition is not None
-    other = partition.leader_id % 3 + 1
+    other = kafka_broker.leader(OFFSETS) % 3 + 1
     kafka_broker.move_leader(OFFSETS, 0, other)
     member.until(lambda: beats(kafka_broker, other))
     make.produce(bootstrap, "t", values(20, "moved"))

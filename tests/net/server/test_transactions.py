@@ -160,7 +160,7 @@ def test_a_group_and_its_offsets_outlive_their_coordinator(kafka_cluster: Cluste
         assert found.offset == positions[0].offset
 
 
-@pytest.mark.kafka_cluster(nodes=1)
+@pytest.mark.kafka_cluster(brokers=1)
 def test_a_transaction_that_takes_too_long_is_aborted(kafka_cluster: ClusterThread) -> None:
     slow = producer(kafka_cluster, timeout_ms=5000)
     send(slow, "t", [b"late"])

@@ -14,6 +14,7 @@ from kafkawire import ErrorCode
 from kafkawire.messages.list_transactions_request import ListTransactionsRequest
 from kafkawire.messages.list_transactions_response import ListTransactionsResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
+from kafkawire.net.server_config import ServerConfig
 
 from ...real.broker import Broker
 from ...real.wire import Wire
@@ -156,6 +157,6 @@ def seen(port: int, scenario: Callable[[Actor], None]) -> list[Any]:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
 def test_a_node_responds_as_kafka(kafka: Broker, scenario: Callable[[Actor], None]) -> None:
-    with ClusterThread(nodes=1) as cluster:
+    with ClusterThread(ServerConfig()) as cluster:
         ours = seen(int(cluster.bootstrap.rpartition(":")[2]), scenario)
     assert ours == seen(kafka.port, scenario)

@@ -19,7 +19,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_recording import Recording
-from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.zookeeper_thread import ZooKeeperThread
 from kafkawire_cli.verbs.serve import _config
 
 from ...real.wire import Wire
@@ -46,7 +46,7 @@ def wait(done: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def settled(cluster: ServerThread) -> bool:
+def settled(cluster: ZooKeeperThread) -> bool:
     """Whether the controller has a response to each request."""
     zookeeper = cluster.server.cluster.zookeeper
     assert zookeeper is not None
@@ -61,14 +61,14 @@ def test_a_recording_has_the_exchanges_of_the_brokers(
 ) -> None:
     path = tmp_path / "brokers.pcap"
     config = ServerConfig(brokers=3, topics={"t": 3}, release=release, zookeeper=True)
-    with ServerThread(config, recording=Recording(path)) as cluster:
+    with ZooKeeperThread(config, recording=Recording(path)) as cluster:
         cluster.create_topic("replicated", 3, 3)
         wait(lambda: settled(cluster))
-        cluster.stop_broker(2)
+        cluster.stop(2)
         wait(lambda: settled(cluster))
-        cluster.start_broker(2)
+        cluster.start(2)
         wait(lambda: settled(cluster))
-        cluster.stop_broker(1)
+        cluster.stop(1)
         wait(lambda: settled(cluster))
         delete_topic(cluster, "replicated")
         wait(lambda: settled(cluster))
@@ -84,7 +84,7 @@ def test_a_recording_has_the_exchanges_of_the_brokers(
     assert {each.row.client_id for each in rows} == {"1", "2"}, "both controllers, the second was 2"
 
 
-def delete_topic(cluster: ServerThread, name: str) -> None:
+def delete_topic(cluster: ZooKeeperThread, name: str) -> None:
     """Delete a topic by a request to the second controller."""
     port = cluster.server.endpoints[1].port
     with Wire(port) as wire:
@@ -99,17 +99,17 @@ def controller_id(port: int) -> int:
 
 
 @pytest.mark.kafka(brokers=3, release="2.7", zookeeper=True)
-def test_another_controller_is_elected(kafka_broker: ServerThread) -> None:
+def test_another_controller_is_elected(kafka_broker: ZooKeeperThread) -> None:
     ports = [int(each.rpartition(":")[2]) for each in kafka_broker.bootstrap.split(",")]
     assert [controller_id(port) for port in ports] == [1, 1, 1]
-    kafka_broker.stop_broker(1)
+    kafka_broker.stop(1)
     assert [controller_id(port) for port in ports[1:]] == [2, 2]
-    kafka_broker.start_broker(1)
+    kafka_broker.start(1)
     assert [controller_id(port) for port in ports] == [2, 2, 2]
 
 
 @pytest.mark.kafka(brokers=3, release="2.2", zookeeper=True)
-def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ServerThread) -> None:
+def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ZooKeeperThread) -> None:
     kafka_broker.create_topic("t", 3, 3)
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": kafka_broker.bootstrap, "acks": "all", "log_level": 0} | SOON
@@ -121,15 +121,15 @@ def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ServerTh
                 "t", str(number).encode(), on_delivery=lambda error, _: delivered.append(error)
             )
         producer.poll(0)
-        kafka_broker.stop_broker(node_id)
+        kafka_broker.stop(node_id)
         assert producer.flush(SECONDS) == 0
-        kafka_broker.start_broker(node_id)
+        kafka_broker.start(node_id)
     assert delivered == [None] * 90
     assert all(reason.reason == "the broker stopped" for reason in kafka_broker.closed)
 
 
 @pytest.mark.kafka(brokers=2, release="2.7", zookeeper=True)
-def test_a_fault_between_brokers_is_repaired(kafka_broker: ServerThread) -> None:
+def test_a_fault_between_brokers_is_repaired(kafka_broker: ZooKeeperThread) -> None:
     wait(lambda: settled(kafka_broker))
     fault = kafka_broker.fault("LeaderAndIsr", nth=1, action="disconnect")
     kafka_broker.create_topic("t", 2, 2)

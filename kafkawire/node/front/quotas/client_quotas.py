@@ -78,7 +78,7 @@ class ClientQuotas:
 
     def record(self, key: str, user: str, client_id: str | None, size: int, now: float) -> int:
         """Count bytes; return for how many ms the client is throttled."""
-        found = self._find(key, user, client_id or "")
+        found = self._find(key, user, client_id or "") if self._quotas else None
         if found is None:
             return 0
         who, quota = found
@@ -95,7 +95,7 @@ class ClientQuotas:
 
     def most(self, key: str, user: str, client_id: str | None) -> int | None:
         """Return how many bytes fit in all windows; None for any."""
-        found = self._find(key, user, client_id or "")
+        found = self._find(key, user, client_id or "") if self._quotas else None
         return None if found is None else int(found[1] * (self._windows - 1) * self._seconds)
 
     def _rate(self, key: str, who: Who) -> Rate:
@@ -109,8 +109,6 @@ class ClientQuotas:
 
     def _find(self, key: str, user: str, client_id: str) -> tuple[Who, float] | None:
         """Return the quota that applies, and whose bytes count."""
-        if not self._quotas:
-            return None
         for entity, who in _entities(user, client_id):
             quota = self._quotas.get(entity, {}).get(key)
             if quota is not None:

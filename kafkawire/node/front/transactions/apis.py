@@ -40,6 +40,7 @@ from ....transactions import (
     VerifyPartitions,
 )
 from ....transactions import Request as CoordinatorRequest
+from ....transactions.responses import of_version, partitions_of, topic_results
 from ..machines import NodeMachines
 from ..metadata_cache import ImageMetadata
 from ..producer_ids import NodeProducerIds
@@ -47,7 +48,6 @@ from .coordinators import TransactionCoordinators
 from .describing import describe_producers, describe_transactions, list_transactions
 from .markers import NodeMarkers
 from .offsets import TransactionalOffsets
-from .responses import of_version, partitions_of, topic_results
 
 E = ErrorCode
 SEVERAL_FROM: Final = 4

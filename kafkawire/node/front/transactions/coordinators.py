@@ -179,6 +179,8 @@ class TransactionCoordinators:
 
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
+        if self._markers.queue.is_idle and not self._log.failed:
+            return
         self._markers.send(now)
         done = deque(self._markers.queue.take_done())
         while done:
@@ -198,8 +200,10 @@ class TransactionCoordinators:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        times = (self._deadlines.next(), self._markers.queue.next_deadline())
-        return min((each for each in times if each is not None), default=None)
+        due, markers_due = self._deadlines.next(), self._markers.queue.next_deadline()
+        if due is None or markers_due is None:
+            return markers_due if due is None else due
+        return min(due, markers_due)
 
     def advance(self, now: float) -> None:
         """Do what is due."""

@@ -138,9 +138,9 @@ class NodeMarkers:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=self._wall_ms(now),
         )
-        token, completed = self._machines.start_append(key, batch, now)
-        if completed is not None and completed.results[0].error:
-            result.error_code = completed.results[0].error
+        token, completed = self._machines.append(key, batch, now)
+        if completed is not None and completed.error:
+            result.error_code = completed.error
             return
         self._on_append(key, marker.producer_id)
         if partition[0] == OFFSETS_TOPIC:
@@ -156,7 +156,7 @@ class NodeMarkers:
         found = self._appends.pop(effect.token, None)
         if found is not None:
             writing, result = found
-            result.error_code = effect.results[0].error
+            result.error_code = effect.result.error
             self._complete_one(writing, now)
 
     def _complete_one(self, writing: Writing, now: float) -> None:

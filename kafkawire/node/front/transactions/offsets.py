@@ -22,9 +22,9 @@ from ....messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from ....messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from ....metadata import TopicIdPartition
 from ....protocol import ErrorCode
+from ....transactions.responses import offset_commit
 from ..machines import NodeMachines
 from .coordinators import TransactionCoordinators
-from .responses import offset_commit
 from .verification import Claim, Errors, TransactionVerifier
 
 E = ErrorCode

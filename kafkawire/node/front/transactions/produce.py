@@ -10,10 +10,12 @@ from functools import partial
 from typing import Final
 
 from ....broker.configs import Settings
+from ....errors import WireError
 from ....messages.produce_request import ProduceRequest
 from ....metadata import TopicIdPartition
 from ....protocol import ErrorCode
 from ....records import Batch
+from ....records.batch import HEADER_BYTES
 from ....transactions import TopicPartition
 from ..machines import NodeMachines
 from ..metadata_cache import ImageMetadata
@@ -56,9 +58,9 @@ class ProduceVerification:
             found = self._metadata.topics.get(topic.name) if topic.name else None
             found = found or self._metadata.topics.by_id(topic.topic_id)
             for each in topic.partition_data if found is not None else ():
-                batch = Batch(each.records or b"", 0, len(each.records or b""))
+                batch = _batch(each.records or b"")
                 key = TopicIdPartition(found.topic_id if found else b"", each.index)
-                if batch.transactional and self._is_first(key, batch):
+                if batch is not None and batch.transactional and self._is_first(key, batch):
                     producer = batch.producer_id, batch.producer_epoch
                     abortable = version >= ABORTABLE_FROM
                     claim = Claim(body.transactional_id, *producer, adds, abortable)
@@ -90,6 +92,14 @@ class ProduceVerification:
         for claim, partitions in claims.items():
             done = partial(verified, claim)
             self._verifier.verify(self._coordinators, claim, frozenset(partitions), done, now)
+
+
+def _batch(records: bytes) -> Batch | None:
+    """Return the only batch of a Produce, not validated yet; None if it has no valid header."""
+    try:
+        return Batch(records, 0, len(records)) if len(records) >= HEADER_BYTES else None
+    except WireError:
+        return None
 
 
 def _shown(error: ErrorCode) -> ErrorCode:

@@ -1,7 +1,7 @@
 """Responses of the APIs of transactions, and their errors.
 
-Law: an error stands where a client of that version looks for it; PRODUCER_FENCED only in the
-versions that have it, INVALID_PRODUCER_EPOCH in those before.
+An error stands where a client of that version looks for it; PRODUCER_FENCED only in the versions
+that have it, INVALID_PRODUCER_EPOCH in those before.
 """
 
 from __future__ import annotations
@@ -9,44 +9,46 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from ....messages import add_partitions_to_txn_request as adding
-from ....messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
-from ....messages.add_partitions_to_txn_response import (
+from ..messages import add_partitions_to_txn_request as adding
+from ..messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from ..messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
+from ..messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from ....messages.api_key import ApiKey
-from ....messages.describe_producers_request import DescribeProducersRequest
-from ....messages.describe_producers_response import (
+from ..messages.describe_producers_request import DescribeProducersRequest
+from ..messages.describe_producers_response import (
     DescribeProducersResponse,
     PartitionResponse,
     TopicResponse,
 )
-from ....messages.describe_transactions_request import DescribeTransactionsRequest
-from ....messages.describe_transactions_response import (
+from ..messages.describe_transactions_request import DescribeTransactionsRequest
+from ..messages.describe_transactions_response import (
     DescribeTransactionsResponse,
     TransactionState,
 )
-from ....messages.end_txn_response import EndTxnResponse
-from ....messages.list_transactions_response import ListTransactionsResponse
-from ....messages.txn_offset_commit_request import TxnOffsetCommitRequest
-from ....messages.txn_offset_commit_response import (
+from ..messages.end_txn_request import EndTxnRequest
+from ..messages.end_txn_response import EndTxnResponse
+from ..messages.list_transactions_request import ListTransactionsRequest
+from ..messages.list_transactions_response import ListTransactionsResponse
+from ..messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from ..messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ....messages.write_txn_markers_request import WriteTxnMarkersRequest
-from ....messages.write_txn_markers_response import (
+from ..messages.write_txn_markers_request import WriteTxnMarkersRequest
+from ..messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersResponse,
 )
-from ....primitives import Message
-from ....protocol import ErrorCode
-from ....transactions import TopicPartition
+from ..primitives import Message
+from ..protocol import ErrorCode
+from .transaction import TopicPartition
 
 E = ErrorCode
 FENCED_FROM: Final = 2
@@ -158,14 +160,14 @@ def _describe_producers(body: DescribeProducersRequest, error: ErrorCode) -> Mes
     )
 
 
-ERRORS: Final[Mapping[ApiKey, Callable[[Any, ErrorCode], Message]]] = {
-    ApiKey.ADD_OFFSETS_TO_TXN: lambda _, error: AddOffsetsToTxnResponse(error_code=error),
-    ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions,
-    ApiKey.DESCRIBE_PRODUCERS: _describe_producers,
-    ApiKey.DESCRIBE_TRANSACTIONS: _describe,
-    ApiKey.END_TXN: lambda _, error: EndTxnResponse(error_code=error),
-    ApiKey.LIST_TRANSACTIONS: lambda _, error: ListTransactionsResponse(error_code=error),
-    ApiKey.TXN_OFFSET_COMMIT: offset_commit,
-    ApiKey.WRITE_TXN_MARKERS: _write_markers,
+ERRORS: Final[Mapping[type[Message], Callable[[Any, ErrorCode], Message]]] = {
+    AddOffsetsToTxnRequest: lambda _, error: AddOffsetsToTxnResponse(error_code=error),
+    adding.AddPartitionsToTxnRequest: _add_partitions,
+    DescribeProducersRequest: _describe_producers,
+    DescribeTransactionsRequest: _describe,
+    EndTxnRequest: lambda _, error: EndTxnResponse(error_code=error),
+    ListTransactionsRequest: lambda _, error: ListTransactionsResponse(error_code=error),
+    TxnOffsetCommitRequest: offset_commit,
+    WriteTxnMarkersRequest: _write_markers,
 }
-"""API -> its response with an error."""
+"""Request -> its response with an error."""

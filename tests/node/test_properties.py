@@ -6,17 +6,22 @@ from typing import Any
 
 import pytest
 
-from kafkawire.net.nodes.start import LOG_INTERVALS, Identity, node_config
 from kafkawire.node import NodeConfig
+from kafkawire.node.config import NO_VOTERS
+from kafkawire.node.properties import LOG_INTERVALS, Identity, node_config
 
 
-def config(**given: str) -> NodeConfig:
-    return node_config(Identity(1), {key.replace("_", "."): v for key, v in given.items()}, (), {})
+def of(properties: dict[str, str]) -> NodeConfig:
+    return node_config(Identity(1), properties, NO_VOTERS, (), 0)
+
+
+def config(**properties: str) -> NodeConfig:
+    return of({key.replace("_", "."): value for key, value in properties.items()})
 
 
 @pytest.mark.parametrize(("field", "key"), LOG_INTERVALS.items())
 def test_intervals_of_logs(field: str, key: str) -> None:
-    assert node_config(Identity(1), {key: "1234"}, (), {}).log_intervals[field] == 1234
+    assert of({key: "1234"}).log_intervals[field] == 1234
 
 
 @pytest.mark.parametrize(
@@ -28,7 +33,7 @@ def test_intervals_of_logs(field: str, key: str) -> None:
     ],
 )
 def test_replication(key: str, field: str) -> None:
-    made: Any = node_config(Identity(1), {key: "1234"}, (), {}).replication
+    made: Any = of({key: "1234"}).replication
     assert getattr(made, field) == 1234
 
 

@@ -1,0 +1,296 @@
+"""The APIs of brokers and controllers: a row says where an API is served, handled and authorized.
+
+Handlers, ApiVersions, forwarding and the listeners read this table; the versions are those of the
+release (`releases.py`). To add an API, write its handler, its row and its test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+from typing import Final, NamedTuple
+
+from ..messages.api_key import ApiKey
+from .releases import Offer, Versions, before, versions_of, with_zookeeper
+from .security.permissions import Permission
+
+P = Permission
+
+
+class Listener(Flag):
+    """Who listens, as in `listeners` of Kafka's schemas."""
+
+    BROKER = auto()
+    CONTROLLER = auto()
+    ZK_BROKER = auto()
+    """A broker of a cluster with ZooKeeper, for the controller and the other brokers."""
+
+
+class Handled(Enum):
+    """Which part of a cluster handles a request."""
+
+    BROKER = "any broker"
+    CONTROLLER = "the active controller; brokers forward requests of clients to it"
+    QUORUM = "the leader of the quorum; brokers forward requests of clients to it"
+    REPLICAS = "the broker that has the replicas, mostly as their leader"
+    GROUP_COORDINATOR = "the coordinator of the group"
+    TRANSACTION_COORDINATOR = "the coordinator of the transactional id"
+
+
+FORWARDING: Final = "forwarding"
+TRANSACTIONAL: Final = "transactional"
+NEED_A_NODE: Final = frozenset(
+    {
+        FORWARDING,
+        TRANSACTIONAL,
+        "alter_replica_log_dirs",
+        "describe_acls",
+        "describe_client_quotas",
+        "describe_user_scram_credentials",
+    }
+)
+"""The handlers that a cluster in memory does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API.
+
+    permissions: those that Kafka's authorizer checks, depending on the request; () if it checks
+    none. handler: its module in `handlers`, None for the one that is named for the API. versions:
+    those that its handler has, None for all.
+    """
+
+    handled: Handled
+    permissions: tuple[Permission, ...] = ()
+    listeners: Listener = Listener.BROKER
+    handler: str | None = None
+    versions: Versions | None = None
+
+
+EITHER: Final = Listener.BROKER | Listener.CONTROLLER
+APIS: Final[Mapping[ApiKey, Api]] = {
+    ApiKey.PRODUCE: Api(Handled.REPLICAS, (P.WRITE_TOPIC, P.WRITE_TRANSACTION, P.IDEMPOTENT_WRITE)),
+    ApiKey.FETCH: Api(Handled.REPLICAS, (P.READ_TOPIC, P.CLUSTER_ACTION), EITHER),
+    ApiKey.LIST_OFFSETS: Api(Handled.REPLICAS, (P.DESCRIBE_TOPIC,)),
+    ApiKey.METADATA: Api(Handled.BROKER, (P.DESCRIBE_TOPIC, P.CREATE_IN_CLUSTER, P.CREATE_TOPIC)),
+    ApiKey.LEADER_AND_ISR: Api(
+        Handled.REPLICAS, (P.CLUSTER_ACTION,), Listener.ZK_BROKER, "zookeeper.leader_and_isr"
+    ),
+    ApiKey.STOP_REPLICA: Api(
+        Handled.REPLICAS, (P.CLUSTER_ACTION,), Listener.ZK_BROKER, "zookeeper.stop_replica"
+    ),
+    ApiKey.UPDATE_METADATA: Api(
+        Handled.BROKER, (P.CLUSTER_ACTION,), Listener.ZK_BROKER, "zookeeper.update_metadata"
+    ),
+    ApiKey.CONTROLLED_SHUTDOWN: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.ZK_BROKER, "zookeeper.controlled_shutdown"
+    ),
+    ApiKey.OFFSET_COMMIT: Api(Handled.GROUP_COORDINATOR, (P.READ_GROUP, P.READ_TOPIC)),
+    ApiKey.OFFSET_FETCH: Api(Handled.GROUP_COORDINATOR, (P.DESCRIBE_GROUP, P.DESCRIBE_TOPIC)),
+    ApiKey.FIND_COORDINATOR: Api(Handled.BROKER, (P.DESCRIBE_GROUP, P.DESCRIBE_TRANSACTION)),
+    ApiKey.JOIN_GROUP: Api(Handled.GROUP_COORDINATOR, (P.READ_GROUP,)),
+    ApiKey.HEARTBEAT: Api(Handled.GROUP_COORDINATOR, (P.READ_GROUP,)),
+    ApiKey.LEAVE_GROUP: Api(Handled.GROUP_COORDINATOR, (P.READ_GROUP,)),
+    ApiKey.SYNC_GROUP: Api(Handled.GROUP_COORDINATOR, (P.READ_GROUP,)),
+    ApiKey.DESCRIBE_GROUPS: Api(Handled.GROUP_COORDINATOR, (P.DESCRIBE_GROUP,)),
+    ApiKey.LIST_GROUPS: Api(Handled.GROUP_COORDINATOR, (P.DESCRIBE_CLUSTER, P.DESCRIBE_GROUP)),
+    ApiKey.SASL_HANDSHAKE: Api(Handled.BROKER),
+    ApiKey.API_VERSIONS: Api(Handled.BROKER, (), EITHER),
+    ApiKey.CREATE_TOPICS: Api(
+        Handled.CONTROLLER, (P.CREATE_IN_CLUSTER, P.CREATE_TOPIC, P.DESCRIBE_TOPIC_CONFIGS), EITHER
+    ),
+    ApiKey.DELETE_TOPICS: Api(Handled.CONTROLLER, (P.DELETE_TOPIC, P.DESCRIBE_TOPIC), EITHER),
+    ApiKey.DELETE_RECORDS: Api(Handled.REPLICAS, (P.DELETE_TOPIC,)),
+    ApiKey.INIT_PRODUCER_ID: Api(
+        Handled.TRANSACTION_COORDINATOR, (P.WRITE_TRANSACTION, P.IDEMPOTENT_WRITE)
+    ),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(Handled.REPLICAS, (P.DESCRIBE_TOPIC, P.CLUSTER_ACTION)),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(
+        Handled.TRANSACTION_COORDINATOR,
+        (P.WRITE_TRANSACTION, P.WRITE_TOPIC, P.CLUSTER_ACTION),
+        handler=TRANSACTIONAL,
+    ),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(
+        Handled.TRANSACTION_COORDINATOR, (P.WRITE_TRANSACTION, P.READ_GROUP), handler=TRANSACTIONAL
+    ),
+    ApiKey.END_TXN: Api(
+        Handled.TRANSACTION_COORDINATOR, (P.WRITE_TRANSACTION,), handler=TRANSACTIONAL
+    ),
+    ApiKey.WRITE_TXN_MARKERS: Api(
+        Handled.REPLICAS, (P.CLUSTER_ACTION, P.ALTER_CLUSTER), handler=TRANSACTIONAL
+    ),
+    ApiKey.TXN_OFFSET_COMMIT: Api(
+        Handled.GROUP_COORDINATOR,
+        (P.WRITE_TRANSACTION, P.READ_GROUP, P.READ_TOPIC),
+        handler=TRANSACTIONAL,
+        versions=Versions(0, 5),  # not yet by the ids of topics
+    ),
+    ApiKey.DESCRIBE_ACLS: Api(Handled.BROKER, (P.DESCRIBE_CLUSTER,)),
+    ApiKey.CREATE_ACLS: Api(Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.DELETE_ACLS: Api(Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.DESCRIBE_CONFIGS: Api(
+        Handled.BROKER,
+        (P.DESCRIBE_CLUSTER_CONFIGS, P.DESCRIBE_TOPIC_CONFIGS, P.DESCRIBE_GROUP_CONFIGS),
+    ),
+    ApiKey.ALTER_CONFIGS: Api(
+        Handled.CONTROLLER,
+        (P.ALTER_CLUSTER_CONFIGS, P.ALTER_TOPIC_CONFIGS, P.ALTER_GROUP_CONFIGS),
+        EITHER,
+    ),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Api(Handled.REPLICAS, (P.ALTER_CLUSTER,)),
+    ApiKey.DESCRIBE_LOG_DIRS: Api(Handled.REPLICAS, (P.DESCRIBE_CLUSTER,), handler=FORWARDING),
+    ApiKey.SASL_AUTHENTICATE: Api(Handled.BROKER),
+    ApiKey.CREATE_PARTITIONS: Api(Handled.CONTROLLER, (P.ALTER_TOPIC,), EITHER),
+    ApiKey.DELETE_GROUPS: Api(Handled.GROUP_COORDINATOR, (P.DELETE_GROUP,)),
+    ApiKey.ELECT_LEADERS: Api(Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(
+        Handled.CONTROLLER,
+        (P.ALTER_CLUSTER_CONFIGS, P.ALTER_TOPIC_CONFIGS, P.ALTER_GROUP_CONFIGS),
+        EITHER,
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
+        Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(
+        Handled.CONTROLLER, (P.DESCRIBE_CLUSTER,), EITHER, FORWARDING
+    ),
+    ApiKey.OFFSET_DELETE: Api(Handled.GROUP_COORDINATOR, (P.DELETE_GROUP, P.READ_TOPIC)),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(Handled.BROKER, (P.DESCRIBE_CLUSTER_CONFIGS,)),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(
+        Handled.CONTROLLER, (P.ALTER_CLUSTER_CONFIGS,), EITHER, FORWARDING
+    ),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(Handled.BROKER, (P.DESCRIBE_CLUSTER,)),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(
+        Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING
+    ),
+    ApiKey.VOTE: Api(Handled.QUORUM, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING),
+    ApiKey.BEGIN_QUORUM_EPOCH: Api(
+        Handled.QUORUM, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.END_QUORUM_EPOCH: Api(
+        Handled.QUORUM, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.DESCRIBE_QUORUM: Api(Handled.QUORUM, (P.DESCRIBE_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.ALTER_PARTITION: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.UPDATE_FEATURES: Api(Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.ENVELOPE: Api(Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING),
+    ApiKey.FETCH_SNAPSHOT: Api(
+        Handled.QUORUM, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.DESCRIBE_CLUSTER: Api(Handled.BROKER, (P.DESCRIBE_CLUSTER,)),
+    ApiKey.DESCRIBE_PRODUCERS: Api(Handled.REPLICAS, (P.READ_TOPIC,), handler=TRANSACTIONAL),
+    ApiKey.BROKER_REGISTRATION: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.BROKER_HEARTBEAT: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.UNREGISTER_BROKER: Api(Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.DESCRIBE_TRANSACTIONS: Api(
+        Handled.TRANSACTION_COORDINATOR,
+        (P.DESCRIBE_TRANSACTION, P.DESCRIBE_TOPIC),
+        handler=TRANSACTIONAL,
+    ),
+    ApiKey.LIST_TRANSACTIONS: Api(
+        Handled.TRANSACTION_COORDINATOR,
+        (P.DESCRIBE_TRANSACTION,),
+        handler=TRANSACTIONAL,
+        # version 2 has a regular expression, which clients could make take forever
+        versions=Versions(0, 1),
+    ),
+    ApiKey.ALLOCATE_PRODUCER_IDS: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.CONTROLLER_REGISTRATION: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: Api(
+        Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(Handled.BROKER, (P.DESCRIBE_TOPIC,)),
+    ApiKey.ADD_RAFT_VOTER: Api(Handled.QUORUM, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.REMOVE_RAFT_VOTER: Api(Handled.QUORUM, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
+    ApiKey.UPDATE_RAFT_VOTER: Api(
+        Handled.QUORUM, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+}
+"""API key -> the API.
+
+The permissions are those of "Operations and resources on protocols" in Kafka's documentation, and
+those that its code checks besides or instead: ElectLeaders needs Alter, not ClusterAction.
+"""
+
+
+def handler_of(key: ApiKey) -> str:
+    """Return the module of the handler of an API. KeyError for one that is not served."""
+    return APIS[key].handler or key.name.lower()
+
+
+def served_on(listener: Listener) -> frozenset[ApiKey]:
+    """Return the APIs that a listener serves."""
+    return frozenset(key for key, api in APIS.items() if listener & api.listeners)
+
+
+IN_MEMORY: Final = frozenset(
+    key for key in served_on(Listener.BROKER) if handler_of(key) not in NEED_A_NODE
+)
+"""The APIs of a cluster in memory."""
+BETWEEN_BROKERS: Final = served_on(Listener.ZK_BROKER)
+"""Those between its brokers, if they show a cluster with ZooKeeper."""
+FORWARDED: Final = frozenset(
+    key
+    for key in served_on(Listener.BROKER)
+    if APIS[key].handled in (Handled.CONTROLLER, Handled.QUORUM)
+)
+"""The APIs whose requests brokers forward, and that may be in an Envelope."""
+
+LISTED_FROM_0: Final = "4.0"
+"""From this release on, Produce is listed from 0 but served from 3: librdkafka needs that."""
+
+
+class SupportedApis(NamedTuple):
+    """What a listener supports. listed: in ApiVersions, where Produce differs."""
+
+    release: str
+    served: Offer
+    listed: Offer
+
+
+def supported_apis(release: str, keys: Iterable[ApiKey]) -> SupportedApis:
+    """Return the versions of APIs in a release. ValueError for an unknown release."""
+    released = versions_of(release)
+    served = {key: _implemented(key, released[key]) for key in sorted(keys) if key in released}
+    listed = dict(served)
+    if ApiKey.PRODUCE in served and not before(release, LISTED_FROM_0):
+        listed[ApiKey.PRODUCE] = served[ApiKey.PRODUCE]._replace(first=0)
+    return SupportedApis(release, served, listed)
+
+
+def between_brokers(release: str) -> Offer:
+    """Return what brokers of a cluster with ZooKeeper send each other, in the newest version.
+
+    ValueError for a release whose brokers need no ZooKeeper.
+    """
+    if release not in with_zookeeper():
+        raise ValueError(
+            f"no ZooKeeper in release {release}: expected one of {', '.join(with_zookeeper())}"
+        )
+    return supported_apis(release, BETWEEN_BROKERS).served
+
+
+def cluster_apis(release: str, zookeeper: bool) -> SupportedApis:
+    """Return what the brokers of a cluster in memory support."""
+    apis = supported_apis(release, IN_MEMORY)
+    if not zookeeper:
+        return apis
+    between = between_brokers(release)
+    return SupportedApis(release, {**apis.served, **between}, {**apis.listed, **between})
+
+
+def _implemented(key: ApiKey, released: Versions) -> Versions:
+    versions = APIS[key].versions
+    return released if versions is None else released & versions

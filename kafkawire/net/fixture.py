@@ -1,0 +1,223 @@
+"""A cluster in a thread of its own, for tests: what they can do with it, whichever kind it is.
+
+The cluster is accessed only in its own loop; each call here is submitted to it and returns when
+what it does is done, or raises TimeoutError after a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from ..broker import Action, Close, Fault, Report, Request
+from ..broker.faults import error_code
+from ..messages.api_key import ApiKey
+from ..protocol import ErrorCode
+from .loop_thread import LoopThread
+from .shell import Observers
+
+if TYPE_CHECKING:
+    from .server_config import ServerConfig
+    from .server_recording import Recording
+
+TIMEOUT: Final = 60.0
+"""Seconds that the cluster may take for anything, on a machine that is busy."""
+POLL: Final = 0.01
+
+
+class PartitionState(NamedTuple):
+    """Who leads a partition, -1 for nobody, and its in-sync replicas."""
+
+    leader: int
+    isr: Sequence[int]
+
+
+class NewTopic(NamedTuple):
+    """A topic to create. factor: how many replicas; None: `default.replication.factor`."""
+
+    name: str
+    partitions: int
+    factor: int | None
+    configs: Mapping[str, str]
+
+
+class ClusterFixture(ABC):
+    """A cluster that clients of this process, or of others, can connect to. Use it with `with`.
+
+    requests: the requests of clients to all brokers, with their responses, in the order of the
+    responses.
+    closed: connections that brokers closed, and the reasons.
+    """
+
+    def __init__(self, config: ServerConfig, recording: Recording | None = None) -> None:
+        self.config = config
+        self.requests: list[Report] = []
+        self.closed: list[Close] = []
+        self._observers = Observers(self.requests.append, self.closed.append, recording)
+        self._thread = LoopThread()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self._thread.run(self._open(), TIMEOUT)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        try:
+            self._thread.run(self._close(), TIMEOUT)
+        finally:
+            self._thread.end()
+
+    @abstractmethod
+    async def _open(self) -> None:
+        """Start all brokers; returns when clients can connect."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Stop all brokers that have started, at once."""
+
+    # -- brokers
+
+    @property
+    @abstractmethod
+    def bootstrap(self) -> str:
+        """The bootstrap servers: `host:port,...`, of all brokers."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> list[int]:
+        """The ids of the brokers that run."""
+
+    @abstractmethod
+    def stop(self, node_id: int) -> None:
+        """Stop a broker in order."""
+
+    @abstractmethod
+    def kill(self, node_id: int) -> None:
+        """End a broker at once, as `kill -9` does."""
+
+    @abstractmethod
+    def start(self, node_id: int) -> None:
+        """Start a broker that was stopped or killed; returns when it serves clients."""
+
+    def _check_runs(self, node_id: int, runs: bool) -> None:
+        """Raise ValueError if a broker does not exist, or is not as it should be."""
+        if not 1 <= node_id <= self.config.brokers:
+            raise ValueError(f"no broker {node_id}: they are 1 to {self.config.brokers}")
+        if (node_id in self.nodes) is not runs:
+            raise ValueError(f"broker {node_id} {'does not run' if runs else 'runs already'}")
+
+    @abstractmethod
+    def advance(self, seconds: float) -> None:
+        """Advance the clock of all brokers, without waiting."""
+
+    # -- topics
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        factor: int | None = None,
+        configs: Mapping[str, str] = {},
+    ) -> None:
+        """Create a topic. factor: how many replicas; None: `default.replication.factor`.
+
+        Raises BrokerError, as for a topic that exists.
+        """
+        self._thread.run(self._create_topic(NewTopic(name, partitions, factor, configs)), TIMEOUT)
+
+    @abstractmethod
+    async def _create_topic(self, topic: NewTopic) -> None:
+        """Create a topic; called in the loop."""
+
+    @abstractmethod
+    def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
+        """Let another broker lead a partition; it gets a replica if it has none.
+
+        Raises ValueError if there is no such partition, or the broker does not run.
+        """
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """Return the leader of a partition, when it has one that runs."""
+        return self._partition(topic, partition, lambda state: state.leader in self.nodes).leader
+
+    def isr(self, topic: str, partition: int = 0) -> list[int]:
+        """Return the in-sync replicas of a partition."""
+        return sorted(self._partition(topic, partition, lambda _: True).isr)
+
+    @abstractmethod
+    def _find(self, topic: str, partition: int) -> PartitionState | None:
+        """Find a partition; called in the loop."""
+
+    def _partition(
+        self, topic: str, partition: int, fits: Callable[[PartitionState], bool]
+    ) -> PartitionState:
+        """Return the state of a partition when it exists and fits."""
+        states: list[PartitionState] = []
+
+        def has_come() -> bool:
+            state = self._thread.call(lambda: self._find(topic, partition))
+            if state is not None and fits(state):
+                states.append(state)
+            return bool(states)
+
+        self.wait(has_come)
+        return states[0]
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Wait until a function returns true. Raises TimeoutError."""
+        end = time.monotonic() + TIMEOUT
+        while not done():
+            if time.monotonic() > end:
+                raise TimeoutError(f"not true within {TIMEOUT:g} seconds")
+            time.sleep(POLL)
+
+    # -- faults
+
+    def fault(  # noqa: PLR0913 - the fields of `Fault`, all but one by keyword
+        self,
+        match: ApiKey | str | Callable[[Request], bool] | None = None,
+        *,
+        nth: int | None = None,
+        probability: float = 1.0,
+        action: Action | str = Action.ERROR,
+        error: ErrorCode | str = ErrorCode.UNKNOWN_SERVER_ERROR,
+        delay: float = 1.0,
+        keep: int | None = None,
+        at: int | None = None,
+        carried_out: bool = False,
+    ) -> Fault:
+        """Add a fault, of all brokers together; its `hit` counts the requests that it affected.
+
+        Raises ValueError for one that no request can meet.
+        """
+        code = error_code(error)
+        fault = Fault(match, nth, probability, action, code, delay, keep, at, carried_out)
+        self._thread.call(lambda: self._add_fault(fault))
+        return fault
+
+    def clear_faults(self) -> None:
+        """Remove all faults."""
+        self._thread.call(self._clear_faults)
+
+    @abstractmethod
+    def _add_fault(self, fault: Fault) -> None:
+        """Add a fault; called in the loop."""
+
+    @abstractmethod
+    def _clear_faults(self) -> None:
+        """Remove all faults; called in the loop."""

@@ -1,0 +1,114 @@
+"""Reads the configuration of a node from Kafka's keys, as in `server.properties`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ..broker.bounds import DEFAULT_BOUNDS, Bounds
+from ..broker.configs import Settings
+from ..broker.releases import LATEST, before
+from ..raft import Endpoint, Timeouts, VoterSet
+from ..replication import ReplicationConfig
+from .config import NodeConfig, ProcessRole
+
+CLUSTER_ID: Final = "kafkawire"
+CONTROLLER: Final = "CONTROLLER"
+"""The name of the listener of controllers."""
+REPLICATION: Final = "REPLICATION"
+"""The listener between brokers, where they do not use that of clients: it has no SASL and no TLS,
+and the newest versions.
+"""
+LOG_INTERVALS: Final = {
+    "cleaner_backoff_ms": "log.cleaner.backoff.ms",
+    "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
+    "flush_scheduler_interval_ms": "log.flush.scheduler.interval.ms",
+    "flush_start_offset_checkpoint_interval_ms": "log.flush.start.offset.checkpoint.interval.ms",
+    "high_watermark_checkpoint_interval_ms": "replica.high.watermark.checkpoint.interval.ms",
+    "producer_id_expiration_ms": "producer.id.expiration.ms",
+    "replica_fetch_max_bytes": "replica.fetch.max.bytes",
+    "retention_check_interval_ms": "log.retention.check.interval.ms",
+}
+"""Field of `storage.LogManagerConfig` -> its key."""
+ELR_FROM: Final = "4.0"
+"""The first release with eligible leader replicas (KIP-966)."""
+RACK_AWARE: Final = "RackAwareReplicaSelector"
+
+
+class Identity(NamedTuple):
+    """Which node of which cluster."""
+
+    node_id: int
+    cluster_id: str = CLUSTER_ID
+
+
+def node_config(
+    identity: Identity,
+    properties: Mapping[str, str],
+    voters: VoterSet,
+    listeners: Sequence[Endpoint],
+    epoch_ms: int,
+    *,
+    roles: frozenset[ProcessRole] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
+    release: str = LATEST,
+) -> NodeConfig:
+    """Return the configuration of a node.
+
+    properties: Kafka's keys with their values. roles: None for those that the listeners suggest: a
+    controller has one of its own. bounds: limits for which Kafka has no key. release: what clients
+    are offered. Raises ValueError for a key or a value that is not valid.
+    """
+    settings = Settings(properties)
+    if roles is None:
+        is_controller = any(each.name == CONTROLLER for each in listeners)
+        roles = frozenset(ProcessRole) if is_controller else frozenset({ProcessRole.BROKER})
+    return NodeConfig(
+        identity.node_id,
+        identity.cluster_id,
+        roles,
+        tuple(listeners),
+        CONTROLLER,
+        voters,
+        rack=settings.text("broker.rack") or None,
+        static=properties,
+        epoch_ms=epoch_ms,
+        quorum=_timeouts(settings),
+        replication=_replication(settings, release),
+        log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},
+        snapshot_bytes=settings.number("metadata.log.max.record.bytes.between.snapshots"),
+        rebalance_interval=(
+            float(settings.number("leader.imbalance.check.interval.seconds"))
+            if settings.flag("auto.leader.rebalance.enable")
+            else None
+        ),
+        session_timeout=settings.seconds("broker.session.timeout.ms"),
+        heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+        bounds=bounds,
+        release=release,
+    )
+
+
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
+        election_timeout=settings.seconds("controller.quorum.election.timeout.ms"),
+        fetch_timeout=settings.seconds("controller.quorum.fetch.timeout.ms"),
+        election_backoff_max=settings.seconds("controller.quorum.election.backoff.max.ms"),
+        request_timeout=settings.seconds("controller.quorum.request.timeout.ms"),
+        retry_backoff=settings.seconds("controller.quorum.retry.backoff.ms"),
+        append_linger=settings.seconds("controller.quorum.append.linger.ms"),
+    )
+
+
+def _replication(settings: Settings, release: str) -> ReplicationConfig:
+    return ReplicationConfig(
+        replica_lag_time_max=settings.seconds("replica.lag.time.max.ms"),
+        replica_fetch_wait_max=settings.seconds("replica.fetch.wait.max.ms"),
+        replica_fetch_backoff=settings.seconds("replica.fetch.backoff.ms"),
+        replica_fetch_min_bytes=settings.number("replica.fetch.min.bytes"),
+        replica_fetch_max_bytes=settings.number("replica.fetch.max.bytes"),
+        replica_fetch_response_max_bytes=settings.number("replica.fetch.response.max.bytes"),
+        fetch_max_bytes=settings.number("fetch.max.bytes"),
+        eligible_leader_replicas=not before(release, ELR_FROM),
+        rack_aware=settings.text("replica.selector.class").endswith(RACK_AWARE),
+    )

@@ -1,0 +1,318 @@
+"""The fixtures `kafka_broker` and `kafka_cluster`: what tests can do with either of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from kafkawire import ErrorCode
+from kafkawire.capture import decode_capture
+from kafkawire.client.failures import BrokerError
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.net.fixture import ClusterFixture
+from kafkawire.net.nodes.cluster_thread import ClusterThread
+from kafkawire.net.server_config import ServerConfig, read_marker
+from kafkawire.net.server_recording import Recording
+from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.zookeeper_thread import ZooKeeperThread
+from tests.interop.implementations import Implementation
+from tests.interop.implementations.librdkafka import Confluent
+
+from .test_produce_and_consume import all_seen, values
+from .test_transactions import SECONDS, consumer, producer, read, send
+
+E = ErrorCode
+CLIENT: Implementation = Confluent()
+KINDS: dict[str, Callable[..., ClusterFixture]] = {
+    "memory": ServerThread,
+    "nodes": ClusterThread,
+}
+REPLICATED = {"default.replication.factor": "3", "group.initial.rebalance.delay.ms": "0"}
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Callable[..., ClusterFixture]:
+    """Either kind of cluster."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def cluster(kind: Callable[..., ClusterFixture]) -> Iterator[ClusterFixture]:
+    """Three brokers of either kind."""
+    with kind(ServerConfig(brokers=3, settings=REPLICATED)) as running:
+        yield running
+
+
+def produced(cluster: ClusterFixture) -> list[tuple[int, list[int]]]:
+    """Return the broker of each Produce, and the errors of the response."""
+    return [
+        (
+            report.request.node_id,
+            [
+                partition.error_code
+                for topic in report.response.responses
+                for partition in topic.partition_responses
+            ],
+        )
+        for report in list(cluster.requests)
+        if isinstance(report.response, ProduceResponse)
+    ]
+
+
+def consumed(cluster: ClusterFixture, group: str, count: int) -> list[bytes | None]:
+    """Return the first records of the topic t."""
+    member = CLIENT.member(cluster.bootstrap, "t", group)
+    member.until(lambda: all_seen([member], count))
+    member.leave()
+    return [each.value for each in member.seen]
+
+
+def test_leaders_move_and_requests_show_where_records_went(cluster: ClusterFixture) -> None:
+    cluster.create_topic("t")
+    assert cluster.isr("t") == [1, 2, 3]
+    for leader in (2, 3, 1):
+        cluster.move_leader("t", 0, leader)
+        assert cluster.leader("t") == leader
+        CLIENT.produce(cluster.bootstrap, "t", values(1))
+    assert produced(cluster) == [(2, [0]), (3, [0]), (1, [0])]
+    requests = [each.request for each in cluster.requests]
+    connections = {(each.node_id, each.connection) for each in requests}
+    assert len({number for _, number in connections}) == len(connections), "each has its number"
+    assert consumed(cluster, "g", 3) == values(1) * 3
+
+
+def test_a_leader_moves_to_a_broker_without_a_replica(cluster: ClusterFixture) -> None:
+    cluster.create_topic("t", factor=1)
+    CLIENT.produce(cluster.bootstrap, "t", values(1))
+    other = cluster.leader("t") % 3 + 1
+    cluster.move_leader("t", 0, other)
+    assert (cluster.leader("t"), cluster.isr("t")) == (other, [other])
+    assert consumed(cluster, "g", 1) == values(1)
+
+
+def test_topics_that_exist_and_leaders_that_cannot_be_are_refused(cluster: ClusterFixture) -> None:
+    cluster.create_topic("t")
+    with pytest.raises(BrokerError, match="TOPIC_ALREADY_EXISTS"):
+        cluster.create_topic("t")
+    with pytest.raises(ValueError, match="no such partition: t-7"):
+        cluster.move_leader("t", 7, 1)
+    cluster.kill(2)
+    with pytest.raises(ValueError, match="broker 2"):
+        cluster.move_leader("t", 0, 2)
+
+
+def test_brokers_stop_are_killed_and_start(cluster: ClusterFixture) -> None:
+    cluster.create_topic("t")
+    for end in (cluster.stop, cluster.kill):
+        leader = cluster.leader("t")
+        end(leader)
+        assert leader not in cluster.nodes
+        assert cluster.leader("t") != leader
+        with pytest.raises(ValueError, match="does not run"):
+            end(leader)
+        CLIENT.produce(cluster.bootstrap, "t", values(1))
+        cluster.start(leader)
+        cluster.wait(lambda: cluster.isr("t") == [1, 2, 3])
+    with pytest.raises(ValueError, match="runs already"):
+        cluster.start(1)
+    with pytest.raises(ValueError, match="1 to 3"):
+        cluster.stop(4)
+    assert consumed(cluster, "g", 2) == values(1) * 2
+
+
+def test_a_fault_is_counted_over_all_brokers_and_those_that_start_later(
+    cluster: ClusterFixture,
+) -> None:
+    cluster.create_topic("t")
+    cluster.move_leader("t", 0, 1)
+    fault = cluster.fault("Produce", nth=2, error="NOT_LEADER_OR_FOLLOWER")
+    CLIENT.produce(cluster.bootstrap, "t", values(1))
+    cluster.kill(2)
+    cluster.start(2)
+    cluster.wait(lambda: cluster.isr("t") == [1, 2, 3])
+    cluster.move_leader("t", 0, 2)
+    CLIENT.produce(cluster.bootstrap, "t", values(1))
+    assert (fault.hit, fault.seen) == (1, 3), "and once more after the error"
+    assert produced(cluster) == [(1, [0]), (2, [E.NOT_LEADER_OR_FOLLOWER]), (2, [0])]
+    cluster.clear_faults()
+    CLIENT.produce(cluster.bootstrap, "t", values(1))
+    assert fault.seen == 3
+
+
+def test_a_fault_of_fetches_does_not_meet_followers(cluster: ClusterFixture) -> None:
+    cluster.create_topic("t")
+    fault = cluster.fault("Fetch", nth=1, action="disconnect")
+    CLIENT.produce(cluster.bootstrap, "t", values(5))  # acknowledged by all replicas
+    assert fault.seen == 0
+    assert consumed(cluster, "g", 5) == values(5)
+    assert fault.hit == 1
+    assert "a fault: disconnect" in [each.reason for each in cluster.closed]
+
+
+def test_what_the_fixture_does_itself_is_no_request_of_a_client(cluster: ClusterFixture) -> None:
+    fault = cluster.fault()
+    cluster.create_topic("t")
+    cluster.move_leader("t", 0, 2)
+    cluster.wait(lambda: cluster.isr("t") == [1, 2, 3])
+    assert (cluster.requests, fault.seen) == ([], 0)
+
+
+def test_a_cluster_goes_on_where_another_was(kind: Callable[..., Any]) -> None:
+    config = ServerConfig(brokers=3, settings=REPLICATED)
+    with kind(config) as first:
+        first.create_topic("t", configs={"retention.ms": "-1"})
+        CLIENT.produce(first.bootstrap, "t", values(20))
+        assert consumed(first, "g", 20) == values(20)
+    with kind(config, persisted=first.persisted) as second:
+        with pytest.raises(BrokerError, match="TOPIC_ALREADY_EXISTS"):
+            second.create_topic("t")
+        CLIENT.produce(second.bootstrap, "t", values(3, "later"))
+        assert consumed(second, "g", 3) == values(3, "later"), "the group had read the others"
+
+
+@pytest.mark.kafka_cluster(brokers=1)
+def test_what_is_persisted_is_as_it_was_then(kafka_cluster: ClusterThread) -> None:
+    CLIENT.produce(kafka_cluster.bootstrap, "t", values(3, "before"))
+    persisted = kafka_cluster.persisted
+    CLIENT.produce(kafka_cluster.bootstrap, "t", values(3, "after"))
+    for group in ("g", "h"):  # what was restored from is unchanged
+        with ClusterThread(ServerConfig(brokers=1), persisted=persisted) as restored:
+            CLIENT.produce(restored.bootstrap, "t", values(1, group))
+            assert consumed(restored, "g", 4) == values(3, "before") + values(1, group)
+
+
+def test_the_traffic_of_all_brokers_is_recorded(kind: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "traffic.pcap"
+    config = ServerConfig(brokers=3, settings=REPLICATED)
+    with kind(config, recording=Recording(path)) as cluster:
+        cluster.create_topic("t", 3)
+        for partition in range(3):
+            cluster.move_leader("t", partition, partition + 1)
+        CLIENT.produce(cluster.bootstrap, "t", values(30))
+        leaders = {cluster.bootstrap.split(",")[node - 1] for node, _ in produced(cluster)}
+    messages = list(decode_capture(path))
+    brokers = {each.broker for each in messages if each.row.api_name == "Produce"}
+    assert brokers == leaders
+    assert {each.row.error for each in messages} == {""}
+
+
+# -- transactions, at nodes
+
+
+def apis(cluster: ClusterFixture) -> list[ApiKey]:
+    return [report.request.api_key for report in list(cluster.requests)]
+
+
+def test_requests_show_the_steps_of_a_transaction(
+    kafka_cluster: ClusterThread,
+) -> None:
+    writer = producer(kafka_cluster)
+    send(writer, "t", [b"a"])
+    writer.commit_transaction(SECONDS)
+    steps = [ApiKey.INIT_PRODUCER_ID, ApiKey.PRODUCE, ApiKey.END_TXN]
+    seen = [each for each in apis(kafka_cluster) if each in steps]
+    assert [each for at, each in enumerate(seen) if each not in seen[:at]] == steps
+
+
+def test_a_commit_whose_response_is_lost_is_repeated_and_commits_once(
+    kafka_cluster: ClusterThread,
+) -> None:
+    writer = producer(kafka_cluster)
+    lost = kafka_cluster.fault("EndTxn", nth=1, action="disconnect", carried_out=True)
+    again = kafka_cluster.fault("Produce", nth=1, error="NOT_LEADER_OR_FOLLOWER")
+    send(writer, "t", [b"a", b"b"])
+    writer.commit_transaction(SECONDS)
+    assert (lost.hit, again.hit) == (1, 1)
+    assert apis(kafka_cluster).count(ApiKey.END_TXN) >= 2
+    with consumer(kafka_cluster, "t", "g") as reader:
+        assert read(reader, 2) == [b"a", b"b"]
+    kafka_cluster.invariants()
+
+
+def test_a_transaction_that_a_coordinator_refuses_is_aborted_as_a_whole(
+    kafka_cluster: ClusterThread,
+) -> None:
+    writer = producer(kafka_cluster)
+    fenced = kafka_cluster.fault("EndTxn", nth=1, error="INVALID_PRODUCER_EPOCH")
+    send(writer, "t", [b"lost"])
+    with pytest.raises(KafkaException):
+        writer.commit_transaction(SECONDS)
+    assert fenced.hit == 1
+    again = producer(kafka_cluster)
+    send(again, "t", [b"kept"])
+    again.commit_transaction(SECONDS)
+    with consumer(kafka_cluster, "t", "g") as reader:
+        assert read(reader, 1) == [b"kept"]
+
+
+# -- configuration
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"broker": 3}, "unknown argument 'broker' of the marker kafka; did you mean 'brokers'?"),
+        ({"nodes": 3}, "unknown argument 'nodes' of the marker kafka; did you mean 'brokers'?"),
+        ({"brokers": "3"}, "marker kafka: brokers='3'"),
+        ({"topics": ["t"]}, "marker kafka: topics="),
+        ({"topics": {"a/b": 1}}, "marker kafka: topics: "),
+        ({"settings": {"num.partition": "3"}}, "marker kafka: .*num.partition"),
+        ({"settings": {"num.partitions": 3}}, "marker kafka: settings="),
+        ({"release": "9.9"}, "marker kafka: .*9.9"),
+        ({"release": "4.4", "zookeeper": True}, "marker kafka: .*zookeeper|ZooKeeper"),
+    ],
+)
+def test_wrong_arguments_name_the_marker(arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read_marker("kafka", arguments)
+
+
+def test_a_kind_refuses_what_only_the_other_has() -> None:
+    with pytest.raises(ValueError, match="directories=2"):
+        ZooKeeperThread(ServerConfig(directories=2))
+    for kind in (ServerThread, ClusterThread):
+        with pytest.raises(ValueError, match="zookeeper=True"):
+            kind(ServerConfig(release="2.7", zookeeper=True))
+        with pytest.raises(ValueError, match=r"persisted: of brokers \[2\]"):
+            kind(ServerConfig(brokers=1), persisted={2: {}})
+
+
+def test_a_marker_that_is_wrong_fails_its_test_in_plain_words(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent("""
+            import pytest
+
+            @pytest.mark.kafka(broker=3)
+            def test_one(kafka_broker): ...
+
+            @pytest.mark.kafka_cluster(3)
+            def test_two(kafka_cluster): ...
+        """)
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist", "."],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "the marker kafka; did you mean 'brokers'?" in ran.stdout
+    assert "the marker kafka_cluster takes arguments by name" in ran.stdout
+    assert "Traceback" not in ran.stdout
+
+
+def test_a_seed_repeats_the_ids_of_a_node() -> None:
+    ids = []
+    for seed in (7, 7, 8):
+        with ClusterThread(ServerConfig(brokers=1, seed=seed)) as cluster:
+            producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+            cluster.create_topic("t")
+            producer.list_topics("t", SECONDS)
+            ids.append(cluster._nodes.topics.image().topic_ids["t"])
+    assert ids[0] == ids[1] != ids[2]
