@@ -13,8 +13,9 @@ from typing import Final
 
 import pytest
 
+from kafkawire.configs.features import NEWEST
 from kafkawire.controller import MetadataImage
-from kafkawire.controller.state import FEATURES
+from kafkawire.controller.state import supported_features
 from kafkawire.messages.alter_partition_reassignments_request import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -110,7 +111,7 @@ class Cluster:
 
     def _register(self) -> int:
         """Register broker 2, and unfence it."""
-        levels = {"kraft.version": (0, 1), **FEATURES}
+        levels = {"kraft.version": (0, 1), **supported_features(NEWEST)}
         request = BrokerRegistrationRequest(
             broker_id=OURS,
             cluster_id=CLUSTER_ID,

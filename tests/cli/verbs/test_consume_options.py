@@ -155,7 +155,7 @@ def test_the_cluster(server: ServerThread) -> None:
 
 def test_a_rule_of_serve_makes_requests_fail(server: ServerThread) -> None:
     rule = Fault.parse("Metadata nth=2 action=disconnect")
-    server.server.cluster.faults.append(rule)
+    server.server.faults.append(rule)
     try:
         for _ in range(2):
             assert run("topics", "-b", server.bootstrap).exit_code == 0, "it is sent again"

@@ -177,7 +177,7 @@ def test_a_group_of_our_broker_is_deleted_between_the_requests(
     for group in (GONE, STAYS):
         done = run("groups", *here, "--group", group, *reset)
         assert done.exit_code == 0, done.stderr
-    groups = server.server.cluster.groups
+    groups = server.server.machine.front(1).broker.broker.groups
 
     def deletes(request: Request) -> bool:
         coordinator = groups.of(groups.partition_of(GONE))

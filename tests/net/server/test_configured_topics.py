@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from kafkawire.net.fixture import NewTopic
 from kafkawire.net.server import Server
 from kafkawire.net.server_config import ServerConfig
 
@@ -22,7 +23,7 @@ def test_topics_have_the_default_replication_factor(configured: str, replicas: i
 
     async def factors() -> list[int]:
         async with Server(config) as server:
-            await server.create_topic("more", PARTITIONS, replicas)
+            await server.topics.create(NewTopic("more", PARTITIONS, replicas, {}))
             partitions = server.machine.image().partitions()
             return [len(each.replicas) for _, _, each in partitions]
 

@@ -11,6 +11,7 @@ from kafkawire.broker.apis import Listener, served_on, supported_apis
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
+from kafkawire.net.server_config import ServerConfig
 from tests.interop.implementations import IMPLEMENTATIONS, Implementation
 from tests.interop.implementations.ours import Ours
 
@@ -40,7 +41,7 @@ def expected(release: str) -> dict[int, tuple[int, int]]:
 @pytest.fixture(scope="module", params=RELEASES)
 def cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
     """Three nodes of a release."""
-    with ClusterThread(release=request.param) as cluster:
+    with ClusterThread(ServerConfig(brokers=3, release=request.param)) as cluster:
         port = cluster.ports()[1]
         assert listed(port, 2) == expected(request.param)
         yield cluster
