@@ -76,10 +76,9 @@ def api_row(key: ApiKey) -> str:
     served = [
         name
         for name, keys in (
-            ("memory", IN_MEMORY),
-            ("nodes", served_on(Listener.BROKER)),
+            ("brokers", served_on(Listener.BROKER)),
             ("controllers", served_on(Listener.CONTROLLER)),
-            ("with ZooKeeper", BETWEEN_BROKERS),
+            ("ZooKeeper", IN_MEMORY | BETWEEN_BROKERS),
         )
         if key in keys
     ]

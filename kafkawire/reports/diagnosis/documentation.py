@@ -134,7 +134,7 @@ captures of other projects that are not part of it:
 
 The warnings are true: clients that use versions which Kafka 4.0 does not have, a test program that
 sends every request, valid or not (`fg-sweep-*`), one snapshot length of 200 bytes, a SyncGroup that
-failed, and one whose response took six seconds. The notices are connections that are encrypted,
+failed, and a Fetch that took thirteen seconds. The notices are connections that are encrypted,
 missing packets, and brokers that shut down.
 
 One pass takes 1.2 to 1.3 times the CPU time of `kafkawire summary`. `tshark -T fields` takes 5.3
