@@ -113,7 +113,6 @@ SLOW: Final = (
     "net/server/test_fixture.py::test_a_marker_that_is_wrong_fails_its_test_in_plain_words",
     "net/test_wrong_types.py",
     "node/test_damage.py",
-    "node/test_every_version.py",
     "node/test_log_directories.py",
     "node/test_metadata_log.py",
     "node/test_node.py",

@@ -25,6 +25,8 @@ LARGE_FOLDERS: Final = {
     "cli/kafkawire_cli/verbs": "a module per verb",
     "codegen/kafkawire_codegen": "what all parts of the generator use",
     "kafkawire/broker/handlers": "a module per API key",
+    "kafkawire/net": "shells of clients and of brokers, and the fixtures",
+    "kafkawire/node": "the parts of a node, and what composes nodes",
     "kafkawire/records": "batches and records, as objects and as columns",
     "kafkawire/reports": "a module for each kind of thing that captures are searched for",
 }

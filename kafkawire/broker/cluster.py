@@ -8,6 +8,8 @@ connection are in the order of its requests.
                                        └─▶ delayed operation ─▶ completed by an event or `advance`
 """
 
+# over 300 lines: one machine: events, deadlines and what they lead to
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

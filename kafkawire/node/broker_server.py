@@ -91,6 +91,7 @@ class BrokerServer:
     disks: name of a log directory -> its disk. Raises KafkaStorageError for one that fails.
     """
 
+    # over 40 lines: composition: a line per part
     def __init__(
         self,
         config: NodeConfig,

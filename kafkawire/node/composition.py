@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..broker import Bounds
@@ -80,9 +80,10 @@ class InMemory:
             roles.add(ProcessRole.CONTROLLER)
         if node_id != CONTROLLER_ID:
             roles.add(ProcessRole.BROKER)
+        properties = {**self.properties, **({"broker.rack": rack} if rack else {})}
         config = node_config(
             Identity(node_id, self.cluster_id),
-            {**IN_MEMORY, **self.properties, **({"broker.rack": rack} if rack else {})},
+            {**IN_MEMORY, **properties},
             voters,
             listeners,
             self.epoch_ms,
@@ -90,6 +91,7 @@ class InMemory:
             bounds=self.bounds,
             release=self.release,
         )
+        config = replace(config, static=properties)  # DescribeConfigs does not return IN_MEMORY
         earlier = self.disks.get(node_id, {})
         return LocalNode(
             config,

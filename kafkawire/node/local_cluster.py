@@ -7,6 +7,8 @@ what is not on its disks, and its connections; started again, it reads its disks
                                     └─ Connect, Write ─▶ queue ─▶ NodeFront of another node
 """
 
+# over 300 lines: one machine: nodes, their clients, and the connections between them
+
 from __future__ import annotations
 
 from collections import deque
@@ -48,8 +50,8 @@ from .front.options import DEFAULT, FrontOptions
 from .lifecycle import BrokerState
 from .node import Node
 
-CONTROLLER_ID: Final = 1 << 16
-"""The id of a node that is only a controller: above those of brokers."""
+CONTROLLER_ID: Final = 3000
+"""The id of a node that is only a controller, as in the examples of Kafka."""
 HOST: Final = "127.0.0.1"
 """The address that nodes have for each other."""
 ADMINISTRATOR: Final = f"{NODE_CLIENT_ID}administrator"

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
+from ..protocol import ErrorCode
 from ..records import Batch, RecordBatches
 from ..records.validated import ValidatedBatch
 from ..replication import (
@@ -163,9 +164,11 @@ class StoredReplicaLog:
         try:
             info = log.append(data, self._now_ms(), origin, stored)
         except Refused as error:
-            raise AppendRejected(error.error, error.reason) from None
-        if info.duplicate is None:
-            self._sizes.append(info.last_offset + 1, len(data))
+            checked = error.error is not ErrorCode.RECORD_LIST_TOO_LARGE
+            raise AppendRejected(error.error, error.reason, content_checked=checked) from None
+        if info.duplicate is not None:  # Kafka's clients get its timestamp, also of CreateTime
+            return LogAppendInfo(info.first_offset, info.last_offset, info.max_timestamp)
+        self._sizes.append(info.last_offset + 1, len(data))
         return LogAppendInfo(info.first_offset, info.last_offset, batches[0].log_append_time_ms)
 
     @of_directory

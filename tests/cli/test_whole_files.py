@@ -24,6 +24,7 @@ LARGEST_OF_SQL: Final = 1 << 21
 
 DISK_FULL: Final = f"""
 import resource, signal, sys
+sys.dont_write_bytecode = True  # Python 3.11 keeps a compiled module that was cut off
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 largest = {LARGEST_OF_SQL} if sys.argv[1] == "sql" else {LARGEST}
 resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))

@@ -91,6 +91,10 @@ class Owner:
         return [each for each in self.received if isinstance(each, ResponseReceived | NoResponse)]
 
 
+NEVER = 1 << 30
+"""The number of a request that is never reached."""
+
+
 def request_for(key: object, to: Destination, timeout_s: float = 5.0) -> SendRequest:
     """Ask something that any broker, a certain one or a coordinator can answer."""
     if isinstance(to, Coordinator):
@@ -294,7 +298,7 @@ def test_when_all_known_brokers_fail_the_first_addresses_are_tried_again() -> No
 def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
     simulation, owner = lived_in(3)
     simulation.pass_time(1.0)
-    look_ups = Fault("FindCoordinator", nth=0)  # counts, and never strikes
+    look_ups = Fault("FindCoordinator", nth=NEVER)  # counts, and never strikes
     simulation.cluster.faults.append(look_ups)
     for key in range(5):
         simulation.send_event("c", request_for(key, GROUP))
@@ -361,7 +365,7 @@ def test_topics_that_are_wanted_while_connecting_are_in_the_first_request(
 ) -> None:
     simulation, owner = lived_in(6)
     simulation.cluster.controller.create_topic("t", [[1]], {}, 0.0)
-    requests = Fault("Metadata", nth=0)
+    requests = Fault("Metadata", nth=NEVER)
     simulation.cluster.faults.append(requests)
     simulation.send_event("c", TrackTopics("o", frozenset({"t"})))
     simulation.send_event("c", TrackTopics("o", topics))
@@ -384,7 +388,7 @@ def test_metadata_is_refreshed_by_age() -> None:
 def test_wishes_while_a_refresh_is_under_way_lead_to_one_more() -> None:
     simulation, _ = lived_in(8)
     simulation.pass_time(1.0)
-    refreshes = Fault("Metadata", nth=0)
+    refreshes = Fault("Metadata", nth=NEVER)
     simulation.cluster.faults.append(refreshes)
     for _ in range(20):
         simulation.send_event("c", RequestMetadataUpdate())

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from kafkawire.broker import Endpoint
 from kafkawire.node import NodeConfig
+from kafkawire.node.composition import InMemory
 from kafkawire.node.config import NO_VOTERS
 from kafkawire.node.properties import LOG_INTERVALS, Identity, node_config
 
@@ -44,3 +46,10 @@ def test_rebalances_snapshots_and_replica_selectors() -> None:
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     assert config(replica_selector_class=selector).replication.rack_aware
     assert not config().replication.rack_aware
+
+
+def test_defaults_of_clusters_in_memory_are_not_static() -> None:
+    properties = {"broker.heartbeat.interval.ms": "300"}
+    [node] = InMemory([Endpoint(1, "127.0.0.1", 9092)], 0, properties).nodes()
+    assert (node.config.session_timeout, node.config.heartbeat_interval) == (1.0, 0.3)
+    assert node.config.static == properties

@@ -26,7 +26,7 @@ def test_completion_scripts_are_offered(shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("kafkawire d", ["decode"]),
+        ("kafkawire de", ["decode"]),
         ("kafkawire s", ["summary", "serve", "schema", "spark", "sql"]),
         ("kafkawire cl", ["clients", "cluster"]),
         ("kafkawire schema ", ["lint", "show", "diff", "merge", "coverage"]),

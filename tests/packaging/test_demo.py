@@ -30,7 +30,11 @@ def test_only_builds_that_compile_require_the_compiler(monkeypatch: pytest.Monke
 def make(*arguments: str | Path) -> str:
     """Run make in the checkout; return what it printed."""
     done = subprocess.run(
-        ["make", *map(str, arguments)], cwd=ROOT, check=True, capture_output=True, text=True
+        ["make", "--no-print-directory", *map(str, arguments)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return done.stdout
 

@@ -24,7 +24,10 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class LogAppendInfo(NamedTuple):
-    """What an append did. log_append_time_ms: -1 for CreateTime."""
+    """What an append did.
+
+    log_append_time_ms: -1 for CreateTime; the maximum timestamp of a batch that was there already.
+    """
 
     first_offset: int
     last_offset: int
@@ -61,7 +64,7 @@ class AppendRejected(Exception):
     records: tuple[tuple[int, str], ...] = ()
     """The records that are invalid: index in the batch, and why."""
     content_checked: bool = False
-    """Whether the content of the records is invalid, and not only how they were sent."""
+    """Whether their content or sequence is invalid: the response has the log start offset then."""
 
 
 Validate = Callable[[str, bytes], Sequence[ValidatedBatch]]

@@ -254,7 +254,8 @@ def test_a_full_temporary_folder_is_an_error() -> None:
 
 
 FULL = """
-import resource, signal
+import resource, signal, sys
+sys.dont_write_bytecode = True  # Python 3.11 keeps a compiled module that was cut off
 from kafkawire_cli.main import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

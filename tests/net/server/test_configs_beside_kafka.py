@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.configs import broker_configs
-from kafkawire.configs.features import TRANSACTIONS, UNSERVED
+from kafkawire.configs.features import UNSERVED
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse
@@ -142,7 +142,7 @@ def test_features_are_kafkas(both: tuple[int, int], version: int) -> None:
         finalized = {
             (e.name, e.min_version_level, e.max_version_level)
             for e in response.finalized_features
-            if port != both[0] or e.name not in {TRANSACTIONS, *UNSERVED}
+            if port != both[0] or e.name not in UNSERVED
         }
         found.append((supported, finalized, response.finalized_features_epoch >= 0))
     assert found[0] == found[1]

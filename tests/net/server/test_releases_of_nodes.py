@@ -74,7 +74,7 @@ def test_transactions_of_librdkafka(cluster: ClusterThread) -> None:
         assert read(reader, 6) == [b"committed"] * 6
 
 
-@pytest.mark.kafka_cluster(nodes=1, release="3.9")
+@pytest.mark.kafka_cluster(brokers=1, release="3.9")
 def test_the_marker_of_the_fixture_has_a_release(kafka_cluster: ClusterThread) -> None:
     assert listed(kafka_cluster.ports()[1], 4) == expected("3.9")
 
