@@ -3,8 +3,8 @@
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
-`kafka_broker` is a cluster in memory that one machine plays, up at once; `kafka_cluster` consists
-of nodes that replicate, elect and fail. The markers `@pytest.mark.kafka(brokers=3)` and
+`kafka_broker` is a cluster in memory, up in milliseconds; the nodes of `kafka_cluster` vote, and
+reach each other by sockets. The markers `@pytest.mark.kafka(brokers=3)` and
 `@pytest.mark.kafka_cluster(brokers=3)` configure them, with the fields of `ServerConfig`. Tests
 that do not use the fixtures import nothing.
 """
