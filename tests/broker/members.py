@@ -110,7 +110,8 @@ def come(harness: Harness, group: str, static: Sequence[bool]) -> Members:
     ]
     for client, instance in came:
         _join(client, group, instance)
-    harness.advance(harness.broker().settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
+    settings = harness.broker(min(harness.alive)).settings
+    harness.advance(settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
     responses = [client.receive(JoinGroupResponse) for client, _ in came]
     assert len({response.generation_id for response in responses}) == 1
     ids = [(response.member_id, each[1]) for response, each in zip(responses, came, strict=True)]
