@@ -167,7 +167,8 @@ class LogManager:
 
         topic_id: given to a log that has none, too, as a crash may leave one. is_new: False if it
         may be on an offline directory; then it is not created. A new log takes the place of one on
-        an offline directory, also when that is online again.
+        an offline directory, also when that is online again; if its directory fails, it is created
+        in another.
         """
         place = self._places.get(partition)
         if place is not None and not (is_new and place.directory.offline):
@@ -176,14 +177,30 @@ class LogManager:
             place.directory.identify_topic(partition, topic_id)
             return place.log
         self._check_damaged(partition, topic_id)
-        online = self._online
-        if not online or (not is_new and len(online) < len(self._directories)):
-            name, reason = next(iter(self.offline_directories.items()), ("", "no log directory"))
-            raise KafkaStorageError(name, reason)
-        directory = min(online, key=lambda each: len(each.logs) + len(each.futures))
+        while True:
+            online = self._online
+            if not online or (not is_new and len(online) < len(self._directories)):
+                name, reason = next(
+                    iter(self.offline_directories.items()), ("", "no log directory")
+                )
+                raise KafkaStorageError(name, reason)
+            directory = min(online, key=lambda each: len(each.logs) + len(each.futures))
+            try:
+                return self._create(directory, partition, now_ms, topic_id)
+            except KafkaStorageError:
+                if not directory.offline:
+                    raise  # else another directory may do, and there is one fewer
+
+    def _create(
+        self,
+        directory: DirectoryLogs,
+        partition: TopicPartition,
+        now_ms: int,
+        topic_id: bytes | None,
+    ) -> UnifiedLog:
         if partition in directory.futures:  # its log is lost
             directory.delete_future(partition, self._new_uuid, now_ms)
-        generation = 0 if len(online) == len(self._directories) else now_ms
+        generation = 0 if len(self._online) == len(self._directories) else now_ms
         config = self._config_of(partition.topic)
         log = directory.create(partition, config, now_ms, topic_id, generation)
         self._places[partition] = self._place(directory, log)

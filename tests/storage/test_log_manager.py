@@ -101,6 +101,30 @@ def test_a_failing_directory_takes_its_logs_offline() -> None:
     assert sorted(again.partitions) == [("orders", 1), ("orders", 3), ("other", 0)]
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_directory_that_fails_when_a_log_is_created(is_new: bool) -> None:
+    disks = {"a": MemoryDisk(), "b": MemoryDisk()}
+    logs = started(disks)
+
+    def fault(_operation: str, path: str) -> float:
+        raise OSError(errno.EIO, "Input/output error", path)
+
+    disks["a"].fault = fault
+    if is_new:
+        filled(logs.get_or_create(ORDERS, TIME), 2)
+        found = logs.directory_of(ORDERS)
+        assert found is not None
+        assert found.name == "b"
+    else:  # it may be in the directory that failed
+        with pytest.raises(KafkaStorageError, match="Input/output error"):
+            logs.get_or_create(ORDERS, TIME, is_new=False)
+        assert logs.directory_of(ORDERS) is None
+    assert logs.offline_directories == {"a": "Input/output error"}
+    disks["b"].fault = fault
+    with pytest.raises(KafkaStorageError, match="Input/output error"):
+        logs.get_or_create(TopicPartition("orders", 7), TIME)
+
+
 def test_a_full_disk() -> None:
     disk = MemoryDisk(capacity=8000)
     logs = started({"a": disk})
