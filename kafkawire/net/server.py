@@ -1,18 +1,14 @@
-"""Runs a cluster of nodes in memory in asyncio: a listener for the clients of each broker."""
+"""Runs a cluster of nodes in memory in asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from copy import deepcopy
 from math import ceil
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final
 
-from ..broker import Endpoint, Fault
+from ..broker import Fault
 from ..broker.configs import Settings
 from ..broker.security.protocols import SecurityProtocol
 from ..node.composition import Disks, InMemory
@@ -28,14 +24,11 @@ from ..node.local_cluster import (
     ShutDown,
 )
 from ..primitives import Message
+from .cluster_shell import ClusterShell, epoch_ms
 from .fixture import NewTopic
 from .nodes.topics import ClusterTopics, until
 from .server_config import DEFAULT, ServerConfig
-from .server_transport import Listener
-from .shell import Observers, Shell, bound, random_uuid
-
-if TYPE_CHECKING:
-    import socket
+from .shell import Observers, random_uuid
 
 STEP: Final = 0.25
 """Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
@@ -44,7 +37,7 @@ MOST_STEPS: Final = 200
 __all__ = ["Server", "ServerConfig"]
 
 
-class Server(Shell):
+class Server(ClusterShell):
     """A cluster that listens. Use as `async with Server(config) as server`.
 
     disks: what another cluster with the same brokers had on its disks, to begin with copies of it.
@@ -59,9 +52,7 @@ class Server(Shell):
         *,
         disks: Disks | None = None,
     ) -> None:
-        super().__init__(observers or Observers())
-        self.config = config
-        self.endpoints: list[Endpoint] = []
+        super().__init__(config, observers)
         self._disks = disks or {}
         unknown = self._disks.keys() - {CONTROLLER_ID, *range(1, config.brokers + 1)}
         if unknown:
@@ -71,39 +62,7 @@ class Server(Shell):
 
     # -- lifecycle
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
-
-    async def start(self) -> None:
-        """Listen on all ports, and create the configured topics."""
-        self.start_clock()
-        with ExitStack() as opened:
-            sockets = [opened.enter_context(each) for each in self._bound()]
-            await self._start_nodes()
-            opened.pop_all()  # they are the listeners'
-        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
-            await self.listen(self._listener(endpoint), sock)
-
-    def _bound(self) -> Iterator[socket.socket]:
-        """Bind a socket for each broker."""
-        host, ports, racks = self.config.host, self.config.ports, self.config.racks
-        for index in range(self.config.brokers):
-            sock = bound(host, ports[index] if index < len(ports) else 0)
-            rack = racks[index] if index < len(racks) else None
-            self.endpoints.append(Endpoint(index + 1, host, sock.getsockname()[1], rack))
-            yield sock
-
-    async def _start_nodes(self) -> None:
-        """Start the nodes; returns when they are active, and the topics exist."""
+    async def _start_brokers(self) -> None:
         config = self.config
         # not secrets: ids that a seed can repeat
         rng = random.Random(config.seed)
@@ -111,7 +70,7 @@ class Server(Shell):
         brokers = [each.node_id for each in self.endpoints]
         composition = InMemory(
             self.endpoints,
-            int(time.time() * 1000),
+            epoch_ms(),
             config.settings,
             listener=SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name,
             directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
@@ -132,23 +91,6 @@ class Server(Shell):
         for name, partitions in config.topics.items():
             if self.machine.image().topic(name) is None:
                 await self.topics.create(NewTopic(name, partitions, factor, {}))
-
-    async def close(self) -> None:
-        """Stop listening and close all connections."""
-        await self.close_connections()
-        if self.observers.recording is not None:
-            self.observers.recording.close()
-
-    def _listener(self, endpoint: Endpoint) -> Listener:
-        return Listener(endpoint, tls=self.config.tls)
-
-    def _endpoint(self, node_id: int) -> Endpoint:
-        return next(each for each in self.endpoints if each.node_id == node_id)
-
-    @property
-    def bootstrap(self) -> str:
-        """The bootstrap servers: `host:port,...`."""
-        return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
 
     @property
     def faults(self) -> list[Fault]:
@@ -173,19 +115,18 @@ class Server(Shell):
         stopped = self._stopped[node_id] = self.loop.create_future()
         self.handle(ShutDown(node_id))
         await stopped
-        await self.stop_listening([self._listener(self._endpoint(node_id))])
+        await self._stop_listener(node_id)
 
     async def kill_broker(self, node_id: int) -> None:
         """End a broker at once."""
-        await self.stop_listening([self._listener(self._endpoint(node_id))])
+        await self._stop_listener(node_id)
         self.handle(Killed(node_id))
 
     async def start_broker(self, node_id: int) -> None:
         """Start a broker that was stopped or killed, on its port, with what its disks have."""
-        endpoint = self._endpoint(node_id)
         self.handle(NodeStarted(node_id))
         await until(lambda: self.machine.is_active(node_id))
-        await self.listen(self._listener(endpoint), bound(endpoint.host, endpoint.port))
+        await self._listen_again(node_id)
 
     def runs(self, node_id: int) -> bool:
         """Return whether a broker runs."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,6 @@ from ..broker import (
     BrokerStarted,
     BrokerStopped,
     Cluster,
-    Endpoint,
     Event,
     Fault,
     LeaderMoved,
@@ -23,17 +20,15 @@ from ..broker import (
 )
 from ..client.failures import BrokerError
 from ..protocol import ErrorCode
+from .cluster_shell import ClusterShell, epoch_ms
 from .server_config import DEFAULT, ServerConfig
-from .server_transport import Listener
-from .shell import Observers, Shell, bound, random_uuid
+from .shell import Observers, random_uuid
 
 if TYPE_CHECKING:
-    import socket
-
     from .broker_connections import BrokerConnections
 
 
-class ZooKeeperServer(Shell):
+class ZooKeeperServer(ClusterShell):
     """A cluster that listens. Use as `async with ZooKeeperServer(config) as server`.
 
     on_persist: called with each effect to persist. persisted: the effects persisted by an earlier
@@ -48,42 +43,21 @@ class ZooKeeperServer(Shell):
         on_persist: Callable[[Persisted], None] | None = None,
         persisted: Sequence[Persisted] = (),
     ) -> None:
-        super().__init__(observers or Observers())
-        self.config = config
+        super().__init__(config, observers)
         self.persisted = persisted
         self.on_persist = on_persist
-        self.endpoints: list[Endpoint] = []
         self._broker_connections: BrokerConnections | None = None
 
     # -- lifecycle
 
-    async def start(self) -> None:
-        """Listen on all ports, and create the configured topics."""
-        self.start_clock()
-        with ExitStack() as opened:
-            sockets = [opened.enter_context(each) for each in self._bound()]
-            self._create_cluster()
-            opened.pop_all()  # they are the listeners'
-        for endpoint, sock in zip(self.endpoints, sockets, strict=True):
-            await self.listen(self._listener(endpoint), sock)
-
-    def _bound(self) -> Iterator[socket.socket]:
-        """Bind a socket for each broker."""
-        host, ports, racks = self.config.host, self.config.ports, self.config.racks
-        for index in range(self.config.brokers):
-            sock = bound(host, ports[index] if index < len(ports) else 0)
-            rack = racks[index] if index < len(racks) else None
-            self.endpoints.append(Endpoint(index + 1, host, sock.getsockname()[1], rack))
-            yield sock
-
-    def _create_cluster(self) -> None:
+    async def _start_brokers(self) -> None:
         # not secrets: ids that a seed can repeat
         rng = random.Random(self.config.seed)
         self.machine = self.cluster = Cluster(
             self.endpoints,
             new_uuid=partial(random_uuid, rng),
             draw=rng.random,
-            epoch_ms=int(time.time() * 1000),
+            epoch_ms=epoch_ms(),
             settings=self.config.settings,
             release=self.config.release,
             passwords=self.config.passwords,
@@ -105,20 +79,7 @@ class ZooKeeperServer(Shell):
         """Stop listening and close all connections."""
         if self._broker_connections is not None:
             self._broker_connections.close()
-        await self.close_connections()
-        if self.observers.recording is not None:
-            self.observers.recording.close()
-
-    def _listener(self, endpoint: Endpoint) -> Listener:
-        return Listener(endpoint, tls=self.config.tls)
-
-    def _endpoint(self, node_id: int) -> Endpoint:
-        return next(each for each in self.endpoints if each.node_id == node_id)
-
-    @property
-    def bootstrap(self) -> str:
-        """The bootstrap servers: `host:port,...`."""
-        return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
+        await super().close()
 
     @property
     def faults(self) -> list[Fault]:
@@ -157,14 +118,13 @@ class ZooKeeperServer(Shell):
 
     async def kill_broker(self, node_id: int) -> None:
         """Stop a broker without notice."""
-        await self.stop_listening([self._listener(self._endpoint(node_id))])
+        await self._stop_listener(node_id)
         self.handle(BrokerStopped(node_id))
 
     async def start_broker(self, node_id: int) -> None:
         """Start a stopped broker on its port."""
-        endpoint = self._endpoint(node_id)
         self.handle(BrokerStarted(node_id))
-        await self.listen(self._listener(endpoint), bound(endpoint.host, endpoint.port))
+        await self._listen_again(node_id)
 
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
