@@ -169,13 +169,19 @@ def test_the_memory_of_a_search_does_not_grow_with_the_message(kind: str) -> Non
     for size in (10_000, 100_000):
         name, version, element = HOSTILE[kind]
         data = hostile(name, version, element, size)
-        LOCATORS.decode(PACKAGE, name, data[:20], version, False, Limits())  # plans are made
-        tracemalloc.start()
-        found = LOCATORS.decode(PACKAGE, name, data, version, False, NO_LIMITS)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        found = LOCATORS.decode(PACKAGE, name, data, version, False, NO_LIMITS)  # plans are made
         assert found is None or found.path.startswith(name)
+        peaks.append(min(peak_of_search(name, version, data) for _ in range(3)))
     assert max(peaks) < 50_000, peaks
+
+
+def peak_of_search(name: str, version: int, data: bytes) -> int:
+    tracemalloc.start()
+    try:
+        LOCATORS.decode(PACKAGE, name, data, version, False, NO_LIMITS)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_messages_of_other_packages_are_left_alone() -> None:

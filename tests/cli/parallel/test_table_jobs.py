@@ -254,16 +254,23 @@ import os, signal, time
 from kafkawire_cli.input import interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 opened, read, command = [], interrupts._Blocks.blocks, os.getpid()
+def is_first():
+    try:
+        os.mkdir(NOTED)
+    except FileExistsError:
+        return False
+    return True
 def interrupting(blocks):
     opened.append(blocks)
     for block in read(blocks):
-        if len(opened) == LAST and not blocks._noted.requested:
+        if len(opened) == LAST and is_first():
             os.kill(command, signal.SIGINT)
             time.sleep(0.5)
         yield block
 interrupts._Blocks.blocks = interrupting
 """
-"""Interrupts the command while one of its processes reads its file of that number."""
+"""Interrupts the command while one of its processes reads its file of that number: once, as a
+second interrupt ends it at once. The first process is the one that makes the directory."""
 
 
 @pytest.mark.parametrize(
@@ -276,11 +283,14 @@ interrupts._Blocks.blocks = interrupting
     ],
     ids=" ".join,
 )
-def test_an_interrupt_ends_the_captures(form: list[str]) -> None:
+def test_an_interrupt_ends_the_captures(form: list[str], tmp_path: Path) -> None:
     given = [*PCAPS, *form]
     whole = run(*given).stdout.splitlines()
     file = "1" if "5" in form else "3"
-    code = INTERRUPTING.replace("LAST", file) + COMMAND.replace("IN_WORKER", "pass")
+    interrupting = INTERRUPTING.replace("LAST", file).replace(
+        "NOTED", repr(str(tmp_path / "noted"))
+    )
+    code = interrupting + COMMAND.replace("IN_WORKER", "pass")
     made = subprocess.run(
         [python(), "-c", code, "decode", *given],
         capture_output=True,
