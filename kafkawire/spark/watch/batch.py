@@ -37,7 +37,7 @@ from ..splitting import InputFile, Split
 from .checkpoint import Checkpoint, read_checkpoint
 from .commit_log import Commit, CommitLog, CommittedFile
 from .connections import CONNECTIONS, GROUPS, BatchSettings
-from .groups import group_event_batches
+from .groups import group_event_batches, group_states
 from .state import BatchFacts, decode_batch
 from .writing import WRITTEN, write_rows
 
@@ -232,7 +232,7 @@ def group_event_frame(
 ) -> DataFrame:
     """Make the group events, from group items after the states of their groups."""
     state_frame = read_states(
-        spark, [path for path in states if path.name.startswith(GROUPS)], ITEMS
+        spark, [path for path in states if path.name.startswith(GROUPS)], ITEMS, group_states
     )
     items = decoded_rows.where("kind = 'item'").selectExpr(
         "name as group_id", "at", "n", "body as item"

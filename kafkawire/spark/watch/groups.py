@@ -19,7 +19,7 @@ from ...capture.tables.group_events import Groups, events
 from ..decode.chunk_rows import ChunkContext
 from ..decode.groups import ITEMS
 from ..decode.outputs import Output, serialise
-from ..errors import ascii_safe
+from ..errors import DamagedCheckpoint, ascii_safe
 from ..plan.facts import Facts
 from .connections import GROUPS, BatchSettings, readable_checkpoint
 from .state import BEFORE
@@ -44,6 +44,16 @@ def group_event_batches(
             _decode_group(group_id, of_group, context, settings, out)
             yield from out.drain()
     yield from out.finish()
+
+
+def group_states(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Pass on rows of a checkpoint. Raises DamagedCheckpoint for one that would be an item.
+
+    Items are pickled, and only ever come from the job itself.
+    """
+    if any(at != BEFORE for at in batch.column("at").to_pylist()):
+        raise DamagedCheckpoint("a row that is not the state of a group")
+    yield batch
 
 
 def _decode_group(

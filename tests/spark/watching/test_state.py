@@ -13,12 +13,14 @@ import pytest
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.snapshot import dump
 from kafkawire.capture.tables import TABLES
+from kafkawire.spark.decode.groups import ITEMS
 from kafkawire.spark.errors import DamagedCheckpoint
 from kafkawire.spark.options import parse
 from kafkawire.spark.shuffle.packets import SCHEMA, by_connection, segments_in
 from kafkawire.spark.watch.batch import state_rows
 from kafkawire.spark.watch.connections import BatchSettings
-from kafkawire.spark.watch.state import STATES, decode_batch
+from kafkawire.spark.watch.groups import group_states
+from kafkawire.spark.watch.state import BEFORE, STATES, decode_batch
 from tests.capture.dialogue import Sent, goodbye, hello
 from tests.capture.dialogue import packets as dialogue_packets
 from tests.capture.wire import pcap
@@ -162,3 +164,11 @@ def test_a_state_is_not_unpickled(outer: bool, tmp_path: Path) -> None:
     batches = pa.concat_tables([rows, table]).sort_by(IN_ORDER).to_batches()
     with pytest.raises(DamagedCheckpoint):
         list(decode_batch(batches, settings))
+
+
+def test_an_item_in_a_checkpoint_is_not_unpickled() -> None:
+    """Only the job itself makes items: a checkpoint has the states of groups."""
+    values = {"group_id": ["g"], "at": [BEFORE + 1], "n": [0], "item": [pickle.dumps(Exploit())]}
+    rows = pa.RecordBatch.from_pydict(values, ITEMS)
+    with pytest.raises(DamagedCheckpoint, match="not the state of a group"):
+        list(group_states(rows))
