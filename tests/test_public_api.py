@@ -40,7 +40,6 @@ NAMED: Final = {
     "kafkawire.net.producer": ["Producer", "RecordMetadata"],
     "kafkawire.net.server": ["Server", "ServerConfig"],
     "kafkawire.net.server_thread": ["ServerThread"],
-    "kafkawire.net.zookeeper_thread": ["ZooKeeperThread"],
     "kafkawire.node.composition": ["InMemory"],
     "kafkawire.node.local_cluster": [
         "Killed",

@@ -1,28 +1,21 @@
-"""A cluster of Kafka brokers without I/O: takes events and the time, returns effects."""
+"""What a Kafka broker does with requests, without I/O; `kafkawire.node` composes brokers of it."""
 
 from .bounds import Bounds
-from .cluster import Cluster
 from .context import Endpoint
 from .effects import (
     AwaitDrain,
     Close,
     Effect,
     PauseReading,
-    Persist,
-    Persisted,
     Reply,
     Report,
     ResumeReading,
-    Trim,
 )
 from .events import (
-    BrokerStarted,
-    BrokerStopped,
     Connected,
     Disconnected,
     Drained,
     Event,
-    LeaderMoved,
     Received,
     Unreadable,
 )
@@ -33,10 +26,7 @@ __all__ = [
     "Action",
     "AwaitDrain",
     "Bounds",
-    "BrokerStarted",
-    "BrokerStopped",
     "Close",
-    "Cluster",
     "Connected",
     "Disconnected",
     "Drained",
@@ -44,15 +34,11 @@ __all__ = [
     "Endpoint",
     "Event",
     "Fault",
-    "Persisted",
-    "LeaderMoved",
     "PauseReading",
-    "Persist",
     "Received",
     "Reply",
     "Report",
     "Request",
     "ResumeReading",
-    "Trim",
     "Unreadable",
 ]

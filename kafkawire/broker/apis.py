@@ -40,17 +40,6 @@ class Handled(Enum):
 
 FORWARDING: Final = "forwarding"
 TRANSACTIONAL: Final = "transactional"
-NEED_A_NODE: Final = frozenset(
-    {
-        FORWARDING,
-        TRANSACTIONAL,
-        "alter_replica_log_dirs",
-        "describe_acls",
-        "describe_client_quotas",
-        "describe_user_scram_credentials",
-    }
-)
-"""The handlers that a cluster in memory does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +224,8 @@ def served_on(listener: Listener) -> frozenset[ApiKey]:
     return frozenset(key for key, api in APIS.items() if listener & api.listeners)
 
 
-IN_MEMORY: Final = frozenset(
-    key for key in served_on(Listener.BROKER) if handler_of(key) not in NEED_A_NODE
-)
-"""The APIs of a cluster in memory."""
 BETWEEN_BROKERS: Final = served_on(Listener.ZK_BROKER)
-"""Those between its brokers, if they show a cluster with ZooKeeper."""
+"""The APIs between brokers, if they show a cluster with ZooKeeper."""
 FORWARDED: Final = frozenset(
     key
     for key in served_on(Listener.BROKER)
@@ -282,9 +267,12 @@ def between_brokers(release: str) -> Offer:
     return supported_apis(release, BETWEEN_BROKERS).served
 
 
-def cluster_apis(release: str, zookeeper: bool) -> SupportedApis:
-    """Return what the brokers of a cluster in memory support."""
-    apis = supported_apis(release, IN_MEMORY)
+def client_apis(release: str, zookeeper: bool = False) -> SupportedApis:
+    """Return what brokers support for clients. zookeeper: with the APIs between brokers.
+
+    ValueError for a release whose brokers need no ZooKeeper.
+    """
+    apis = supported_apis(release, served_on(Listener.BROKER))
     if not zookeeper:
         return apis
     between = between_brokers(release)

@@ -29,8 +29,8 @@ from .topics import NO_LEADER, OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from ..metadata import MetadataImage
+    from .control_state import ControlState
     from .groups.coordinator import Coordinator
-    from .zookeeper.control_state import ControlState
 
 E = ErrorCode
 

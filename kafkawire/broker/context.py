@@ -1,4 +1,4 @@
-"""What the brokers of a cluster share: settings, limits, clock, deadlines, effects.
+"""What the parts of a broker share: settings, limits, clock, deadlines, effects.
 
 Law: it is data, and the bottom of what uses it: it refers to no broker, handler or coordinator.
 """
@@ -28,10 +28,11 @@ class Endpoint(NamedTuple):
 
 @dataclass(slots=True)
 class Context:
-    """What handlers, coordinators and the controller need of their cluster.
+    """What handlers and coordinators need of their broker.
 
-    new_uuid, draw, epoch_ms, load_seconds: as of `Cluster`. effects: those that the current call
-    returns.
+    new_uuid: returns 16 unique bytes. draw: returns a random number in [0, 1), for faults.
+    epoch_ms: milliseconds since 1970 at `now` 0. load_seconds: how long a new coordinator loads.
+    effects: those that the current call returns.
     """
 
     cluster_id: str

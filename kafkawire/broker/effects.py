@@ -1,8 +1,4 @@
-"""The effects that a cluster returns to its caller.
-
-Law: effects are carried out in order; `Persist` and `Trim` precede the `Reply` that acknowledges
-them.
-"""
+"""The effects that a broker returns to its caller for its clients, in order."""
 
 from __future__ import annotations
 
@@ -52,55 +48,6 @@ class ResumeReading(NamedTuple):
     connection: int
 
 
-class OpenBrokerConnection(NamedTuple):
-    """Connect one broker to another: raise `BrokerConnectionOpened`, or `BrokerConnectionClosed`.
-
-    connection: a number chosen by the cluster, never reused; not that of a client.
-    """
-
-    connection: int
-    node_id: int
-
-
-class SendToBroker(NamedTuple):
-    """Send a request frame to another broker."""
-
-    connection: int
-    data: bytes
-
-
-class CloseBrokerConnection(NamedTuple):
-    """Close a connection to another broker; no event follows."""
-
-    connection: int
-
-
-class ControlledShutdownDone(NamedTuple):
-    """The controller has moved the leaders away, or did not in time: the broker may stop."""
-
-    node_id: int
-
-
-class Persist(NamedTuple):
-    """Persist this batch, so that the cluster can be restored from it and those before it.
-
-    batch: magic 2, with its offsets.
-    """
-
-    topic: str
-    partition: int
-    batch: bytes
-
-
-class Trim(NamedTuple):
-    """Drop persisted batches outside these offsets: deleted before, truncated after."""
-
-    topic: str
-    partition: int
-    log_start_offset: int
-    log_end_offset: int
-
-
 class Report(NamedTuple):
     """Reports a request and its response.
 
@@ -118,20 +65,4 @@ class Report(NamedTuple):
         return self.result.complete() if isinstance(self.result, Fetched) else self.result
 
 
-Persisted = Persist | Trim
-"""What a cluster is restored from, in order (`Cluster.restore`)."""
-ZooKeeperEffect = (
-    OpenBrokerConnection | SendToBroker | CloseBrokerConnection | ControlledShutdownDone
-)
-"""Effects of a cluster with ZooKeeper."""
-Effect = (
-    Reply
-    | Close
-    | AwaitDrain
-    | PauseReading
-    | ResumeReading
-    | ZooKeeperEffect
-    | Persist
-    | Trim
-    | Report
-)
+Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Report

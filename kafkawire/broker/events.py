@@ -1,4 +1,4 @@
-"""The events of a cluster: connections, received bytes, and actions of its operator.
+"""The events of clients: connections and received bytes; and the deadlines of brokers.
 
 Law: events are values; the time is passed beside them (`handle(event, now)`).
 Deadlines are keys: two of different types are never equal, whatever they hold.
@@ -49,74 +49,7 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-class BrokerStopped(NamedTuple):
-    """A broker goes down: its connections close, its partitions get new leaders if possible."""
-
-    node_id: int
-
-
-class BrokerStarted(NamedTuple):
-    """A broker is back up, with its logs."""
-
-    node_id: int
-
-
-class LeaderMoved(NamedTuple):
-    """A partition gets another leader and a new leader epoch.
-
-    truncate_to: the log end offset of the new leader after an unclean election; None if it has all
-    records.
-    """
-
-    topic: str
-    partition: int
-    leader_id: int
-    truncate_to: int | None = None
-
-
-class ClusterStarted(NamedTuple):
-    """All brokers have registered in ZooKeeper, and may elect a controller."""
-
-
-class ShutdownRequested(NamedTuple):
-    """A broker is to stop in order: `ControlledShutdownDone` follows."""
-
-    node_id: int
-
-
-class BrokerConnectionOpened(NamedTuple):
-    """A connection to another broker is open: follows `OpenBrokerConnection`."""
-
-    connection: int
-
-
-class ReceivedFromBroker(NamedTuple):
-    """Bytes arrived on a connection to another broker; they may be split anywhere."""
-
-    connection: int
-    data: bytes
-
-
-class BrokerConnectionClosed(NamedTuple):
-    """A connection to another broker was closed by that broker, or never opened."""
-
-    connection: int
-
-
-BrokerConnectionEvent = BrokerConnectionOpened | ReceivedFromBroker | BrokerConnectionClosed
-ZooKeeperEvent = ClusterStarted | ShutdownRequested | BrokerConnectionEvent
-"""Events of a cluster with ZooKeeper; ignored by one without."""
-Event = (
-    Connected
-    | Received
-    | Drained
-    | Disconnected
-    | Unreadable
-    | BrokerStopped
-    | BrokerStarted
-    | LeaderMoved
-    | ZooKeeperEvent
-)
+Event = Connected | Received | Drained | Disconnected | Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +64,6 @@ class MutedUntil:
     """Deadline: a connection whose client exceeded a quota is served again."""
 
     connection: int
-
-
-@dataclass(frozen=True, slots=True)
-class FetchExpired:
-    """Deadline: the max_wait_ms of a delayed Fetch is over."""
-
-    reply_to: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,30 +107,13 @@ class CommitExpired:
     reply_to: int
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerChannelDue:
-    """Deadline: a request to another broker has no response in time, or a backoff is over."""
-
-    channel: int
-
-
-@dataclass(frozen=True, slots=True)
-class ControlledShutdownDue:
-    """Deadline: a stopping broker repeats its ControlledShutdown."""
-
-    node_id: int
-
-
-ZooKeeperDeadline = BrokerChannelDue | ControlledShutdownDue
 Deadline = (
     IdleConnection
     | MutedUntil
-    | FetchExpired
     | ReplyDue
     | MetadataAwaited
     | GroupDue
     | OffsetsDue
     | OffsetsLoaded
     | CommitExpired
-    | ZooKeeperDeadline
 )

@@ -1,14 +1,15 @@
 """What request handlers need of their broker.
 
 Law: handlers use nothing else. A result may be `DELAYED`: then the response follows by the
-`reply_to` of the request. `Cluster` implements it in memory, for all its brokers at once.
+`reply_to` of the request. `kafkawire.node.front` implements it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ..primitives import Message
 from .context import Endpoint
 from .fetched import Fetched
 from .request import HandlerResult, Outcome, Request
@@ -140,11 +141,28 @@ class Replicas(Protocol):
         """Drop a delayed operation: its client disconnected."""
 
 
+class Plan(Protocol):
+    """What becomes of a response of the controller."""
+
+    def response(self, body: Any, now: float, /) -> Message | Fetched:
+        """Return what the client gets."""
+
+
 class ForwardingManager(Protocol):
     """The way to the active controller."""
 
-    def forward(self, request: Request, now: float, /) -> HandlerResult:
-        """Let the controller decide on a request."""
+    def forward(
+        self,
+        request: Request,
+        now: float,
+        instead: Message | None = None,
+        plan: Plan | None = None,
+        /,
+    ) -> HandlerResult:
+        """Let the controller decide on a request.
+
+        instead: what the controller gets. plan: makes the response of that of the controller.
+        """
 
 
 class TopicCreation(Protocol):
@@ -173,7 +191,7 @@ class ProducerIdManager(Protocol):
 
 
 class TransactionApis(Protocol):
-    """The transactions of a node: in memory there are none."""
+    """The transactions that a broker coordinates, or takes part in."""
 
     def handle(self, request: Request, now: float, /) -> HandlerResult:
         """Process a request of a producer, or of another broker, about transactions."""

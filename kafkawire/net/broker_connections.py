@@ -11,47 +11,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from ..broker import Endpoint, Event
-from ..broker.effects import (
-    CloseBrokerConnection,
-    ControlledShutdownDone,
-    OpenBrokerConnection,
-    SendToBroker,
-    ZooKeeperEffect,
-)
-from ..broker.events import (
+from ..broker import Endpoint
+from ..node.broker_connections import (
     BrokerConnectionClosed,
+    BrokerConnectionEvent,
     BrokerConnectionOpened,
-    ClusterStarted,
+    CloseBrokerConnection,
+    OpenBrokerConnection,
     ReceivedFromBroker,
-    ShutdownRequested,
+    SendToBroker,
 )
 
 
 class BrokerConnections:
-    """The open connections, by number, and the brokers that stop. handle: called with events."""
+    """The open connections, by number. handle: called with events."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], handle: Callable[[Event], None]) -> None:
+    def __init__(
+        self, endpoints: Sequence[Endpoint], handle: Callable[[BrokerConnectionEvent], None]
+    ) -> None:
         self._endpoints: Mapping[int, Endpoint] = {each.node_id: each for each in endpoints}
         self._handle = handle
         self._connecting: dict[int, asyncio.Task[None]] = {}
         self._open: dict[int, _BrokerConnection] = {}
-        self._shutdowns: dict[int, asyncio.Future[None]] = {}
 
-    def start(self) -> None:
-        """Have the brokers elect a controller."""
-        self._handle(ClusterStarted())
-
-    async def shut_down(self, node_id: int) -> None:
-        """Have the controller move the leaders away from a broker."""
-        done = self._shutdowns.get(node_id)
-        if done is None:
-            done = self._shutdowns[node_id] = asyncio.get_running_loop().create_future()
-            self._handle(ShutdownRequested(node_id))
-        await asyncio.shield(done)
-
-    def perform(self, effect: ZooKeeperEffect) -> None:
-        """Carry out an effect."""
+    def perform(self, effect: object) -> None:
+        """Carry out an effect between brokers; ignore others."""
         match effect:
             case OpenBrokerConnection():
                 task = asyncio.get_running_loop().create_task(self._connect(effect))
@@ -60,8 +44,6 @@ class BrokerConnections:
                 self._open[effect.connection].transport.write(effect.data)
             case CloseBrokerConnection():
                 self._close(effect.connection)
-            case ControlledShutdownDone():
-                self._shutdowns.pop(effect.node_id).set_result(None)
 
     async def _connect(self, effect: OpenBrokerConnection) -> None:
         """Connect; the machine gets the outcome as an event."""
@@ -92,9 +74,6 @@ class BrokerConnections:
 
     def close(self) -> None:
         """Close all connections; no event follows."""
-        for shutdown in self._shutdowns.values():
-            shutdown.cancel()
-        self._shutdowns.clear()
         for number in [*self._connecting, *self._open]:
             self._close(number)
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .nodes.cluster_thread import ClusterThread
     from .server_config import ServerConfig
     from .server_thread import ServerThread
-    from .zookeeper_thread import ZooKeeperThread
 
 MARKERS: Final = {"kafka": "kafka_broker", "kafka_cluster": "kafka_cluster"}
 """Marker -> the fixture that it configures."""
@@ -50,20 +49,12 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.fixture
-def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread | ZooKeeperThread]:
+def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
     """A cluster on loopback: `.bootstrap`, `.requests`, `.fault()`, `.advance()`."""
-    config = _config(request, "kafka")
-    cluster: ServerThread | ZooKeeperThread
     with uncollected():
-        if config.zookeeper:
-            from .zookeeper_thread import ZooKeeperThread
+        from .server_thread import ServerThread
 
-            cluster = ZooKeeperThread(config)
-        else:
-            from .server_thread import ServerThread
-
-            cluster = ServerThread(config)
-    with cluster:
+    with ServerThread(_config(request, "kafka")) as cluster:
         yield cluster
 
 

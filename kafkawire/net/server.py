@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from copy import deepcopy
 from math import ceil
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..broker import Fault
 from ..broker.configs import Settings
@@ -19,6 +20,7 @@ from ..node.local_cluster import (
     ClusterEvent,
     Killed,
     LocalCluster,
+    LocalNode,
     NodeEffect,
     NodeStarted,
     ShutDown,
@@ -29,6 +31,9 @@ from .fixture import NewTopic
 from .nodes.topics import ClusterTopics, until
 from .server_config import DEFAULT, ServerConfig
 from .shell import Observers, random_uuid
+
+if TYPE_CHECKING:
+    from .broker_connections import BrokerConnections
 
 STEP: Final = 0.25
 """Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
@@ -58,6 +63,7 @@ class Server(ClusterShell):
         if unknown:
             raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
         self._stopped: dict[int, asyncio.Future[None]] = {}
+        self._broker_connections: BrokerConnections | None = None
         self.topics = ClusterTopics(self._send, lambda: self.machine.images())
 
     # -- lifecycle
@@ -76,14 +82,10 @@ class Server(ClusterShell):
             directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
             bounds=config.bounds,
             release=config.release,
+            zookeeper=config.zookeeper,
             disks=self._disks,
         )
-        self.machine = LocalCluster(
-            composition.nodes(),
-            rng,
-            lambda: random_uuid(rng),
-            FrontOptions(config.passwords),
-        )
+        self.machine = self._machine(composition.nodes(), rng)
         self.run(lambda: self.machine.start(self.now()))
         await until(lambda: all(map(self.machine.is_active, brokers)))
         configured = Settings(config.settings).number("default.replication.factor")
@@ -91,6 +93,31 @@ class Server(ClusterShell):
         for name, partitions in config.topics.items():
             if self.machine.image().topic(name) is None:
                 await self.topics.create(NewTopic(name, partitions, factor, {}))
+
+    def _machine(self, nodes: Sequence[LocalNode], rng: random.Random) -> LocalCluster:
+        """Compose the cluster; with ZooKeeper, its brokers connect to each other."""
+        options = FrontOptions(self.config.passwords)
+
+        def new_uuid() -> bytes:
+            return random_uuid(rng)
+
+        if not self.config.zookeeper:
+            return LocalCluster(nodes, rng, new_uuid, options)
+        # imported only where needed
+        from ..node.zookeeper.cluster import ZooKeeperCluster
+        from .broker_connections import BrokerConnections
+
+        machine = ZooKeeperCluster(self.endpoints, nodes, rng, new_uuid, options)
+        self._broker_connections = BrokerConnections(
+            self.endpoints, lambda event: self.run(lambda: machine.handle(event, self.now()))
+        )
+        return machine
+
+    async def close(self) -> None:
+        """Stop listening and close all connections."""
+        if self._broker_connections is not None:
+            self._broker_connections.close()
+        await super().close()
 
     @property
     def faults(self) -> list[Fault]:
@@ -144,8 +171,11 @@ class Server(ClusterShell):
         self.run(lambda: self.machine.handle(event, self.now()))
 
     def carry_out(self, effect: Any) -> None:
-        """Take note of a node that has stopped."""
-        if isinstance(effect, NodeEffect) and isinstance(effect.effect, Stopped):
-            stopped = self._stopped.pop(effect.node_id, None)
-            if stopped is not None:
-                stopped.set_result(None)
+        """Take note of a node that has stopped; carry out what brokers send each other."""
+        match effect:
+            case NodeEffect(node_id, Stopped()):
+                stopped = self._stopped.pop(node_id, None)
+                if stopped is not None:
+                    stopped.set_result(None)
+            case NodeEffect(_, of_node) if self._broker_connections is not None:
+                self._broker_connections.perform(of_node)

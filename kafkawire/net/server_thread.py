@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 class ServerThread(ClusterFixture):
     """A cluster of nodes in memory, up in milliseconds: what they send each other takes no time.
 
+    With `ServerConfig(zookeeper=True)` the brokers, of a release before 2.8, elect a controller,
+    which connects to them: a recording has what they send each other.
+
     persisted: what another cluster had on its disks, to begin with that.
     """
 
@@ -27,7 +30,6 @@ class ServerThread(ClusterFixture):
         recording: Recording | None = None,
         persisted: Disks | None = None,
     ) -> None:
-        config.refuse("zookeeper", "a ZooKeeperThread has it")
         super().__init__(config, recording)
         self.server = Server(config, self._observers, disks=persisted)
 

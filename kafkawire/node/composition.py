@@ -1,7 +1,8 @@
 """Composes the nodes of a cluster in memory: which roles they have, who votes, on what disks.
 
 The quorum has one voter, so that what its controller decides is committed at once: the only broker,
-or, beside several, a node that is only a controller and outlives them.
+or, beside several or with ZooKeeper, a node that is only a controller and outlives them. With
+ZooKeeper a smaller ISR bumps the leader epoch, as in the controllers before KRaft.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..broker import Bounds
 from ..broker import Endpoint as BrokerEndpoint
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
+from ..metadata.versions import EPOCH_BUMP_UNTIL
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk
 from .config import ProcessRole
@@ -54,11 +56,12 @@ class InMemory:
     directories: Sequence[str] = DIRECTORIES
     bounds: Bounds = DEFAULT_BOUNDS
     release: str = LATEST
+    zookeeper: bool = False
     disks: Disks = field(default_factory=dict)
 
     def nodes(self) -> list[LocalNode]:
         """Make the nodes, the controller first. Raises ValueError for an invalid property."""
-        alone = len(self.brokers) == 1
+        alone = len(self.brokers) == 1 and not self.zookeeper
         controller = self.brokers[0].node_id if alone else CONTROLLER_ID
         voters = VoterSet((Voter(ReplicaKey(controller), (CONTROLLER_AT,)),))
         nodes = [] if alone else [self._node(voters, CONTROLLER_ID, [CONTROLLER_AT])]
@@ -91,7 +94,11 @@ class InMemory:
             bounds=self.bounds,
             release=self.release,
         )
-        config = replace(config, static=properties)  # DescribeConfigs does not return IN_MEMORY
+        config = replace(
+            config,
+            static=properties,  # DescribeConfigs does not return IN_MEMORY
+            metadata_version=EPOCH_BUMP_UNTIL if self.zookeeper else None,
+        )
         earlier = self.disks.get(node_id, {})
         return LocalNode(
             config,

@@ -39,6 +39,7 @@ class NodeConfig:
     epoch_ms: milliseconds since 1970 at `now` 0.
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
     log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
+    metadata_version: of a new cluster; None for that of the release.
     bounds: limits for which Kafka has no key.
     """
 
@@ -63,6 +64,7 @@ class NodeConfig:
     request_timeout: float = 30.0
     retry_backoff: float = 0.1
     rebalance_interval: float | None = 300.0
+    metadata_version: int | None = None
     bounds: Bounds = DEFAULT_BOUNDS
 
     @property

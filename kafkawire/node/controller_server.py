@@ -14,7 +14,7 @@ from ..controller import ControllerConfig, Effect, Event, QuorumController, Requ
 from ..controller.operations.served import READS, WRITES
 from ..controller.placement import RandomNumbers
 from ..controller.state import bootstrap_features, supported_features
-from ..metadata import MetadataImage
+from ..metadata import METADATA_VERSION, MetadataImage
 from ..primitives import Message
 from .config import NodeConfig
 
@@ -34,12 +34,15 @@ class ControllerServer:
 
     def __init__(self, config: NodeConfig, rng: Randomness, new_uuid: Callable[[], bytes]) -> None:
         features = controller_features(config.release)
+        bootstrap = bootstrap_features(features)
+        if config.metadata_version is not None:
+            bootstrap[METADATA_VERSION] = config.metadata_version
         settings = ControllerConfig(
             config.cluster_id,
             session_timeout=config.session_timeout,
             rebalance_interval=config.rebalance_interval,
             features=supported_features(features),
-            bootstrap=bootstrap_features(features),
+            bootstrap=bootstrap,
             static=config.static,
             max_partitions_per_request=config.bounds.partitions_per_request,
             max_partitions=config.bounds.partitions,

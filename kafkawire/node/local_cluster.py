@@ -40,6 +40,7 @@ from ..metadata import MetadataImage
 from ..primitives import Message
 from ..protocol import decode_frame, encode_frame
 from ..storage import MemoryDisk
+from .broker_connections import BrokerConnectionEffect
 from .config import NodeConfig
 from .controller_server import Randomness
 from .effects import Stopped
@@ -81,7 +82,7 @@ class NodeEffect(NamedTuple):
     """What a node reports, besides what is for a client: `Published`, `Stopped`, ..."""
 
     node_id: int
-    effect: FrontEffect
+    effect: FrontEffect | BrokerConnectionEffect
 
 
 ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
@@ -338,10 +339,14 @@ class LocalCluster:
                     if effect.request.connection > 0:  # that of a client
                         self._effects.append(effect)
                 case _:
-                    self._effects.append(NodeEffect(node_id, effect))
+                    self._report(node_id, effect)
                     if isinstance(effect, Stopped):
                         self._end(node_id, effect.failure or "the node has stopped")
                         return
+
+    def _report(self, node_id: int, effect: FrontEffect) -> None:
+        """Add what a node reports to the effects."""
+        self._effects.append(NodeEffect(node_id, effect))
 
     def _on_connection(self, effect: OfConnection) -> None:
         pipe = self._pipes.get(effect.connection)

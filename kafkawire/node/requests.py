@@ -29,7 +29,9 @@ from .parts import Parts
 
 TO_CONTROLLER: Final = frozenset(
     REGISTRY.load(info.name)
-    for info in map(REGISTRY.request, {*FORWARDED, ApiKey.ALLOCATE_PRODUCER_IDS})
+    for info in map(
+        REGISTRY.request, {*FORWARDED, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.BROKER_HEARTBEAT}
+    )
     if info is not None
 )
 """Requests that a broker sends to the controller or the quorum, for its clients or for itself."""

@@ -10,7 +10,6 @@ from kafkawire import REGISTRY, ApiKey
 from kafkawire.broker.apis import (
     APIS,
     BETWEEN_BROKERS,
-    IN_MEMORY,
     Handled,
     Listener,
     served_on,
@@ -78,7 +77,7 @@ def api_row(key: ApiKey) -> str:
         for name, keys in (
             ("brokers", served_on(Listener.BROKER)),
             ("controllers", served_on(Listener.CONTROLLER)),
-            ("ZooKeeper", IN_MEMORY | BETWEEN_BROKERS),
+            ("brokers with ZooKeeper", BETWEEN_BROKERS),
         )
         if key in keys
     ]

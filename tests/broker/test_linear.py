@@ -12,9 +12,9 @@ import pytest
 import kafkawire
 from kafkawire import ErrorCode, Message
 from kafkawire.broker import Bounds, Received
-from kafkawire.broker.controller.operations.incremental_alter_configs import APPEND, SUBTRACT
 from kafkawire.broker.groups.offsets import Committed, offset_record
 from kafkawire.broker.topics import OFFSETS_TOPIC
+from kafkawire.controller.operations.alter_configs import APPEND, SUBTRACT
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
 from kafkawire.messages.describe_configs_request import (
     DescribeConfigsRequest,

@@ -1,16 +1,11 @@
-"""The APIs of nodes and controllers: every version gets its response."""
+"""The APIs of controllers: every version gets its response."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkawire import REGISTRY, ApiKey, ErrorCode
-from kafkawire.broker.apis import (
-    IN_MEMORY,
-    Listener,
-    served_on,
-    supported_apis,
-)
+from kafkawire.broker.apis import Listener, served_on
 from kafkawire.broker.handlers import CONTROLLER_HANDLERS, HANDLERS, Handlers
 from kafkawire.broker.releases import Offer
 from kafkawire.messages.controller_registration_request import ControllerRegistrationRequest
@@ -19,8 +14,6 @@ from kafkawire.node.front.apis import CONTROLLER_APIS
 
 from ..real.requests import Known, filled
 from .front_harness import NodeHarness
-
-ONLY_NODES = supported_apis("all", served_on(Listener.BROKER) - IN_MEMORY).served
 
 
 def every_version(apis: Offer) -> list[tuple[str, int]]:
@@ -41,16 +34,6 @@ def assert_responds(harness: NodeHarness, listener: str, name: str, version: int
     harness.wait(lambda: len(client.received) >= 4 or client.closed is not None)
     response = client.response()
     assert type(response).__name__ == name.replace("Request", "Response"), client.closed
-
-
-@pytest.fixture(scope="module")
-def broker() -> NodeHarness:
-    return NodeHarness(release="all", topics={"t": 1})
-
-
-@pytest.mark.parametrize(("name", "version"), every_version(ONLY_NODES))
-def test_a_broker_responds(broker: NodeHarness, name: str, version: int) -> None:
-    assert_responds(broker, "PLAINTEXT", name, version)
 
 
 @pytest.mark.parametrize(("name", "version"), every_version(CONTROLLER_APIS.served))

@@ -10,9 +10,9 @@ import pytest
 from kafkawire import ApiKey
 from kafkawire.broker import Received
 from kafkawire.broker.apis import Listener, served_on, supported_apis
-from kafkawire.broker.controller.operations.incremental_alter_configs import DELETE, SET
 from kafkawire.broker.releases import LATEST
 from kafkawire.broker.request_handler import METADATA_WAIT_SECONDS
+from kafkawire.controller.operations.alter_configs import DELETE, SET
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_partitions_request import (

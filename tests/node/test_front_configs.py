@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire.broker.controller.operations.incremental_alter_configs import DELETE, SET
+from kafkawire.controller.operations.alter_configs import DELETE, SET
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse

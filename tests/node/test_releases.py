@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ApiKey, ErrorCode
-from kafkawire.broker.apis import IN_MEMORY, Listener, served_on, supported_apis
+from kafkawire.broker.apis import client_apis
 from kafkawire.broker.releases import LATEST, releases
 from kafkawire.configs.features import NEWEST_METADATA, metadata_version
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
@@ -17,12 +17,11 @@ from kafkawire.raft import Endpoint
 from ..broker.harness import Client
 from .front_harness import BROKER, NodeHarness
 
-ONLY_NODES = served_on(Listener.BROKER) - IN_MEMORY
 REPLICATION = Endpoint("REPLICATION", "node", 9094)
 
 
 def api_versions(client: Client, release: str) -> ApiVersionsResponse:
-    version = supported_apis(release, IN_MEMORY).served[ApiKey.API_VERSIONS].last
+    version = client_apis(release).served[ApiKey.API_VERSIONS].last
     software = "a" if version >= 3 else ""
     request = ApiVersionsRequest(client_software_name=software, client_software_version=software)
     return client.exchange(request, version, ApiVersionsResponse)
@@ -35,7 +34,7 @@ def versions(response: ApiVersionsResponse) -> dict[int, tuple[int, int]]:
 @pytest.mark.parametrize("release", releases())
 def test_a_node_shows_its_clients_what_its_release_has(release: str) -> None:
     node = api_versions(NodeHarness(release=release).client(), release)
-    listed = supported_apis(release, served_on(Listener.BROKER)).listed
+    listed = client_apis(release).listed
     assert versions(node) == {key: tuple(each) for key, each in listed.items()}
     names = {each.name for each in node.finalized_features}
     assert names <= {each.name for each in node.supported_features}
@@ -59,7 +58,7 @@ def test_brokers_have_the_newest_versions_for_each_other() -> None:
     harness = NodeHarness(release="2.8", listeners=(REPLICATION, BROKER))
     for listener, release in (("REPLICATION", LATEST), ("PLAINTEXT", "2.8")):
         response = api_versions(harness.client(listener=listener), release)
-        listed = supported_apis(release, served_on(Listener.BROKER)).listed
+        listed = client_apis(release).listed
         assert versions(response) == {key: tuple(each) for key, each in listed.items()}
 
 

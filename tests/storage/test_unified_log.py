@@ -1,4 +1,4 @@
-"""A log of segments does what the broker's log in memory does; segments roll, close, reopen."""
+"""A log of segments does what a list of batches does; segments roll, close, reopen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from kafkawire.broker.log.partition_log import OffsetOutOfRange as OutOfRange
-from kafkawire.broker.log.partition_log import PartitionLog, Stored
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import Batch, RecordBatches
 from kafkawire.storage.config import MAX_INT64, LogConfig
@@ -26,6 +24,8 @@ from kafkawire.storage.unified_log import UnifiedLog
 from tests.fuzzing import replayable, seeds
 
 from .logs import SMALL, TIME, batch, content, filled, marker, open_log, records
+from .simple_log import OffsetOutOfRange as OutOfRange
+from .simple_log import PartitionLog, Stored
 
 
 class Both:

@@ -217,10 +217,8 @@ async def _serve(
     config: ServerConfig, recording: Recording | None, quiet: bool, faults: list[Fault]
 ) -> None:
     from kafkawire.net.server import Server
-    from kafkawire.net.zookeeper_server import ZooKeeperServer
 
-    kind = ZooKeeperServer if config.zookeeper else Server
-    server = kind(config, observers(recording, quiet))
+    server = Server(config, observers(recording, quiet))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

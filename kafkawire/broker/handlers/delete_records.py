@@ -7,13 +7,20 @@ v2   flexible
 
 from __future__ import annotations
 
+from typing import Final
+
 from ...messages.delete_records_request import DeleteRecordsRequest
-from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
+from ...messages.delete_records_response import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..replication.deleting import deletion_failed
 from ..request import Outcome, Request
+
+NO_OFFSET: Final = -1
 
 
 def handle(
@@ -39,4 +46,11 @@ def error_response(body: DeleteRecordsRequest, error: ErrorCode) -> DeleteRecord
             )
             for topic in body.topics
         ]
+    )
+
+
+def deletion_failed(index: int, error: ErrorCode) -> DeleteRecordsPartitionResult:
+    """Return the response of a partition with an error."""
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=NO_OFFSET, error_code=error
     )

@@ -16,13 +16,38 @@ v11  no new fields │ timestamp -6
 
 from __future__ import annotations
 
-from ...messages.list_offsets_request import ListOffsetsRequest
-from ...messages.list_offsets_response import ListOffsetsResponse, ListOffsetsTopicResponse
+from typing import Final
+
+from ...messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
+from ...messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..replication.offsets import offset_failed
 from ..request import Outcome, Request
+
+E = ErrorCode
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+TIMESTAMP_SINCE: Final = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""Special timestamp -> the first version that supports it."""
+OLD_STYLE_TO: Final = 0
+EPOCH_FROM: Final = 4
+NO_EPOCH: Final = -1
 
 
 def handle(
@@ -45,3 +70,21 @@ def error_response(body: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsRes
             for topic in body.topics
         ]
     )
+
+
+def lookup_error(requested: ListOffsetsPartition, version: int, times: int) -> ErrorCode | None:
+    """Return the error of a lookup that need not be looked up, NONE if there is nothing to find.
+
+    times: how often the request has the partition. Returns None for a lookup that is to be made.
+    """
+    if times > 1:
+        return E.INVALID_REQUEST  # as in Kafka: a lookup is expensive
+    timestamp = requested.timestamp
+    if version < TIMESTAMP_SINCE.get(timestamp, 0 if timestamp >= 0 else version + 1):
+        return E.UNSUPPORTED_VERSION
+    return E.NONE if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD) else None
+
+
+def offset_failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    """Return the response of a partition with an error."""
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=error)

@@ -21,15 +21,22 @@ from __future__ import annotations
 from typing import Final
 
 from ...messages.produce_request import ProduceRequest
-from ...messages.produce_response import ProduceResponse, TopicProduceResponse
+from ...messages.produce_response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
-from ..replication.producing import failed
 from ..request import DELAYED, NO_RESPONSE, Outcome, Request
 
 E = ErrorCode
 ACKS: Final = frozenset({-1, 0, 1})
+NO_OFFSET: Final = -1
+RECORD_ERRORS_FROM: Final = 8
+CURRENT_LEADER_FROM: Final = 10
+TOPIC_IDS_FROM: Final = 13
 MAGIC: Final = 2
 MAGIC_AT: Final = 16
 ATTRIBUTES_AT: Final = 22
@@ -77,7 +84,12 @@ def error_response(body: ProduceRequest, error: ErrorCode) -> ProduceResponse:
             TopicProduceResponse(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partition_responses=[failed(each.index, error) for each in topic.partition_data],
+                partition_responses=[
+                    PartitionProduceResponse(
+                        index=each.index, error_code=error, base_offset=NO_OFFSET
+                    )
+                    for each in topic.partition_data
+                ],
             )
             for topic in body.topic_data
         ]

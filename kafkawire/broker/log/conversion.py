@@ -10,12 +10,28 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...messages.fetch_request import FetchPartition
+from ...messages.fetch_response import PartitionData
+from ...protocol import ErrorCode
 from ...records import Compression, MessageSetBuilder, Record, RecordBatches
 
 MAGIC_1_FROM: Final = 2
+SOFT_LIMITS_FROM: Final = 3
 MAGIC_2_FROM: Final = 4
 AS_STORED_FROM: Final = 10
 """From this version on, records are sent as they are stored: clients know every codec."""
+
+
+def convert(data: PartitionData, requested: FetchPartition, version: int) -> None:
+    """Convert the records of a partition for clients of a version, or set an error."""
+    if not data.records or version >= AS_STORED_FROM:
+        return
+    records = readable(data.records, version, requested.fetch_offset)
+    if records is None:
+        data.error_code, records = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, b""
+    if version < SOFT_LIMITS_FROM:
+        records = records[: requested.partition_max_bytes]
+    data.records = records
 
 
 def readable(records: bytes, version: int, from_offset: int) -> bytes | None:

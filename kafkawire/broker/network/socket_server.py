@@ -131,12 +131,6 @@ class SocketServer:
             self._context.deadlines.cancel(MutedUntil(connection.id))
             forget(connection)
 
-    def close_all(self, node_id: int, reason: str) -> None:
-        """Close the connections to a broker."""
-        for connection in self.connections.values():
-            if connection.node_id == node_id and not connection.closing:
-                self.channel.close(connection, reason)
-
     def idle(self, due: IdleConnection, now: float) -> None:
         """Close a connection that is idle, or move its deadline."""
         connection = self.connections.find(due.connection)

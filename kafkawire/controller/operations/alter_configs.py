@@ -6,7 +6,7 @@ written again, except of a broker, which may have to read a file again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigType, config_error
@@ -48,12 +48,8 @@ def incremental_alter_configs(
     state: ControllerState, body: IncrementalAlterConfigsRequest, _version: int, _now: float
 ) -> IncrementalAlterConfigsResponse:
     """Apply the operations on each resource."""
-
-    def changes(given: list[AlterableConfig], values: Mapping[str, str], type: int) -> Values:
-        return {each.name: _operated(each, values.get(each.name), type) for each in given}
-
     return IncrementalAlterConfigsResponse(
-        responses=_altered(state, body, changes, incremental.AlterConfigsResourceResponse)
+        responses=_altered(state, body, incremental.AlterConfigsResourceResponse)
     )
 
 
@@ -61,23 +57,35 @@ def alter_configs(
     state: ControllerState, body: AlterConfigsRequest, _version: int, _now: float
 ) -> AlterConfigsResponse:
     """Replace the values of each resource."""
-
-    def changes(given: list[Any], values: Mapping[str, str], _type: int) -> Values:
-        for each in given:
-            if each.value is None:
-                raise Refused(E.INVALID_REQUEST, f"null is not a valid value of {each.name}")
-        made: Values = {each.name: each.value for each in given}
-        return made | {name: None for name in values if name not in made}
-
     return AlterConfigsResponse(
-        responses=_altered(state, body, changes, legacy.AlterConfigsResourceResponse)
+        responses=_altered(state, body, legacy.AlterConfigsResourceResponse)
     )
+
+
+def changes(
+    body: AlterConfigsRequest | IncrementalAlterConfigsRequest,
+    configs: Sequence[Any],
+    values: Mapping[str, str],
+    type: int,
+) -> Values:
+    """Return what a request sets of a resource, None for a key that it deletes. Raises Refused.
+
+    configs: those of the resource in the request. values: its present ones.
+    """
+    if len({config.name for config in configs}) != len(configs):
+        raise Refused(E.INVALID_REQUEST, "duplicate configuration keys")
+    if isinstance(body, IncrementalAlterConfigsRequest):
+        return {each.name: _operated(each, values.get(each.name), type) for each in configs}
+    for each in configs:
+        if each.value is None:
+            raise Refused(E.INVALID_REQUEST, f"null is not a valid value of {each.name}")
+    replaced: Values = {each.name: each.value for each in configs}
+    return replaced | {name: None for name in values if name not in replaced}
 
 
 def _altered(
     state: ControllerState,
     body: IncrementalAlterConfigsRequest | AlterConfigsRequest,
-    changes: Callable[[Any, Mapping[str, str], int], Values],
     response: Callable[..., Any],
 ) -> list[Any]:
     responses = []
@@ -89,10 +97,8 @@ def _altered(
             if (type, name) in seen:
                 raise Refused(E.INVALID_REQUEST, "Each resource must appear at most once.")
             seen.add((type, name))
-            if len({config.name for config in each.configs}) != len(each.configs):
-                raise Refused(E.INVALID_REQUEST, "duplicate configuration keys")
             _check_name(type, name)
-            made = changes(each.configs, state.image.config(type, name), type)
+            made = changes(body, each.configs, state.image.config(type, name), type)
             _check_values(state, type, name, made)
             _check_exists(state, type, name)
             if not body.validate_only:

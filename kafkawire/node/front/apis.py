@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...broker.apis import Listener, SupportedApis, served_on, supported_apis
+from ...broker.apis import Listener, SupportedApis, client_apis, served_on
 from ...broker.releases import LATEST, Versions, all_versions, versions_of
 from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
@@ -12,16 +12,21 @@ from ...raft import VERSIONS as QUORUM_VERSIONS
 from ..config import NodeConfig
 
 
-def listener_apis(config: NodeConfig, listener: str) -> SupportedApis:
-    """Return what a listener supports.
+def listener_apis(config: NodeConfig, listener: str, zookeeper: bool = False) -> SupportedApis:
+    """Return what a listener supports. zookeeper: that of clients has APIs of brokers, too.
 
     Brokers have the newest versions for each other, on a listener of their own if there is one; so
     have controllers.
     """
     if listener == config.controller_listener:
         return CONTROLLER_APIS
-    own = listener == config.inter_broker_listener and len(config.broker_listeners) > 1
-    return supported_apis(LATEST if own else config.release, served_on(Listener.BROKER))
+    release = LATEST if is_between_brokers(config, listener) else config.release
+    return client_apis(release, zookeeper)
+
+
+def is_between_brokers(config: NodeConfig, listener: str) -> bool:
+    """Return whether a listener is one that clients do not use."""
+    return listener == config.inter_broker_listener and len(config.broker_listeners) > 1
 
 
 def _controller_apis() -> SupportedApis:

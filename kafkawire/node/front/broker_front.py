@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from ...broker.broker import Broker
 from ...broker.configs import Settings
+from ...broker.control_state import ControlState
 from ...broker.events import (
     CommitExpired,
     Deadline,
-    FetchExpired,
     GroupDue,
     IdleConnection,
     MetadataAwaited,
@@ -31,13 +31,14 @@ from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
 from ..config import NodeConfig
-from .apis import listener_apis
+from .apis import is_between_brokers, listener_apis
 from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
 from .listeners import ConnectionDeadline, Listeners
 from .machines import NodeMachines
 from .metadata_cache import ImageMetadata
 from .offsets_log import NodeOffsetsLog
+from .options import DEFAULT, FrontOptions
 from .producer_ids import NodeProducerIds
 from .quotas.client_quotas import ClientQuotas
 from .quotas.throttling import Throttling
@@ -50,10 +51,7 @@ ALL_BROKERS: Final = ""
 
 
 class BrokerFront:
-    """The parts of a broker. listeners: of its clients.
-
-    topics: name -> partitions of those to create.
-    """
+    """The parts of a broker. listeners: of its clients."""
 
     # over 40 lines: composition: a line per part
     def __init__(
@@ -62,7 +60,7 @@ class BrokerFront:
         listeners: Listeners,
         machines: NodeMachines,
         settings: Settings,
-        topics: Mapping[str, int] = {},
+        options: FrontOptions = DEFAULT,
     ) -> None:
         context, channel = listeners.context, listeners.channel
         main, endpoint = next(iter(listeners.endpoints.items()))
@@ -75,12 +73,14 @@ class BrokerFront:
         self._is_broker = machines.is_broker
         self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
-        self._shown = {name: ImageMetadata(name) for name in listeners.endpoints}
+        ensemble = options.ensemble
+        self.control = None if ensemble is None else ControlState(node_id, ensemble)
+        self._shown = {name: ImageMetadata(name, ensemble) for name in listeners.endpoints}
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
         voters = len(config.voters.voters)
-        self._creation = NodeTopicCreation(settings, metadata, voters, submit, topics)
+        self._creation = NodeTopicCreation(settings, metadata, voters, submit, options.topics)
         self._producer_ids = NodeProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = NodeOffsetsLog(metadata, machines)
         self._coordinators = Coordinators(context, channel, offsets_log)
@@ -129,16 +129,20 @@ class BrokerFront:
                 controller=NodeForwarding(self._submit),
             )
             return dict.fromkeys(listeners.endpoints, broker)
-        return {
-            name: replace(
-                self.broker,
-                apis=listener_apis(self._config, name),
-                endpoint=listeners.endpoints[name],
-                metadata=shown,
-                replicas=self._replicas.showing(shown),
-            )
-            for name, shown in self._shown.items()
-        }
+        return {name: self._broker_of(name) for name in self._shown}
+
+    def _broker_of(self, listener: str) -> Broker:
+        """Return what the handlers of a listener of brokers work with."""
+        control = None if is_between_brokers(self._config, listener) else self.control
+        shown = self._shown[listener]
+        return replace(
+            self.broker,
+            apis=listener_apis(self._config, listener, control is not None),
+            endpoint=self._listeners.endpoints[listener],
+            metadata=shown,
+            replicas=self._replicas.showing(shown),
+            control=control,
+        )
 
     # -- what the machines report
 
@@ -213,9 +217,6 @@ class BrokerFront:
     def _offsets_loaded(self, due: OffsetsLoaded, now: float) -> None:
         self._coordinators.load(due.partition, now)
 
-    def _unused(self, _due: FetchExpired, _now: float) -> None:
-        """The machines have deadlines of their own."""
-
 
 _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] = {
     IdleConnection: BrokerFront._connection_due,
@@ -225,6 +226,5 @@ _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] 
     GroupDue: BrokerFront._group_due,
     OffsetsDue: BrokerFront._offsets_due,
     CommitExpired: BrokerFront._commit_expired,
-    FetchExpired: BrokerFront._unused,
     OffsetsLoaded: BrokerFront._offsets_loaded,
 }

@@ -6,22 +6,23 @@ which may have another release, stores what it gets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ...broker.configs import Settings
-from ...broker.controller.altering import Change, Problem, broker_changes
-from ...broker.controller.operations.alter_configs import replacement
-from ...broker.controller.operations.incremental_alter_configs import changes
 from ...broker.request import DELAYED, HandlerResult, Request
-from ...configs import ResourceType, source_of
+from ...configs import BROKER_CONFIGS, ConfigKey, ResourceType, Update, config_error, source_of
+from ...controller.operations.alter_configs import changes
+from ...controller.operations.assignments import Refused
 from ...controller.operations.refusals import refusal
 from ...messages.alter_configs_request import AlterConfigsRequest
 from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from ...primitives import Message
 from ...protocol import ErrorCode
-from .requests import NodeForwarding, Submit
+from .requests import AnyPlan, NodeForwarding, Submit
 
+Problem = tuple[ErrorCode, str]
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
 
@@ -70,12 +71,18 @@ class CheckedForwarding:
         self._submit = submit
         self._forwarding = NodeForwarding(submit)
 
-    def forward(self, request: Request, now: float) -> HandlerResult:
+    def forward(
+        self,
+        request: Request,
+        now: float,
+        instead: Message | None = None,
+        plan: AnyPlan | None = None,
+    ) -> HandlerResult:
         """Let the controller decide on what this broker does not refuse."""
         body = request.body
         refused = self._refused(body) if isinstance(body, CHANGES) else {}
         if not refused:
-            return self._forwarding.forward(request, now)
+            return self._forwarding.forward(request, now, instead, plan)
         assert isinstance(body, CHANGES)
         plan = ConfigPlan(body, refused)
         rest = plan.rest
@@ -89,20 +96,37 @@ class CheckedForwarding:
         resources: list[Any] = [*body.resources]
         for at, resource in enumerate(resources):
             if resource.resource_type == ResourceType.BROKER:
-                problem = self._problem(resource.resource_name, _change(body, at))
+                problem = self._problem(body, resource.resource_name, resource.configs)
                 if problem is not None:
                     found[at] = problem
         return found
 
-    def _problem(self, name: str, change: Change) -> Problem | None:
+    def _problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem | None:
+        """Return why this broker could not apply a change, None if it could.
+
+        name: a broker's, or "" for all.
+        """
         if name not in ("", self._own):
             reason = f"Unexpected broker id, expected {self._own} or empty string, but received "
             return ErrorCode.INVALID_REQUEST, reason + name
-        found = broker_changes(name, self._settings.altered(source_of(name)), change)
-        return None if isinstance(found, dict) else found
+        values = self._settings.altered(source_of(name))
+        try:
+            wanted = changes(body, configs, values, ResourceType.BROKER)
+        except Refused as refused:
+            return ErrorCode.INVALID_REQUEST, refused.message or ""
+        fixed: list[str] = []
+        for key, value in wanted.items():
+            config = BROKER_CONFIGS.get(key)
+            invalid = None if value is None else config_error(config, key, value)
+            if invalid is not None:
+                return ErrorCode.INVALID_REQUEST, invalid
+            if values.get(key) != value and config is not None and not _may_change(config, name):
+                fixed.append(key)
+        if fixed:
+            return ErrorCode.INVALID_REQUEST, f"not dynamic here: {', '.join(sorted(fixed))}"
+        return None
 
 
-def _change(body: Changes, at: int) -> Change:
-    if isinstance(body, AlterConfigsRequest):
-        return replacement(body.resources[at].configs)
-    return changes(body.resources[at].configs)
+def _may_change(config: ConfigKey, resource: str) -> bool:
+    of_one = config.update is Update.PER_BROKER and resource != ""
+    return config.update is Update.CLUSTER_WIDE or of_one

@@ -85,8 +85,8 @@ Effect = ClientEffect | OperationCompleted | ShellEffect | NodeEffect
 class NodeFront:
     """A node that clients and other nodes connect to.
 
-    new_uuid, draw: as of `Cluster`. faults: those to inject into requests of clients; nodes may
-    share them.
+    new_uuid: returns 16 unique bytes. draw: returns a random number in [0, 1). faults: those to
+    inject into requests of clients; nodes may share them.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class NodeFront:
                 made = Listeners(self._endpoints(at), self._context(), handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
-        self.broker = BrokerFront(config, listeners, self.machines, settings, options.topics)
+        self.broker = BrokerFront(config, listeners, self.machines, settings, options)
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))

@@ -73,10 +73,6 @@ class GroupCoordinators:
         self._epochs.pop(index, None)
         self._groups.unload(index, error, now)
 
-    def is_loaded(self, index: int) -> bool:
-        """Whether the coordinator of a partition is here."""
-        return index in self._epochs
-
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Send the responses that waited for the high watermark of a partition."""
         if key == self._log.key(key.partition):

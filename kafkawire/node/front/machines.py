@@ -73,10 +73,11 @@ class NodeMachines:
         """Hand a request to the node: that of a client, or one of its own."""
         self._tokens += 1
         token = self._tokens
-        if request is None:
-            listener, version = self._own, REGISTRY.get(type(body).__name__).last
+        listener = self._own if request is None else self._listeners[request.connection]
+        if request is None or type(body) is not type(request.body):
+            version = REGISTRY.get(type(body).__name__).last
         else:
-            listener, version = self._listeners[request.connection], request.version
+            version = request.version
         self._submitted[token] = Submitted(request, body, plan)
         try:
             self.handle(RequestReceived(token, listener, version, body), now)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...broker import Endpoint
+from ...broker.control_state import Ensemble
 from ...broker.security.scram import Credential
 from ...broker.topics import INTERNAL
 from ...configs import ResourceType
@@ -124,12 +125,13 @@ class TopicsView:
 class ImageMetadata:
     """`MetadataCache` of a node.
 
-    listener: the name of the listener whose endpoints clients are shown. offset: of the last
-    record that is in the image.
+    listener: the name of the listener whose endpoints clients are shown. ensemble: who elects the
+    controller that they are shown, in ZooKeeper. offset: of the last record that is in the image.
     """
 
-    def __init__(self, listener: str) -> None:
+    def __init__(self, listener: str, ensemble: Ensemble | None = None) -> None:
         self._listener = listener
+        self._ensemble = ensemble
         self.image = MetadataImage()
         self.topics = TopicsView()
         self._endpoints: dict[int, Endpoint] = {}
@@ -177,7 +179,13 @@ class ImageMetadata:
 
     @property
     def controller_id(self) -> int:
-        """A broker that is up: clients send it what it forwards to the controller, as in Kafka."""
+        """A broker that is up: clients send it what it forwards to the controller, as in Kafka.
+
+        With ZooKeeper it is the elected one.
+        """
+        if self._ensemble is not None:
+            elected = self._ensemble.controller_id
+            return NO_CONTROLLER if elected is None else elected
         return min((each.node_id for each in self.alive_endpoints()), default=NO_CONTROLLER)
 
     def alive_endpoints(self) -> Sequence[Endpoint]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ...broker.control_state import Ensemble
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +16,13 @@ class FrontOptions:
 
     passwords: user -> password, for listeners with SASL. topics: name -> partitions,
     created as soon as there are enough brokers, unless they exist. load_seconds: how long a new
-    group coordinator loads.
+    group coordinator loads. ensemble: what brokers before 2.8 read in ZooKeeper; None without it.
     """
 
     passwords: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, int] = field(default_factory=dict)
     load_seconds: float = 0.0
+    ensemble: Ensemble | None = None
 
 
 DEFAULT: Final = FrontOptions()

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
+from ...broker.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...broker.fetched import Fetched
-from ...broker.log.conversion import AS_STORED_FROM
-from ...broker.replication.offsets import EPOCH_FROM, NO_EPOCH
-from ...broker.replication.producing import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
-from ...broker.replication.reading import CURRENT_LEADER_FROM as FETCHED_LEADER_FROM
-from ...broker.replication.reading import JOINED_BYTES, convert, is_included
-from ...broker.replication.sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
+from ...broker.handlers.list_offsets import EPOCH_FROM, NO_EPOCH
+from ...broker.handlers.produce import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
+from ...broker.log.conversion import AS_STORED_FROM, convert
 from ...broker.request import Request
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
 from ...messages.fetch_response import (
@@ -37,6 +35,9 @@ from .metadata_cache import ImageMetadata
 from .quotas.throttling import Throttling
 
 E = ErrorCode
+FETCHED_LEADER_FROM: Final = 16
+JOINED_BYTES: Final = 1 << 14
+"""Records of a partition up to this size are joined: a copy costs less than a write of its own."""
 B = TypeVar("B", bound=Message)
 M = TypeVar("M", bound=Message, contravariant=True)
 R = TypeVar("R", bound=Message | Fetched, covariant=True)
@@ -162,8 +163,7 @@ class FetchPlan:
             topic.partitions = [
                 data
                 for data in topic.partitions
-                if is_included(
-                    context,
+                if context.includes(
                     targets[topic.topic, topic.topic_id, data.partition_index],
                     data,
                     bool(data.records),

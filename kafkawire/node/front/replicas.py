@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
+from typing import Final
 
+from ...broker.fetch_sessions import Sessions
 from ...broker.fetched import Fetched
+from ...broker.handlers.delete_records import deletion_failed
+from ...broker.handlers.list_offsets import OLD_STYLE_TO, lookup_error, offset_failed
+from ...broker.handlers.produce import TOPIC_IDS_FROM
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
-from ...broker.replication.deleting import deletion_failed
-from ...broker.replication.offsets import OLD_STYLE_TO, lookup_error, offset_failed
-from ...broker.replication.producing import TOPIC_IDS_FROM
-from ...broker.replication.reading import READ_COMMITTED
-from ...broker.replication.sessions import Sessions
 from ...broker.request import DELAYED, Outcome, Request
 from ...broker.topics import INTERNAL
 from ...messages.delete_records_request import DeleteRecordsRequest
@@ -41,6 +41,7 @@ from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors
 
 E = ErrorCode
+READ_COMMITTED: Final = 1
 
 
 class NodeReplicas:

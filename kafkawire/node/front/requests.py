@@ -34,13 +34,18 @@ class NodeForwarding:
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
 
-    def forward(self, request: Request, now: float) -> HandlerResult:
+    def forward(
+        self,
+        request: Request,
+        now: float,
+        instead: Message | None = None,
+        plan: AnyPlan | None = None,
+    ) -> HandlerResult:
         """Let the controller decide on a request, or on the one in an Envelope."""
-        plan: AnyPlan = AsItIs[Message]()
         if request.api_key is ApiKey.ENVELOPE:
-            found = opened(request)
-            if isinstance(found, Message):
-                return found
-            request, plan = found, EnvelopePlan(found)
-        self._submit(request, request.body, plan, now)
+            inner = opened(request)
+            if isinstance(inner, Message):
+                return inner
+            request, plan = inner, EnvelopePlan(inner)
+        self._submit(request, instead or request.body, plan or AsItIs[Message](), now)
         return DELAYED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker.replication.sessions import LAST_EPOCH, Session
+from kafkawire.broker.fetch_sessions import LAST_EPOCH, Session
 from kafkawire.messages.fetch_request import (
     FetchPartition,
     FetchRequest,

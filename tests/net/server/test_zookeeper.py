@@ -19,7 +19,8 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_recording import Recording
-from kafkawire.net.zookeeper_thread import ZooKeeperThread
+from kafkawire.net.server_thread import ServerThread
+from kafkawire.node.zookeeper.cluster import ZooKeeperCluster
 from kafkawire_cli.verbs.serve import _config
 
 from ...real.wire import Wire
@@ -46,11 +47,10 @@ def wait(done: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def settled(cluster: ZooKeeperThread) -> bool:
+def settled(cluster: ServerThread) -> bool:
     """Whether the controller has a response to each request."""
-    zookeeper = cluster.server.cluster.zookeeper
-    assert zookeeper is not None
-    return zookeeper.controller.total_queue_size == 0
+    assert isinstance(cluster.server.machine, ZooKeeperCluster)
+    return cluster.server.machine.controller.total_queue_size == 0
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_recording_has_the_exchanges_of_the_brokers(
 ) -> None:
     path = tmp_path / "brokers.pcap"
     config = ServerConfig(brokers=3, topics={"t": 3}, release=release, zookeeper=True)
-    with ZooKeeperThread(config, recording=Recording(path)) as cluster:
+    with ServerThread(config, recording=Recording(path)) as cluster:
         cluster.create_topic("replicated", 3, 3)
         wait(lambda: settled(cluster))
         cluster.stop(2)
@@ -84,7 +84,7 @@ def test_a_recording_has_the_exchanges_of_the_brokers(
     assert {each.row.client_id for each in rows} == {"1", "2"}, "both controllers, the second was 2"
 
 
-def delete_topic(cluster: ZooKeeperThread, name: str) -> None:
+def delete_topic(cluster: ServerThread, name: str) -> None:
     """Delete a topic by a request to the second controller."""
     port = cluster.server.endpoints[1].port
     with Wire(port) as wire:
@@ -99,7 +99,7 @@ def controller_id(port: int) -> int:
 
 
 @pytest.mark.kafka(brokers=3, release="2.7", zookeeper=True)
-def test_another_controller_is_elected(kafka_broker: ZooKeeperThread) -> None:
+def test_another_controller_is_elected(kafka_broker: ServerThread) -> None:
     ports = [int(each.rpartition(":")[2]) for each in kafka_broker.bootstrap.split(",")]
     assert [controller_id(port) for port in ports] == [1, 1, 1]
     kafka_broker.stop(1)
@@ -109,7 +109,7 @@ def test_another_controller_is_elected(kafka_broker: ZooKeeperThread) -> None:
 
 
 @pytest.mark.kafka(brokers=3, release="2.2", zookeeper=True)
-def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ZooKeeperThread) -> None:
+def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ServerThread) -> None:
     kafka_broker.create_topic("t", 3, 3)
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": kafka_broker.bootstrap, "acks": "all", "log_level": 0} | SOON
@@ -125,11 +125,11 @@ def test_librdkafka_notices_nothing_but_leaders_that_move(kafka_broker: ZooKeepe
         assert producer.flush(SECONDS) == 0
         kafka_broker.start(node_id)
     assert delivered == [None] * 90
-    assert all(reason.reason == "the broker stopped" for reason in kafka_broker.closed)
+    assert all(reason.reason == "the node has stopped" for reason in kafka_broker.closed)
 
 
 @pytest.mark.kafka(brokers=2, release="2.7", zookeeper=True)
-def test_a_fault_between_brokers_is_repaired(kafka_broker: ZooKeeperThread) -> None:
+def test_a_fault_between_brokers_is_repaired(kafka_broker: ServerThread) -> None:
     wait(lambda: settled(kafka_broker))
     fault = kafka_broker.fault("LeaderAndIsr", nth=1, action="disconnect")
     kafka_broker.create_topic("t", 2, 2)

@@ -16,9 +16,9 @@ from ....messages.stop_replica_request import StopReplicaRequest
 from ....messages.stop_replica_response import StopReplicaPartitionError, StopReplicaResponse
 from ....protocol import ErrorCode
 from ...broker import Broker
+from ...control_state import UNKNOWN_EPOCH
 from ...network.connection import Connection
 from ...request import Request, Work
-from ...zookeeper.control_state import UNKNOWN_EPOCH
 
 
 class _Replica(NamedTuple):

@@ -1,1 +1,0 @@
-"""The controller: topics, partition leaders, configuration and producer ids, and their log."""

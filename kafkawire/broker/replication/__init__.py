@@ -1,1 +1,0 @@
-"""Appends to and reads from the partitions that brokers lead; fetch sessions, delayed fetches."""
