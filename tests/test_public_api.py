@@ -42,6 +42,7 @@ NAMED: Final = {
     "kafkawire.net.server_thread": ["ServerThread"],
     "kafkawire.node.composition": ["InMemory"],
     "kafkawire.node.local_cluster": [
+        "Isolated",
         "Killed",
         "LocalCluster",
         "NodeEffect",

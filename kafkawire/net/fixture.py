@@ -116,10 +116,14 @@ class ClusterFixture(ABC):
 
     def _check_runs(self, node_id: int, runs: bool) -> None:
         """Raise ValueError if a broker does not exist, or is not as it should be."""
-        if not 1 <= node_id <= self.config.brokers:
-            raise ValueError(f"no broker {node_id}: they are 1 to {self.config.brokers}")
+        self._check_exists(node_id)
         if (node_id in self.nodes) is not runs:
             raise ValueError(f"broker {node_id} {'does not run' if runs else 'runs already'}")
+
+    def _check_exists(self, node_id: int) -> None:
+        """Raise ValueError if there is no such broker."""
+        if not 1 <= node_id <= self.config.brokers:
+            raise ValueError(f"no broker {node_id}: they are 1 to {self.config.brokers}")
 
     @abstractmethod
     def advance(self, seconds: float) -> None:

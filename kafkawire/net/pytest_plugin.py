@@ -3,8 +3,8 @@
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
-`kafka_broker` is a cluster in memory, up in milliseconds; the nodes of `kafka_cluster` vote, and
-reach each other by sockets. The markers `@pytest.mark.kafka(brokers=3)` and
+`kafka_broker` is a cluster in memory, up in milliseconds; the nodes of `kafka_cluster` are also
+controllers, and elect the active one. The markers `@pytest.mark.kafka(brokers=3)` and
 `@pytest.mark.kafka_cluster(brokers=3)` configure them, with the fields of `ServerConfig`. Tests
 that do not use the fixtures import nothing.
 """
@@ -60,7 +60,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
-    """A cluster of nodes on loopback: besides that, `.isolate()`, `.fail_disk()`, ..."""
+    """Nodes that vote, on loopback: as `kafka_broker`, and the controller fails, too."""
     with uncollected():
         from .nodes.cluster_thread import ClusterThread
 

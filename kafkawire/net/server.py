@@ -1,35 +1,39 @@
-"""Runs a cluster of nodes in memory in asyncio."""
+"""Runs a cluster of nodes in one process in asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
+from itertools import count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from ..broker import Fault
 from ..broker.configs import Settings
-from ..broker.security.protocols import SecurityProtocol
 from ..node.composition import Disks, InMemory
 from ..node.effects import Stopped
 from ..node.front.options import FrontOptions
+from ..node.links import LinkCarried, LinkClosed, LinkOpened
 from ..node.local_cluster import (
     CONTROLLER_ID,
     ClusterEvent,
     Killed,
     LocalCluster,
-    LocalNode,
     NodeEffect,
     NodeStarted,
     ShutDown,
 )
+from ..node.local_node import LocalNode
+from ..node.operator_requests import OperatorRequest, OperatorResponse
+from ..node.properties import CONTROLLER, broker_listeners
 from ..primitives import Message
+from ..raft import Endpoint as ListenerAddress
 from .cluster_shell import ClusterShell, epoch_ms
 from .fixture import NewTopic
 from .nodes.topics import ClusterTopics, until
-from .server_config import DEFAULT, ServerConfig
+from .server_config import DEFAULT, ServerConfig, client_listener
 from .shell import Observers, random_uuid
 
 if TYPE_CHECKING:
@@ -46,6 +50,10 @@ class Server(ClusterShell):
     """A cluster that listens. Use as `async with Server(config) as server`.
 
     disks: what another cluster with the same brokers had on its disks, to begin with copies of it.
+    combined: whether each broker is a controller, too, and votes; all listeners of nodes have ports
+    then, and what nodes send each other is recorded, too. Otherwise there is one controller, which
+    outlives brokers. on_effect: called with each
+    effect of a node that is neither for a client nor for another node.
     """
 
     machine: LocalCluster
@@ -56,14 +64,24 @@ class Server(ClusterShell):
         observers: Observers | None = None,
         *,
         disks: Disks | None = None,
+        combined: bool = False,
+        on_effect: Callable[[NodeEffect], None] | None = None,
     ) -> None:
-        super().__init__(config, observers)
+        between = broker_listeners(client_listener(config), config.release)
+        super().__init__(config, observers, (*between, CONTROLLER) if combined else ())
+        self._combined = combined
+        self._on_effect = on_effect
         self._disks = disks or {}
-        unknown = self._disks.keys() - {CONTROLLER_ID, *range(1, config.brokers + 1)}
+        nodes = {*range(1, config.brokers + 1), *(() if combined else (CONTROLLER_ID,))}
+        unknown = self._disks.keys() - nodes
         if unknown:
             raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
-        self._stopped: dict[int, asyncio.Future[None]] = {}
         self._broker_connections: BrokerConnections | None = None
+        self._failures: dict[int, str] = {}
+        self._stopping: dict[int, asyncio.Task[None]] = {}
+        """Node that has stopped -> the end of its listeners."""
+        self._responses: dict[int, asyncio.Future[Message | None]] = {}
+        self._request_numbers = count(1)
         self.topics = ClusterTopics(self._send, lambda: self.machine.images())
 
     # -- lifecycle
@@ -72,22 +90,29 @@ class Server(ClusterShell):
         config = self.config
         # not secrets: ids that a seed can repeat
         rng = random.Random(config.seed)
-        sasl = "sasl.enabled.mechanisms" in config.settings
         brokers = [each.node_id for each in self.endpoints]
         composition = InMemory(
             self.endpoints,
             epoch_ms(),
             config.settings,
-            listener=SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name,
+            listener=self.client_listener,
             directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
             bounds=config.bounds,
             release=config.release,
             zookeeper=config.zookeeper,
             disks=self._disks,
+            combined=self._combined,
+            listeners={
+                node_id: [
+                    ListenerAddress(each.name, each.endpoint.host, each.endpoint.port)
+                    for each in self._of(node_id)
+                ]
+                for node_id in brokers
+            },
         )
         self.machine = self._machine(composition.nodes(), rng)
         self.run(lambda: self.machine.start(self.now()))
-        await until(lambda: all(map(self.machine.is_active, brokers)))
+        await until(lambda: all(map(self._has_started, brokers)))
         configured = Settings(config.settings).number("default.replication.factor")
         factor = min(configured, config.brokers)
         for name, partitions in config.topics.items():
@@ -102,7 +127,8 @@ class Server(ClusterShell):
             return random_uuid(rng)
 
         if not self.config.zookeeper:
-            return LocalCluster(nodes, rng, new_uuid, options)
+            observes_links = self._combined and self.observers.recording is not None
+            return LocalCluster(nodes, rng, new_uuid, options, observes_links=observes_links)
         # imported only where needed
         from ..node.zookeeper.cluster import ZooKeeperCluster
         from .broker_connections import BrokerConnections
@@ -113,10 +139,17 @@ class Server(ClusterShell):
         )
         return machine
 
+    def _has_started(self, node_id: int) -> bool:
+        """Whether a broker serves clients. Raises RuntimeError if it has stopped before."""
+        if not self.runs(node_id):
+            raise RuntimeError(f"node {node_id}: {self._failures.get(node_id, 'killed')}")
+        return self.machine.is_active(node_id)
+
     async def close(self) -> None:
         """Stop listening and close all connections."""
         if self._broker_connections is not None:
             self._broker_connections.close()
+        await asyncio.gather(*self._stopping.values())
         await super().close()
 
     @property
@@ -132,28 +165,46 @@ class Server(ClusterShell):
 
     # -- actions of an operator
 
-    async def _send(self, request: Message) -> Message:
-        response = self.machine.administer(request, self.now())
-        super().advance(0.0)
-        return response
+    async def _send(self, request: Message) -> Message | None:
+        """Send a request to the controller, through a node that reaches the others."""
+        number = next(self._request_numbers)
+        response: asyncio.Future[Message | None] = self.loop.create_future()
+        self._responses[number] = response
+        try:
+            self.handle(OperatorRequest(number, request))
+            return await response
+        finally:
+            del self._responses[number]
 
     async def stop_broker(self, node_id: int) -> None:
         """Stop a broker in order: others lead its partitions before it stops."""
-        stopped = self._stopped[node_id] = self.loop.create_future()
         self.handle(ShutDown(node_id))
-        await stopped
-        await self._stop_listener(node_id)
+        await until(lambda: not self.runs(node_id))
+        await self._has_stopped(node_id)
 
     async def kill_broker(self, node_id: int) -> None:
         """End a broker at once."""
-        await self._stop_listener(node_id)
         self.handle(Killed(node_id))
+        listeners = self._of(node_id)
+        await self.stop_listening(listeners)
+        await self.abort_connections(listeners)
 
     async def start_broker(self, node_id: int) -> None:
-        """Start a broker that was stopped or killed, on its port, with what its disks have."""
-        self.handle(NodeStarted(node_id))
-        await until(lambda: self.machine.is_active(node_id))
-        await self._listen_again(node_id)
+        """Start a broker that was stopped or killed, on its ports, with what its disks have.
+
+        Raises StorageError, InvalidMetadataRecord, OSError or RuntimeError if it cannot start.
+        """
+        await self._has_stopped(node_id)
+        with self._bound(self._of(node_id)) as sockets:
+            self.handle(NodeStarted(node_id))
+            await until(lambda: self._has_started(node_id))
+        await self._listen(sockets)
+
+    async def _has_stopped(self, node_id: int) -> None:
+        """Wait until a node that has stopped does not listen any more."""
+        stopping = self._stopping.pop(node_id, None)
+        if stopping is not None:
+            await stopping
 
     def runs(self, node_id: int) -> bool:
         """Return whether a broker runs."""
@@ -171,11 +222,25 @@ class Server(ClusterShell):
         self.run(lambda: self.machine.handle(event, self.now()))
 
     def carry_out(self, effect: Any) -> None:
-        """Take note of a node that has stopped; carry out what brokers send each other."""
+        """Carry out an effect that does not concern a connection of a client."""
         match effect:
-            case NodeEffect(node_id, Stopped()):
-                stopped = self._stopped.pop(node_id, None)
-                if stopped is not None:
-                    stopped.set_result(None)
-            case NodeEffect(_, of_node) if self._broker_connections is not None:
-                self._broker_connections.perform(of_node)
+            case NodeEffect():
+                if isinstance(effect.effect, Stopped):
+                    self._stopped(effect.node_id, effect.effect)
+                elif self._broker_connections is not None:
+                    self._broker_connections.perform(effect.effect)
+                if self._on_effect is not None:
+                    self._on_effect(effect)
+            case OperatorResponse():
+                response = self._responses.get(effect.number)
+                if response is not None and not response.done():
+                    response.set_result(effect.body)
+            case LinkOpened() | LinkCarried() | LinkClosed():
+                assert self.observers.recording is not None
+                self.observers.recording.record_link(effect)
+
+    def _stopped(self, node_id: int, effect: Stopped) -> None:
+        """Close the listeners of a node that has stopped, as the end of its process does."""
+        self._failures[node_id] = effect.failure or "stopped"
+        stopping = self._stop_listener(node_id)
+        self._stopping[node_id] = self.loop.create_task(stopping)

@@ -10,6 +10,7 @@ from ..broker.apis import between_brokers
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, versions_of
+from ..broker.security.protocols import SecurityProtocol
 from ..configs.topic_names import topic_name_error
 from ..display import did_you_mean
 
@@ -71,6 +72,12 @@ class ServerConfig:
         """Raise ValueError if a field has another value than its default."""
         if getattr(self, name) != getattr(DEFAULT, name):
             raise ValueError(f"{name}={getattr(self, name)!r}: {reason}")
+
+
+def client_listener(config: ServerConfig) -> str:
+    """Return the name of the listener of clients: its security protocol."""
+    sasl = bool(config.settings.get("sasl.enabled.mechanisms"))
+    return SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name
 
 
 def _is_count(value: object) -> bool:

@@ -1,8 +1,9 @@
 """Records the traffic of a server as a pcap file with synthesized TCP packets.
 
 Law: every byte received or sent is recorded once, in order; addresses and ports are those of the
-sockets. The bytes may contain passwords, so only the owner may read the file. Sequence numbers
-start at 1; there are no losses and no retransmissions.
+sockets; names, and nodes without sockets, are at loopback. The bytes may contain passwords, so only
+the owner may read the file. Sequence numbers start at 1; there are no losses and no
+retransmissions.
 
     pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
 """
@@ -14,11 +15,12 @@ import stat
 import struct
 import time
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from ..magic_numbers import PCAP_NANOSECONDS
+from ..node.links import HOST, LinkCarried, LinkClosed, LinkEffect, LinkOpened
 
 FILE_HEADER: Final = struct.Struct("<IHHiIII")
 PACKET_HEADER: Final = struct.Struct("<IIII")
@@ -30,6 +32,8 @@ SNAPLEN: Final = 1 << 18
 MSS: Final = 32_768
 FIN, SYN, PSH, ACK = 0x01, 0x02, 0x08, 0x10
 CLIENT, BROKER = 0, 1
+EPHEMERAL_PORTS: Final = range(32_768, 61_000)
+"""Ports of clients without sockets."""
 Address = tuple[str, int]
 
 
@@ -59,6 +63,8 @@ class Recording:
         self._file: BinaryIO = open(path, "wb", opener=private)  # noqa: SIM115  # closed by `close`
         self._file.write(FILE_HEADER.pack(PCAP_NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP))
         self._streams: dict[int, _Stream] = {}
+        self._links: dict[int, int] = {}
+        """Connection between two nodes in this process -> its stream."""
         self._count = 0
 
     def open(self, client: Address, broker: Address) -> int:
@@ -84,6 +90,18 @@ class Recording:
         self._packet(stream, CLIENT, FIN | ACK, b"")
         self._packet(stream, BROKER, FIN | ACK, b"")
 
+    def record_link(self, effect: LinkEffect) -> None:
+        """Record what happens on a connection between two nodes in this process."""
+        match effect:
+            case LinkOpened():
+                port = EPHEMERAL_PORTS[effect.number % len(EPHEMERAL_PORTS)]
+                self._links[effect.number] = self.open((HOST, port), effect.address)
+            case LinkCarried():
+                side = CLIENT if effect.to_server else BROKER
+                self._data(self._links[effect.number], side, effect.data)
+            case LinkClosed():
+                self.closed(self._links.pop(effect.number))
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -108,8 +126,16 @@ class Recording:
         self._file.write(packet)
 
 
+def _address(host: str) -> IPv4Address | IPv6Address:
+    """Return an IP address; loopback for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return ip_address(HOST)
+
+
 def _ip(source: str, target: str, length: int) -> bytes:
-    ends = ip_address(source), ip_address(target)
+    ends = _address(source), _address(target)
     if ends[0].version == 6 or ends[1].version == 6:
         return IPV6.pack(6 << 28, length, 6, 64, ends[0].packed, ends[1].packed)
     return IPV4.pack(0x45, 0, IPV4.size + length, 0, 0, 64, 6, 0, ends[0].packed, ends[1].packed)

@@ -14,9 +14,9 @@ import asyncio
 import socket
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -64,14 +64,12 @@ class Observers:
     """Who observes the connections of clients.
 
     on_report: called with each request and its response. on_close: called with each connection that
-    the broker closes, and the reason. recording: of the traffic. numbers: of the connections;
-    several shells may share them.
+    the broker closes, and the reason. recording: of the traffic.
     """
 
     on_report: Callable[[Report], None] | None = None
     on_close: Callable[[Close], None] | None = None
     recording: Recording | None = None
-    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
 
 class Shell(Scoped):
@@ -86,6 +84,7 @@ class Shell(Scoped):
     def __init__(self, observers: Observers) -> None:
         self.observers = observers
         self.connections: dict[int, ServerConnection] = {}
+        self._numbers = count(1)
         self._listening: dict[Listener, asyncio.Server] = {}
         self._timer = Timer(self._wake)
         self._started_at = 0.0
@@ -142,7 +141,7 @@ class Shell(Scoped):
 
     def opened(self, connection: ServerConnection) -> int:
         """Register a connection and return its number."""
-        number = next(self.observers.numbers)
+        number = next(self._numbers)
         self.connections[number] = connection
         return number
 
@@ -162,12 +161,12 @@ class Shell(Scoped):
         )
 
     async def stop_listening(self, listeners: Iterable[Listener]) -> None:
-        """Stop listening; all clients accepted before are in `connections` then.
+        """Stop listening, where it does; all clients accepted before are in `connections` then.
 
         asyncio (to Python 3.11) leaks the sockets of clients accepted in the loop iteration in
         which a listener is closed; so accepting is stopped first.
         """
-        servers = [self._listening.pop(each) for each in listeners]
+        servers = [self._listening.pop(each) for each in listeners if each in self._listening]
         for server in servers:
             for sock in server.sockets:
                 with suppress(NotImplementedError):  # a proactor event loop
@@ -177,11 +176,15 @@ class Shell(Scoped):
         for server in servers:
             server.close()
 
+    async def abort_connections(self, listeners: Container[Listener]) -> None:
+        """Close the connections of clients of these listeners at once."""
+        while opened := [each for each in self.connections.values() if each.listener in listeners]:
+            for each in opened:
+                each.abort()
+            await asyncio.sleep(0)
+
     async def close_connections(self) -> None:
         """Stop listening, and close all connections of clients at once."""
         await self.stop_listening(list(self._listening))
-        while self.connections:
-            for connection in list(self.connections.values()):
-                connection.abort()
-            await asyncio.sleep(0)
+        await self.abort_connections([each.listener for each in self.connections.values()])
         self._timer.set(None)

@@ -1,8 +1,9 @@
 """Composes the nodes of a cluster in memory: which roles they have, who votes, on what disks.
 
-The quorum has one voter, so that what its controller decides is committed at once: the only broker,
-or, beside several or with ZooKeeper, a node that is only a controller and outlives them. With
-ZooKeeper a smaller ISR bumps the leader epoch, as in the controllers before KRaft.
+One voter: what its controller decides is committed at once. It is the only broker, or, beside
+several or with ZooKeeper, a node that is only a controller and outlives them. In combined mode,
+each broker is a controller and votes. With ZooKeeper a smaller ISR bumps the leader epoch, as in
+the controllers before KRaft.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ from ..metadata.versions import EPOCH_BUMP_UNTIL
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk
 from .config import ProcessRole
-from .local_cluster import CONTROLLER_ID, LocalNode
-from .properties import CLUSTER_ID, CONTROLLER, REPLICATION, Identity, node_config
+from .local_cluster import CONTROLLER_ID
+from .local_node import LocalNode
+from .properties import (
+    BROKER,
+    CLUSTER_ID,
+    CONTROLLER,
+    Identity,
+    broker_listeners,
+    node_config,
+)
 
-BROKER: Final = "PLAINTEXT"
-"""The name of the listener of clients without SASL and TLS."""
-CONTROLLER_AT: Final = Endpoint(CONTROLLER, "controller", 9093)
+CONTROLLER_PORT: Final = 9093
 IN_MEMORY: Final = {
     "broker.heartbeat.interval.ms": "200",
     "broker.session.timeout.ms": "1000",
@@ -44,8 +51,10 @@ class InMemory:
 
     brokers: where clients reach them. epoch_ms: milliseconds since 1970 at `now` 0. properties:
     Kafka's keys. listener: the name of that of clients. directories: of each node. bounds: limits
-    for which Kafka has no key. release: what clients are offered. disks: of an earlier cluster, to
-    begin with copies of them.
+    for which Kafka has no key. release: what clients are offered. zookeeper: for a
+    `ZooKeeperCluster`. disks: of an earlier cluster, to begin with copies of them. combined:
+    whether each broker is a controller, and votes.
+    listeners: those of each broker besides that of clients, where they have addresses outside.
     """
 
     brokers: Sequence[BrokerEndpoint]
@@ -58,39 +67,54 @@ class InMemory:
     release: str = LATEST
     zookeeper: bool = False
     disks: Disks = field(default_factory=dict)
+    combined: bool = False
+    listeners: Mapping[int, Sequence[Endpoint]] = field(default_factory=dict)
 
     def nodes(self) -> list[LocalNode]:
         """Make the nodes, the controller first. Raises ValueError for an invalid property."""
-        alone = len(self.brokers) == 1 and not self.zookeeper
-        controller = self.brokers[0].node_id if alone else CONTROLLER_ID
-        voters = VoterSet((Voter(ReplicaKey(controller), (CONTROLLER_AT,)),))
-        nodes = [] if alone else [self._node(voters, CONTROLLER_ID, [CONTROLLER_AT])]
-        for broker in self.brokers:
-            listeners = [Endpoint(self.listener, broker.host, broker.port)]
-            if (self.listener, self.release) != (BROKER, LATEST):  # brokers use no SASL, and newer
-                address = f"replication-{broker.node_id}"
-                listeners.insert(0, Endpoint(REPLICATION, address, broker.port))
-            if alone:
-                listeners.append(CONTROLLER_AT)
-            nodes.append(self._node(voters, broker.node_id, listeners, broker.rack))
-        return nodes
+        combined = self.combined or (len(self.brokers) == 1 and not self.zookeeper)
+        addresses = {each.node_id: self._addresses(each, combined) for each in self.brokers}
+        if not combined:
+            at = Endpoint(CONTROLLER, "controller", CONTROLLER_PORT)
+            addresses = {CONTROLLER_ID: {CONTROLLER: at}} | addresses
+        voters = VoterSet(
+            tuple(
+                Voter(ReplicaKey(node_id), (each[CONTROLLER],))
+                for node_id, each in addresses.items()
+                if CONTROLLER in each
+            )
+        )
+        racks = {each.node_id: each.rack for each in self.brokers}
+        return [
+            self._node(voters, node_id, [*each.values()], racks.get(node_id))
+            for node_id, each in addresses.items()
+        ]
+
+    def _addresses(self, broker: BrokerEndpoint, combined: bool) -> dict[str, Endpoint]:
+        """Return the listeners of a broker by name; those without an address get one in memory."""
+        names = broker_listeners(self.listener, self.release) + (CONTROLLER,) * combined
+        addresses = {
+            name: Endpoint(name, f"{name.lower()}-{broker.node_id}", broker.port) for name in names
+        }
+        outside = {each.name: each for each in self.listeners.get(broker.node_id, ())}
+        clients = {self.listener: Endpoint(self.listener, broker.host, broker.port)}
+        return addresses | outside | clients
 
     def _node(
-        self, voters: VoterSet, node_id: int, listeners: list[Endpoint], rack: str | None = None
+        self, voters: VoterSet, node_id: int, listeners: list[Endpoint], rack: str | None
     ) -> LocalNode:
-        roles = set()
-        if CONTROLLER_AT in listeners:
-            roles.add(ProcessRole.CONTROLLER)
-        if node_id != CONTROLLER_ID:
-            roles.add(ProcessRole.BROKER)
         properties = {**self.properties, **({"broker.rack": rack} if rack else {})}
+        roles = {
+            ProcessRole.BROKER: node_id != CONTROLLER_ID,
+            ProcessRole.CONTROLLER: any(each.name == CONTROLLER for each in listeners),
+        }
         config = node_config(
             Identity(node_id, self.cluster_id),
             {**IN_MEMORY, **properties},
             voters,
             listeners,
             self.epoch_ms,
-            roles=frozenset(roles),
+            roles=frozenset(role for role, has in roles.items() if has),
             bounds=self.bounds,
             release=self.release,
         )

@@ -13,12 +13,12 @@ from ..replication import ReplicationConfig
 from .config import NodeConfig, ProcessRole
 
 CLUSTER_ID: Final = "kafkawire"
+BROKER: Final = "PLAINTEXT"
+"""The name of the listener of clients without SASL and TLS, and of brokers."""
 CONTROLLER: Final = "CONTROLLER"
 """The name of the listener of controllers."""
 REPLICATION: Final = "REPLICATION"
-"""The listener between brokers, where they do not use that of clients: it has no SASL and no TLS,
-and the newest versions.
-"""
+"""The listener between brokers of an older release: it has the newest versions."""
 LOG_INTERVALS: Final = {
     "cleaner_backoff_ms": "log.cleaner.backoff.ms",
     "flush_offset_checkpoint_interval_ms": "log.flush.offset.checkpoint.interval.ms",
@@ -40,6 +40,15 @@ class Identity(NamedTuple):
 
     node_id: int
     cluster_id: str = CLUSTER_ID
+
+
+def broker_listeners(client: str, release: str) -> tuple[str, ...]:
+    """Return the names of the listeners of a broker, the one between brokers first.
+
+    client: the name of that of clients. The one between brokers has no SASL and no TLS.
+    """
+    between = BROKER if release == LATEST else REPLICATION
+    return tuple(dict.fromkeys((between, client)))
 
 
 def node_config(

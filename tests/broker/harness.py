@@ -67,10 +67,10 @@ from kafkawire.node.local_cluster import (
     Effect,
     Killed,
     LocalCluster,
-    LocalNode,
     NodeStarted,
     ShutDown,
 )
+from kafkawire.node.local_node import LocalNode
 from kafkawire.replication import Partition
 
 M = TypeVar("M", bound=Message)
@@ -163,6 +163,7 @@ class Harness:
         seed: int = 1,
         load_seconds: float = 0.0,
         bounds: Bounds = DEFAULT_BOUNDS,
+        combined: bool = False,
     ) -> None:
         properties = dict(settings or {})
         sasl = "sasl.enabled.mechanisms" in properties
@@ -177,6 +178,7 @@ class Harness:
             listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
             bounds=bounds,
             release=release,
+            combined=combined,
         ).nodes()
         self._begin(nodes, options, seed, 0.0)
         for name, partitions in (topics or {}).items():

@@ -5,7 +5,7 @@ Law: a check reads, and changes nothing. The first violation is kept until it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -15,7 +15,6 @@ from ...messages.produce_request import ProduceRequest
 from ...messages.produce_response import ProduceResponse
 from ...metadata import MetadataImage, TopicIdPartition
 from ...node import Node
-from ...node.front.front import Effect
 from ...node.invariants import Invariants, Replica, Violation
 from ...raft import LeaderChanged
 from ...records import RecordBatches
@@ -44,11 +43,13 @@ class ClusterInvariants:
         self._seen = Invariants()
         self._acknowledged: dict[TopicIdPartition, dict[int, int]] = {}
         """Offset of each batch that was acknowledged with acks=all -> its checksum."""
+        self._produced: list[tuple[ProduceRequest, Report, Mapping[str, bytes]]] = []
+        """Not read yet: a request with acks=all, its report, and the ids of topics then."""
         self._violation: Violation | None = None
 
     # -- what nodes report
 
-    def observe(self, node_id: int, effect: Effect) -> None:
+    def observe(self, node_id: int, effect: object) -> None:
         """Note who leads."""
         try:
             match effect:
@@ -59,26 +60,33 @@ class ClusterInvariants:
         except Violation as error:
             self._violation = self._violation or error
 
-    def reported(self, image: MetadataImage, report: Report) -> None:
-        """Note what a Produce with acks=all was acknowledged."""
-        body, response = report.request.body, report.result
-        if not isinstance(body, ProduceRequest) or body.acks != ALL:
-            return
-        if not isinstance(response, ProduceResponse):
-            return
-        sent = {
-            (topic.name, topic.topic_id, each.index): each.records or b""
-            for topic in body.topic_data
-            for each in topic.partition_data
-        }
-        for topic in response.responses:
-            known = image.topic_ids.get(topic.name, NO_TOPIC_ID)
-            topic_id = known if topic.topic_id == NO_TOPIC_ID else topic.topic_id
-            for each in topic.partition_responses:
-                if not each.error_code:
-                    records = sent.get((topic.name, topic.topic_id, each.index), b"")
-                    key = TopicIdPartition(topic_id, each.index)
-                    self._acknowledge(key, each.base_offset, records)
+    def reported(self, report: Report, image: Callable[[], MetadataImage]) -> None:
+        """Note a Produce with acks=all; the next check reads what was acknowledged."""
+        body = report.request.body
+        if isinstance(body, ProduceRequest) and body.acks == ALL:
+            self._produced.append((body, report, image().topic_ids))
+
+    def _read_produced(self) -> None:
+        """Note which batches were acknowledged."""
+        for body, report, topic_ids in self._produced:
+            response = report.result
+            if not isinstance(response, ProduceResponse):
+                continue
+            sent = {
+                (topic.name, topic.topic_id, each.index): each.records or b""
+                for topic in body.topic_data
+                for each in topic.partition_data
+            }
+            for topic in response.responses:
+                topic_id = topic.topic_id
+                if topic_id == NO_TOPIC_ID:
+                    topic_id = topic_ids.get(topic.name, NO_TOPIC_ID)
+                for each in topic.partition_responses:
+                    if not each.error_code:
+                        records = sent.get((topic.name, topic.topic_id, each.index), b"")
+                        key = TopicIdPartition(topic_id, each.index)
+                        self._acknowledge(key, each.base_offset, records)
+        self._produced.clear()
 
     def _acknowledge(self, key: TopicIdPartition, offset: int, records: bytes) -> None:
         for batch in RecordBatches(records):
@@ -91,6 +99,7 @@ class ClusterInvariants:
         """Raise Violation if something does not hold."""
         if self._violation is not None:
             raise self._violation
+        self._read_produced()
         nodes = list(running)
         for topic, index, registration in image.partitions():
             key = TopicIdPartition(topic.topic_id, index)

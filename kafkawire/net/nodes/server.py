@@ -14,7 +14,6 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from ...broker import Connected, Endpoint, Fault
@@ -33,11 +32,8 @@ from ...node.front.front import (
     Effect,
     Event,
     NodeFront,
-    Operation,
-    OperationCompleted,
 )
 from ...node.front.options import DEFAULT, FrontOptions
-from ...primitives import Message
 from ...storage import Disk
 from ..server_transport import Listener
 from ..shell import Observers, Shell, random_uuid
@@ -71,7 +67,6 @@ class NodeServer(Shell):
         on_effect: Callable[[Effect, TopicName], None] | None = None,
         front: FrontOptions = DEFAULT,
         tls: ssl.SSLContext | None = None,
-        rng: random.Random | None = None,
     ) -> None:
         super().__init__(observers or Observers())
         self.start_clock()
@@ -82,14 +77,9 @@ class NodeServer(Shell):
         self._sockets = dict(sockets)
         self._on_effect = on_effect
         self._peers: dict[int, Socket] = {}
-        self._ports: dict[int, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._operations: dict[int, asyncio.Future[Message | None]] = {}
-        self._operation_numbers = count(1)
         self._stopping = False
-        self.unreachable: frozenset[int] = frozenset()
-        """Ports of other nodes that this one cannot connect to."""
-        rng = rng or random.SystemRandom()
+        rng = random.SystemRandom()
         new_uuid = partial(random_uuid, rng)
         node = Node(config, disks, rng, new_uuid, self.now())
         self.machine = self._front = NodeFront(node, config, new_uuid, rng.random, front)
@@ -126,14 +116,6 @@ class NodeServer(Shell):
         """The faults to inject into requests of clients."""
         return self._front.faults
 
-    async def request(self, body: Message) -> Message | None:
-        """Send a request of the cluster's operator; return its response, None without one."""
-        number = next(self._operation_numbers)
-        response: asyncio.Future[Message | None] = self.loop.create_future()
-        self._operations[number] = response
-        self.handle(Operation(number, body))
-        return await response
-
     def shut_down(self) -> None:
         """Let the node stop in order, at the second call at once; `stopped` says when."""
         if self._stopping and not self.stopped.done():
@@ -148,8 +130,6 @@ class NodeServer(Shell):
             self.stopped.set_result(Stopped(None))
         for peer in list(self._peers.values()):
             peer.abort()
-        for response in self._operations.values():
-            response.set_result(None)
         await asyncio.gather(*self._tasks)  # that begin to listen
         await self.close_connections()
         for bound in self._sockets.values():
@@ -179,10 +159,8 @@ class NodeServer(Shell):
     def carry_out(self, effect: Any) -> None:
         """Carry out an effect of a connection to another node, or of the node itself."""
         match effect:
-            case OperationCompleted():
-                self._operations.pop(effect.number).set_result(effect.body)
             case transport.Connect():
-                self._connect(effect)
+                self._peers[effect.connection] = Socket(self, effect)
             case transport.Write():
                 self._peers[effect.connection].write(effect.buffers)
             case transport.Close():
@@ -204,21 +182,6 @@ class NodeServer(Shell):
 
     # -- connections to other nodes
 
-    def _connect(self, effect: transport.Connect) -> None:
-        if effect.port in self.unreachable:
-            lost = transport.ConnectionLost(effect.connection, "unreachable")
-            self.loop.call_soon(self.receive, lost)
-        else:
-            self._ports[effect.connection] = effect.port
-            self._peers[effect.connection] = Socket(self, effect)
-
-    def isolate(self, ports: Iterable[int]) -> None:
-        """Close the connections to ports of other nodes, and make no new ones."""
-        self.unreachable = frozenset(ports)
-        for number, peer in list(self._peers.items()):
-            if self._ports[number] in self.unreachable:
-                peer.abort()
-
     def receive(self, event: transport.ShellEvent) -> None:
         """Handle an event of a connection to another node."""
         self.handle(event)
@@ -230,4 +193,3 @@ class NodeServer(Shell):
     def forget(self, socket: Socket) -> None:
         """Remove a connection to another node that has closed."""
         self._peers.pop(socket.number, None)
-        self._ports.pop(socket.number, None)

@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ...broker.releases import LATEST
-from ...broker.security.protocols import SecurityProtocol
 from ...node import NodeConfig
 from ...node.front.options import FrontOptions
-from ...node.properties import CLUSTER_ID, CONTROLLER, REPLICATION, Identity, node_config
+from ...node.properties import CLUSTER_ID, CONTROLLER, Identity, broker_listeners, node_config
 from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
-from ..server_config import DEFAULT, ServerConfig
+from ..server_config import DEFAULT, ServerConfig, client_listener
 from ..shell import bound
 
 if TYPE_CHECKING:
     import socket
 
-BROKER: Final = "PLAINTEXT"
 LOG_DIRS: Final = "log.dirs"
 
 
@@ -105,21 +102,9 @@ def prepare(options: NodeOptions) -> Prepared:
     raise AssertionError("unreachable")
 
 
-def client_listener(config: ServerConfig) -> str:
-    """Return the name of the listener of clients: with SASL or TLS it is not that of brokers."""
-    sasl = bool(config.settings.get("sasl.enabled.mechanisms"))
-    return SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name
-
-
 def front_options(config: ServerConfig) -> FrontOptions:
     """Return what a node serves its clients with."""
     return FrontOptions(config.passwords, config.topics)
-
-
-def broker_listeners(client: str, release: str) -> tuple[str, ...]:
-    """Return the names of the listeners of a broker, the one between brokers first."""
-    between = BROKER if release == LATEST else REPLICATION
-    return tuple(dict.fromkeys((between, client)))
 
 
 def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:

@@ -8,8 +8,6 @@ no response overtakes the records that it rests on.
     Node ─▶ SendRequest ─▶ Peers ─▶ other nodes        Node ─▶ Published ─▶ metadata, groups
 """
 
-# over 300 lines: one machine: events of clients and nodes, and the effects of its parts
-
 from __future__ import annotations
 
 import logging
@@ -27,7 +25,6 @@ from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...broker.request import NODE_CLIENT_ID
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
-from ...primitives import Message
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
 from ...replication import (
@@ -60,26 +57,9 @@ class Accepted(NamedTuple):
     host: str
 
 
-class Operation(NamedTuple):
-    """A request of the node's operator: neither a fault meets it, nor is it reported.
-
-    number: chosen by the caller, never reused.
-    """
-
-    number: int
-    body: Message
-
-
-class OperationCompleted(NamedTuple):
-    """The response to an operation; None if there was none in time."""
-
-    number: int
-    body: Message | None
-
-
 ClientEvent = Received | Drained | Disconnected | Unreadable
-Event = Accepted | ClientEvent | Operation | ShellEvent | ShutdownRequested
-Effect = ClientEffect | OperationCompleted | ShellEffect | NodeEffect
+Event = Accepted | ClientEvent | ShellEvent | ShutdownRequested
+Effect = ClientEffect | ShellEffect | NodeEffect
 
 
 class NodeFront:
@@ -102,7 +82,6 @@ class NodeFront:
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
-        self._operations: list[Operation] = []
         settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
         self._faults: list[Fault] = [] if faults is None else faults
@@ -188,9 +167,6 @@ class NodeFront:
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)
-            case Operation():
-                self._operations.append(event)
-                self.machines.submit(None, event.body, None, now)
             case ShutdownRequested():
                 self.machines.handle(event, now)
             case _:
@@ -292,7 +268,6 @@ class NodeFront:
         request = submitted.request
         if request is None:
             self.broker.responded(submitted.body, effect.body, now)
-            self._complete_operation(submitted.body, effect.body)
             return
         name = self._at.get(request.connection)
         if name is None:
@@ -308,14 +283,6 @@ class NodeFront:
             listeners.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)
         else:
             listeners.channel.respond(request.reply_to, response, now)
-
-    def _complete_operation(self, request: Message, response: Message | None) -> None:
-        """Return the response to the operation that sent a request, if one did."""
-        for operation in self._operations:
-            if operation.body is request:
-                self._operations.remove(operation)
-                self._effects.append(OperationCompleted(operation.number, response))
-                return
 
     def _carry_out(self, outcome: Outcome, now: float) -> None:
         self._effects += outcome.effects

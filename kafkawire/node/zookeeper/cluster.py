@@ -30,9 +30,9 @@ from ..local_cluster import (
     Effect,
     Killed,
     LocalCluster,
-    LocalNode,
     ShutDown,
 )
+from ..local_node import LocalNode
 from .changes import Changes
 from .channels import BrokerChannels
 from .context import BrokerChannelDue, ControlledShutdownDue, ZooKeeperContext

@@ -105,8 +105,8 @@ def test_a_record_that_was_acknowledged_and_is_lost_is_a_violation(
 ) -> None:
     client.produce(kafka_cluster.bootstrap, TOPIC, values(3))
     kafka_cluster.invariants()
-    server = kafka_cluster._nodes.running[1]
-    [replica] = server.front.machines.node.partitions.values()
+    front = kafka_cluster.server.machine.front(1)
+    [replica] = front.machines.node.partitions.values()
     kafka_cluster._thread.call(lambda: replica.log.truncate_to(0))
     with pytest.raises(AssertionError, match=r"t-0: leader 1 ends at 0, acknowledged is offset 0"):
         kafka_cluster.invariants()

@@ -17,11 +17,11 @@ from kafkawire.capture import decode_capture
 from kafkawire.client.failures import BrokerError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.produce_response import ProduceResponse
-from kafkawire.net.fixture import ClusterFixture
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig, read_marker
 from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.storage import StorageError
 from tests.interop.implementations import Implementation
 from tests.interop.implementations.librdkafka import Confluent
 
@@ -30,28 +30,35 @@ from .test_transactions import SECONDS, consumer, producer, read, send
 
 E = ErrorCode
 CLIENT: Implementation = Confluent()
-KINDS: dict[str, Callable[..., ClusterFixture]] = {
+KINDS: dict[str, Callable[..., ServerThread]] = {
     "memory": ServerThread,
     "nodes": ClusterThread,
 }
+NODES = "kafkawire-node-"
+"""How the client ids of nodes begin."""
+RECORDED: dict[Any, set[str]] = {
+    ServerThread: set(),
+    ClusterThread: {"BrokerHeartbeat", "Fetch", "Vote"},
+}
+"""Kind -> APIs between nodes that its recordings have."""
 REPLICATED = {"default.replication.factor": "3", "group.initial.rebalance.delay.ms": "0"}
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> Callable[..., ClusterFixture]:
+def kind(request: pytest.FixtureRequest) -> Callable[..., ServerThread]:
     """Either kind of cluster."""
     return KINDS[request.param]
 
 
 @pytest.fixture
-def cluster(kind: Callable[..., ClusterFixture]) -> Iterator[ClusterFixture]:
+def cluster(kind: Callable[..., ServerThread]) -> Iterator[ServerThread]:
     """Three brokers of either kind."""
     with kind(ServerConfig(brokers=3, settings=REPLICATED)) as running:
         yield running
 
 
-def produced(cluster: ClusterFixture) -> list[tuple[int, list[int]]]:
+def produced(cluster: ServerThread) -> list[tuple[int, list[int]]]:
     """Return the broker of each Produce, and the errors of the response."""
     return [
         (
@@ -67,7 +74,7 @@ def produced(cluster: ClusterFixture) -> list[tuple[int, list[int]]]:
     ]
 
 
-def consumed(cluster: ClusterFixture, group: str, count: int) -> list[bytes | None]:
+def consumed(cluster: ServerThread, group: str, count: int) -> list[bytes | None]:
     """Return the first records of the topic t."""
     member = CLIENT.member(cluster.bootstrap, "t", group)
     member.until(lambda: all_seen([member], count))
@@ -75,7 +82,7 @@ def consumed(cluster: ClusterFixture, group: str, count: int) -> list[bytes | No
     return [each.value for each in member.seen]
 
 
-def test_leaders_move_and_requests_show_where_records_went(cluster: ClusterFixture) -> None:
+def test_leaders_move_and_requests_show_where_records_went(cluster: ServerThread) -> None:
     cluster.create_topic("t")
     assert cluster.isr("t") == [1, 2, 3]
     for leader in (2, 3, 1):
@@ -89,7 +96,7 @@ def test_leaders_move_and_requests_show_where_records_went(cluster: ClusterFixtu
     assert consumed(cluster, "g", 3) == values(1) * 3
 
 
-def test_a_leader_moves_to_a_broker_without_a_replica(cluster: ClusterFixture) -> None:
+def test_a_leader_moves_to_a_broker_without_a_replica(cluster: ServerThread) -> None:
     cluster.create_topic("t", factor=1)
     CLIENT.produce(cluster.bootstrap, "t", values(1))
     other = cluster.leader("t") % 3 + 1
@@ -98,7 +105,7 @@ def test_a_leader_moves_to_a_broker_without_a_replica(cluster: ClusterFixture) -
     assert consumed(cluster, "g", 1) == values(1)
 
 
-def test_topics_that_exist_and_leaders_that_cannot_be_are_refused(cluster: ClusterFixture) -> None:
+def test_topics_that_exist_and_leaders_that_cannot_be_are_refused(cluster: ServerThread) -> None:
     cluster.create_topic("t")
     with pytest.raises(BrokerError, match="TOPIC_ALREADY_EXISTS"):
         cluster.create_topic("t")
@@ -109,7 +116,7 @@ def test_topics_that_exist_and_leaders_that_cannot_be_are_refused(cluster: Clust
         cluster.move_leader("t", 0, 2)
 
 
-def test_brokers_stop_are_killed_and_start(cluster: ClusterFixture) -> None:
+def test_brokers_stop_are_killed_and_start(cluster: ServerThread) -> None:
     cluster.create_topic("t")
     for end in (cluster.stop, cluster.kill):
         leader = cluster.leader("t")
@@ -129,7 +136,7 @@ def test_brokers_stop_are_killed_and_start(cluster: ClusterFixture) -> None:
 
 
 def test_a_fault_is_counted_over_all_brokers_and_those_that_start_later(
-    cluster: ClusterFixture,
+    cluster: ServerThread,
 ) -> None:
     cluster.create_topic("t")
     cluster.move_leader("t", 0, 1)
@@ -147,7 +154,7 @@ def test_a_fault_is_counted_over_all_brokers_and_those_that_start_later(
     assert fault.seen == 3
 
 
-def test_a_fault_of_fetches_does_not_meet_followers(cluster: ClusterFixture) -> None:
+def test_a_fault_of_fetches_does_not_meet_followers(cluster: ServerThread) -> None:
     cluster.create_topic("t")
     fault = cluster.fault("Fetch", nth=1, action="disconnect")
     CLIENT.produce(cluster.bootstrap, "t", values(5))  # acknowledged by all replicas
@@ -157,7 +164,7 @@ def test_a_fault_of_fetches_does_not_meet_followers(cluster: ClusterFixture) -> 
     assert "a fault: disconnect" in [each.reason for each in cluster.closed]
 
 
-def test_what_the_fixture_does_itself_is_no_request_of_a_client(cluster: ClusterFixture) -> None:
+def test_what_the_fixture_does_itself_is_no_request_of_a_client(cluster: ServerThread) -> None:
     fault = cluster.fault()
     cluster.create_topic("t")
     cluster.move_leader("t", 0, 2)
@@ -202,12 +209,63 @@ def test_the_traffic_of_all_brokers_is_recorded(kind: Callable[..., Any], tmp_pa
     brokers = {each.broker for each in messages if each.row.api_name == "Produce"}
     assert brokers == leaders
     assert {each.row.error for each in messages} == {""}
+    between = {
+        each.row.api_name for each in messages if (each.row.client_id or "").startswith(NODES)
+    }
+    assert between & {"BrokerHeartbeat", "Fetch", "Vote"} == RECORDED[kind]
+
+
+# -- what may fail
+
+
+def test_an_isolated_leader_is_replaced_until_the_network_is_whole_again(
+    cluster: ServerThread,
+) -> None:
+    cluster.create_topic("t")
+    leader = cluster.leader("t")
+    cluster.isolate(leader)
+    cluster.wait(lambda: cluster.leader("t") != leader)
+    assert leader not in cluster.isr("t")
+    cluster.heal()
+    cluster.wait(lambda: cluster.isr("t") == [1, 2, 3])
+    cluster.invariants()
+
+
+def test_a_broker_whose_disk_fails_stops_and_starts_once_it_is_repaired(
+    cluster: ServerThread,
+) -> None:
+    cluster.create_topic("t")
+    CLIENT.produce(cluster.bootstrap, "t", values(3))
+    leader = cluster.leader("t")
+    cluster.fail_disk(leader)
+    CLIENT.produce(cluster.bootstrap, "t", values(3))
+    cluster.wait(lambda: leader not in cluster.nodes)
+    with pytest.raises(StorageError, match="Input/output error"):
+        cluster.start(leader)
+    assert leader not in cluster.nodes
+    cluster.repair_disks(leader)
+    cluster.start(leader)
+    cluster.wait(lambda: cluster.isr("t") == [1, 2, 3])
+    assert cluster.offline_directories(leader) == {}
+    assert cluster.directory("t", leader) == "disk-1"
+    cluster.invariants()
+
+
+def test_brokers_that_do_not_exist_or_run_are_refused(cluster: ServerThread) -> None:
+    for refused in (cluster.isolate, cluster.fail_disk, cluster.offline_directories):
+        with pytest.raises(ValueError, match="no broker 4: they are 1 to 3"):
+            refused(4)
+    cluster.kill(2)
+    with pytest.raises(ValueError, match="broker 2 does not run"):
+        cluster.directory("t", 2)
+    with pytest.raises(ValueError, match="no listener 'SSL': PLAINTEXT"):
+        cluster.ports("SSL")
 
 
 # -- transactions, at nodes
 
 
-def apis(cluster: ClusterFixture) -> list[ApiKey]:
+def apis(cluster: ServerThread) -> list[ApiKey]:
     return [report.request.api_key for report in list(cluster.requests)]
 
 
@@ -311,5 +369,5 @@ def test_a_seed_repeats_the_ids_of_a_node() -> None:
             producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
             cluster.create_topic("t")
             producer.list_topics("t", SECONDS)
-            ids.append(cluster._nodes.topics.image().topic_ids["t"])
+            ids.append(cluster.server.machine.image().topic_ids["t"])
     assert ids[0] == ids[1] != ids[2]

@@ -13,7 +13,7 @@ import pytest
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
-from kafkawire.net.nodes.start import BROKER
+from kafkawire.node.properties import BROKER
 from tests.interop.implementations import IMPLEMENTATIONS, Implementation, Sasl, until
 from tests.interop.implementations.ours import Ours
 

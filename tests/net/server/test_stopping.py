@@ -8,17 +8,16 @@ import socket
 import ssl
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafkawire.net.nodes.cluster_nodes import ClusterNodes
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server import Server, ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from kafkawire.net.shell import Observers
 
 pytestmark = pytest.mark.timeout(120)
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
@@ -53,9 +52,17 @@ def ended(there: socket.socket) -> bool:
         return True
 
 
+ENDS: dict[str, Callable[[Server], Coroutine[Any, Any, None]]] = {
+    "closed": Server.close,
+    "stopped": lambda server: server.stop_broker(1),
+    "killed": lambda server: server.kill_broker(1),
+}
+"""How a broker comes to its end."""
+
+
 @pytest.mark.parametrize("iterations", range(4))
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
+@pytest.mark.parametrize("how", ENDS)
+def test_a_client_that_comes_as_it_ends(iterations: int, how: str) -> None:
     """After so many loop iterations: not accepted yet, being accepted, connected."""
 
     async def scenario() -> None:
@@ -63,40 +70,22 @@ def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
         await server.start()
         ending: list[asyncio.Task[None]] = []
 
-        def stop() -> None:
-            ending.append(asyncio.ensure_future(server.close() if whole else server.stop_broker(1)))
+        def end() -> None:
+            ending.append(asyncio.ensure_future(ENDS[how](server)))
 
         with client(server) as there:
             for _ in range(iterations):
                 await asyncio.sleep(0)
-            asyncio.get_running_loop().call_soon(stop)
+            asyncio.get_running_loop().call_soon(end)
             while not ending:
                 await asyncio.sleep(0)
             await ending[0]
-            if not whole:
+            if how == "stopped":
                 await server.close()
             assert not server.connections
             assert ended(there)
-
-    with nothing_left_open():
-        asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("iterations", range(4))
-def test_a_client_that_comes_as_a_node_is_killed(iterations: int) -> None:
-    """After so many loop iterations."""
-
-    async def scenario() -> None:
-        config = ServerConfig()
-        nodes = ClusterNodes(config, Observers(), {})
-        await nodes.begin()
-        server = nodes.running[1]
-        with connected(nodes.members[1].ports[nodes.client_listener]) as there:
-            for _ in range(iterations):
-                await asyncio.sleep(0)
-            await nodes.kill(1)
-            assert not server.connections
-            assert ended(there)
+            if how == "killed":
+                await server.close()
 
     with nothing_left_open():
         asyncio.run(scenario())

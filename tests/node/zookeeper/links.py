@@ -50,6 +50,7 @@ from kafkawire.node.local_cluster import (
     NodeStarted,
     ShutDown,
 )
+from kafkawire.node.operator_requests import OperatorRequest, OperatorResponse
 from kafkawire.node.zookeeper.cluster import ZooKeeperCluster, ZooKeeperEvent
 
 LONGEST = 10.0
@@ -94,6 +95,8 @@ class Links:
         self.unreachable: set[int] = set()
         self.replies: dict[int, bytearray] = {}
         self._events: deque[ZooKeeperEvent] = deque()
+        self._requests = 0
+        self._responses: dict[int, Message | None] = {}
         self.perform(self.cluster.start(self.now))
         self._handle_queued()
         self.until(lambda: self.cluster.registry.alive == {*self.nodes})
@@ -134,10 +137,12 @@ class Links:
 
     def request(self, body: Message) -> Message:
         """Let the quorum handle a request of an administrator."""
-        response = self.cluster.administer(body, self.now)
-        self._handle_queued()
-        self.perform(self.cluster.advance(self.now))
-        self._handle_queued()
+        self._requests += 1
+        number = self._requests
+        self.handle(OperatorRequest(number, body))
+        self.until(lambda: number in self._responses)
+        response = self._responses.pop(number)
+        assert response is not None
         return response
 
     def create(self, name: str, assignments: Sequence[Sequence[int]]) -> Message:
@@ -267,6 +272,8 @@ class Links:
                     self._closed_by_broker(number)
                 case Report():
                     self.reports.append(effect)
+                case OperatorResponse(number, body):
+                    self._responses[number] = body
                 case _:
                     pass
 
