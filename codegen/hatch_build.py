@@ -212,6 +212,25 @@ RARE: Final = (
 )
 """Those that do not run for each message of an ordinary capture: compiled for size."""
 
+DOCUMENTED: Final = frozenset(
+    f"kafkawire/{name}.py"
+    for name in (
+        "capture/engine",
+        "primitives/limits",
+        "primitives/structure",
+        "protocol/packages",
+        "records/batch",
+        "records/batches",
+        "records/builder",
+        "records/columns",
+        "records/compression/codecs",
+        "records/limits",
+        "records/message_set",
+        "records/record",
+    )
+)
+"""Those with public names: `help` of a class or function there has the text of its source."""
+
 C_SOURCES: Final = (
     "kafkawire/capture/frames/in_order.c",
     "kafkawire/capture/jsonl/writer.c",
@@ -408,6 +427,7 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
                 context=CONTEXT,
                 rare=[*RARE, *rare],
                 small=cold,
+                undocumented=set(RUNTIME) - DOCUMENTED,
                 sources=C_SOURCES,
                 functions=C_FUNCTIONS,
             )

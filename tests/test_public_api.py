@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from importlib import import_module
 from typing import Final
@@ -99,6 +100,28 @@ def test_exports_come_from_kafkawire(module: str) -> None:
         assert home.partition(".")[0] in ("builtins", "kafkawire", "kafkawire_codegen", "types"), (
             name
         )
+
+
+OPAQUE: Final = {"kafkawire.KafkaWireError"}
+"""Exceptions that take what `Exception` takes, of which Python 3.11 knows no signature."""
+
+
+@pytest.mark.parametrize("module", [*EXPORTS, *NAMED])
+def test_help_explains_public_names(module: str) -> None:
+    """Compiled or not: a docstring and arguments, also of methods."""
+    imported = import_module(module)
+    for name in public()[module]:
+        value = getattr(imported, name)
+        if not isinstance(value, type) and not inspect.isroutine(value):
+            continue
+        assert inspect.getdoc(value), name
+        if f"{module}.{name}" not in OPAQUE:
+            inspect.signature(value)
+        if isinstance(value, type):
+            methods = [key for key in vars(value) if not key.startswith("_")]
+            for method in methods:
+                if inspect.isroutine(getattr(value, method)):
+                    inspect.signature(getattr(value, method))
 
 
 def test_the_reference_describes_the_public_packages() -> None:

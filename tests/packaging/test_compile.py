@@ -12,7 +12,27 @@ from kafkawire_codegen import compile as compiling
 from kafkawire_codegen.compile import CFunction, NotCompiled, compile_modules, native_files
 
 SUM = """
+from typing import Final
+
+ZERO: Final = ()
+
+class Terms:
+    'Numbers to add.'
+
+    def __init__(self, first: int, *more: int, rest: tuple[int, ...] = ZERO) -> None:
+        self.all = (first, *more, *rest)
+
+    @classmethod
+    def of(cls, text: str, separator: str = str()) -> 'Terms':
+        'Read numbers.'
+        return cls(*[int(each) for each in text.split(separator)])
+
+    @staticmethod
+    def none(*, rest: object = object()) -> 'Terms':
+        return Terms(0)
+
 def add(left: int, right: int) -> int:
+    'Add two numbers; "quoted" \\\\ é.'
     return left + right
 """
 
@@ -54,6 +74,34 @@ def test_modules_share_one_library_and_know_their_files(project: Path) -> None:
     assert native_files(project, "mine", "mine") == [project / file for file in made]
     code = "from mine import more, sums; print(more.three, more.__file__, sums.__file__)"
     assert run_in(project, code) == f"3 {project / made[0]} {project / made[1]}"
+
+
+EXPLAINED = """
+import inspect
+from mine.more import hidden
+from mine.sums import Terms, add
+for each in (add, Terms, Terms.of, Terms.none, hidden):
+    print(inspect.signature(each), inspect.getdoc(each))
+"""
+
+
+def test_compiled_functions_have_signatures_and_docstrings(project: Path) -> None:
+    """A default that is not a literal is `...`: CPython has no other form for it."""
+    (project / "mine" / "more.py").write_text(
+        "def hidden(a: int) -> int:\n    'A.'\n    return a\n"
+    )
+    shown = run_in(project, EXPLAINED)
+    modules = ["mine/sums.py", "mine/more.py"]
+    compile_modules(project, modules, library="mine", out=project, undocumented=modules[1:])
+    assert run_in(project, EXPLAINED).splitlines() == [
+        '(left, right) Add two numbers; "quoted" \\ é.',
+        "(first, *more, rest=()) Numbers to add.",
+        "(text, separator=Ellipsis) Read numbers.",
+        "(*, rest=Ellipsis) None",
+        "(a) None",
+    ]
+    for text in ('Add two numbers; "quoted" \\ é.', "Numbers to add.", "Read numbers.", "A."):
+        assert text in shown
 
 
 def test_a_module_in_c_takes_the_place_of_the_one_in_python(project: Path) -> None:

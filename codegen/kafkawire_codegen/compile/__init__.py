@@ -117,6 +117,7 @@ def compile_modules(  # noqa: PLR0913 - what a build consists of
     context: Sequence[str] = (),
     rare: Collection[str] = (),
     small: Collection[str] = (),
+    undocumented: Collection[str] = (),
     sources: Sequence[str] = (),
     functions: Sequence[CFunction] = (),
 ) -> list[str]:
@@ -129,6 +130,7 @@ def compile_modules(  # noqa: PLR0913 - what a build consists of
     rare: those of `modules` that are not run for each message: they are compiled for size.
     small: those of `modules` that had better be small than fast: their private functions cannot be
         called from Python, and tracebacks do not show their lines.
+    undocumented: those of `modules` that users do not import: without docstrings and signatures.
     sources: C files that are each an extension module by itself, where `x/y.c` is `x.y`.
     functions: those that compiled code calls in C; with a mypyc that does not know how, it calls
         them as any function of Python.
@@ -140,6 +142,11 @@ def compile_modules(  # noqa: PLR0913 - what a build consists of
     _declare(functions)
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
+        native_text.edit(
+            Path(work),
+            {module: Path(module).read_text("utf-8") for module in modules},
+            undocumented,
+        )
         headers = {function.c_name: function.header for function in functions}
         native_text.include(Path(work), headers)
         for extension in extensions:
@@ -218,7 +225,6 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         )
     except SystemExit as error:  # mypyc reports type errors this way
         raise NotCompiled(f"mypyc: {error}") from None
-    native_text.edit(Path(work), {module: Path(module).read_text("utf-8") for module in modules})
     for extension in made:
         # a new list each: mypyc shares one among all extensions
         is_shim = extension.name != f"{library}__mypyc"

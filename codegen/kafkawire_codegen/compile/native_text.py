@@ -1,22 +1,21 @@
-"""Edits the C that mypyc generates: docstrings, errors that name a field, size.
+"""Edits the C that mypyc generates: errors that name a field, size; with docstrings of the source.
 
 Law: only what stands in tables of text, in failing paths and in deallocators is edited; code that
 runs for each message stays as mypyc wrote it.
 
     setter            "str object expected; got int" -> "group_id: str expected, got int"
     constructor       the same, of messages
-    docstring         mypyc keeps its signature only: the text is added, of messages and primitives
     private function  of messages: Python cannot call it, so its wrapper is dropped
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Mapping
-from inspect import cleandoc
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
+
+from .docstrings import with_docstrings
 
 # a deallocator that does not begin by untracking its instance: the class is not garbage collected
 _ACYCLIC_DEALLOC: Final = re.compile(
@@ -29,17 +28,8 @@ _PRIVATE_FUNCTION: Final = re.compile(
     r'^    \{"_[a-z]\w*", \(PyCFunction\)CPyPy_\w+, .*\},\n', re.MULTILINE
 )
 
-# the first line of a generated message's module, and where the classes are that its users see
+# the first line of a generated message's module
 _MESSAGE: Final = re.compile(r'""".* Generated: do not edit\."""')
-_PRIMITIVES: Final = "/primitives/"
-
-_LITERAL: Final = r'(?:NULL|"(?:[^"\\]|\\.)*")'
-_CLASS_DOC: Final = re.compile(
-    rf'(\.tp_name = "(\w+)",\n(?:    \..*\n)*?    \.tp_doc = PyDoc_STR\()({_LITERAL})\)'
-)
-_FUNCTION_DOC: Final = re.compile(
-    rf'(\{{"(\w+)",\s+\(PyCFunction\)CPyPy_(\w+),\s+[A-Z_| ]+, PyDoc_STR\()({_LITERAL})\)'
-)
 
 # the functions that take values for the fields of an instance, with a field's name in each
 _INIT: Final = re.compile(
@@ -80,7 +70,7 @@ def c_file(module: str) -> str:
     return f"__native_{module.removesuffix('.py').replace('/', '___')}.c"
 
 
-def edit(work: Path, sources: Mapping[str, str]) -> None:
+def edit(work: Path, sources: Mapping[str, str], undocumented: Collection[str]) -> None:
     """Edit the C files in a folder; `sources` are the compiled modules, path to Python text."""
     runtime = list(work.rglob(_ERRORS_FILE))
     for file in runtime:
@@ -93,8 +83,8 @@ def edit(work: Path, sources: Mapping[str, str]) -> None:
                 text = _with_setter_errors(text)
             if runtime and is_message:
                 text = _with_constructor_errors(text)
-            if is_message or _PRIMITIVES in module:
-                text = _with_docstrings(text, module, source)
+            if module not in undocumented:
+                text = with_docstrings(text, module, source)
             if is_message:
                 text = _PRIVATE_FUNCTION.sub("", text)
             file.write_text(text, "utf-8")
@@ -152,45 +142,3 @@ def _with_constructor_errors(text: str) -> str:
 
 def _error(field: str, expected: str, value: str) -> str:
     return f'CPy_FieldTypeError("{field}", {_MODULE_NAME.sub("", expected)}, {value})'
-
-
-def _with_docstrings(text: str, module: str, source: str) -> str:
-    """Add the docstrings of public classes and functions to their signatures."""
-    docs = dict(_docstrings(ast.parse(source)))
-    parts = module.removesuffix(".py").split("/")
-    prefixes = ["___".join(parts[start:]) + "___" for start in range(len(parts))]
-
-    def of_class(match: re.Match[str]) -> str:
-        return f"{match[1]}{_with_text(match[3], docs.get(match[2], ''))})"
-
-    def of_function(match: re.Match[str]) -> str:
-        if match[2] == "__init__":  # the signature is in the class's own docstring
-            return f"{match[1]}NULL)"
-        prefix = next((p for p in prefixes if match[3].startswith(p)), "")
-        name = match[3].removeprefix(prefix).replace("___", ".")
-        return f"{match[1]}{_with_text(match[4], docs.get(name, ''))})"
-
-    return _FUNCTION_DOC.sub(of_function, _CLASS_DOC.sub(of_class, text))
-
-
-def _docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the qualified names and docstrings of a module's public classes and functions."""
-    pending: list[tuple[str, ast.stmt]] = [("", node) for node in tree.body]
-    while pending:
-        prefix, node = pending.pop()
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
-            doc = ast.get_docstring(node, clean=False)
-            if doc:
-                yield prefix + node.name, cleandoc(doc)
-            if isinstance(node, ast.ClassDef):
-                pending += [(f"{prefix}{node.name}.", inner) for inner in node.body]
-
-
-def _with_text(literal: str, doc: str) -> str:
-    """Put a docstring after the signature in a C literal."""
-    from mypyc.codegen.cstring import c_string_initializer
-
-    if not doc:
-        return literal
-    text: str = c_string_initializer(doc.encode("utf-8", "backslashreplace"))
-    return text if literal == "NULL" else f"{literal} {text}"
