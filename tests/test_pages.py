@@ -163,11 +163,13 @@ def test_targets_and_modules_that_pages_name_exist(page: Path) -> None:
         ), module
 
 
-@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_paths_that_pages_name_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-    tops = "|".join(("benchmarks", "cli", "codegen", "docs", "fixtures", "kafkawire", "tests"))
-    for path in re.findall(rf"`((?:{tops})/[\w./]*)`", text):
+    tops = "|".join(
+        (r"\.ci", "benchmarks", "cli", "codegen", "docs", "fixtures", "kafkawire", "tests")
+    )
+    for path in re.findall(rf"`((?:{tops})/[\w./-]*)`", text):
         assert (ROOT / path).exists() or path == "kafkawire/messages/", path
 
 

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import kafkawire
 from kafkawire.messages import REGISTRY
 from tests.conftest import ROOT
 
@@ -33,7 +35,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(distributions: Path) -> set[str]:
     (path,) = distributions.glob("*.whl")
-    assert path.name.endswith("-py3-none-any.whl")
+    assert path.name == f"kafkawire-{kafkawire.__version__}-py3-none-any.whl"
     with zipfile.ZipFile(path) as archive:
         return set(archive.namelist())
 
@@ -100,6 +102,19 @@ def test_sdist_holds_no_generated_and_no_native_file(sdist: set[str]) -> None:
 def test_sdist_holds_what_a_build_needs(sdist: set[str]) -> None:
     needed = {"pyproject.toml", "README.md", "LICENSE", "codegen/hatch_build.py"}
     assert needed | {f"schemas/{p.name}" for p in ROOT.glob("schemas/*.json")} <= sdist
+
+
+def test_wheels_are_built_and_tested_for_each_supported_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheels = project["tool"]["cibuildwheel"]
+    of = "Programming Language :: Python :: 3."
+    minors = [each.removeprefix(of) for each in project["project"]["classifiers"] if of in each]
+    assert wheels["build"] == [f"cp3{minor}-*" for minor in minors]
+    assert project["project"]["requires-python"] == f">=3.{minors[0]}"
+    tests = [word for word in wheels["test-command"].split() if "/" in word]
+    assert tests
+    for path in (*tests, *wheels["test-sources"]):
+        assert (ROOT / path).exists(), path
 
 
 def generated(out: Path, seed: str) -> dict[str, str]:
