@@ -37,6 +37,7 @@ NAMED: Final = {
     "kafkawire.capture.tables.bodies": ["schema", "typed"],
     "kafkawire.client.config": ["CLIENT_KEYS"],
     "kafkawire.net.consumer": ["Consumer"],
+    "kafkawire.net.fixture": ["ClusterFixture"],
     "kafkawire.net.nodes.cluster_thread": ["ClusterThread"],
     "kafkawire.net.producer": ["Producer", "RecordMetadata"],
     "kafkawire.net.server": ["Server", "ServerConfig"],

@@ -125,17 +125,20 @@ def _match(
     match: ApiKey | str | Callable[[Request], bool] | None,
 ) -> ApiKey | Callable[[Request], bool] | None:
     if isinstance(match, str):
-        name = match.removesuffix("Request").replace("_", "").lower()
-        keys = [key for key in ApiKey if key.name.replace("_", "").lower() == name]
-        if not keys:
-            apis = [
-                info.name.removesuffix("Request") for info in REGISTRY if info.type == "request"
-            ]
-            raise ValueError(f"unknown API {match!r}{did_you_mean(match, apis)}")
-        return keys[0]
+        return api_key(match)
     if match is not None and not isinstance(match, ApiKey) and not callable(match):
         raise ValueError(f"match={match!r}: expected an API key, its name or a function")
     return match
+
+
+def api_key(name: str) -> ApiKey:
+    """Return an API key by its name, as in `Produce` or `PRODUCE`. ValueError if unknown."""
+    plain = name.removesuffix("Request").replace("_", "").lower()
+    for key in ApiKey:
+        if key.name.replace("_", "").lower() == plain:
+            return key
+    apis = [info.name.removesuffix("Request") for info in REGISTRY if info.type == "request"]
+    raise ValueError(f"unknown API {name!r}{did_you_mean(name, apis)}")
 
 
 def _action(action: Action | str) -> Action:

@@ -9,17 +9,21 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from ..broker import Action, Close, Fault, Report, Request
-from ..broker.faults import error_code
+from ..broker.faults import api_key, error_code
+from ..broker.topics import OFFSETS_TOPIC
+from ..display import did_you_mean
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .loop_thread import LoopThread
 from .shell import Observers
 
 if TYPE_CHECKING:
+    from ..client.consumer import ConsumerRecord, TopicPartition
     from .server_config import ServerConfig
     from .server_recording import Recording
 
@@ -33,6 +37,13 @@ class PartitionState(NamedTuple):
 
     leader: int
     isr: Sequence[int]
+
+
+class StoredBatches(NamedTuple):
+    """The batches of a log. start: the log start offset, which may be inside the first batch."""
+
+    start: int
+    data: bytes
 
 
 class NewTopic(NamedTuple):
@@ -181,6 +192,67 @@ class ClusterFixture(ABC):
 
         self.wait(has_come)
         return states[0]
+
+    # -- what it has
+
+    def requests_of(self, api: ApiKey | str) -> list[Report]:
+        """Return those of `requests` with an API, as in `Produce`. ValueError if it is unknown."""
+        key = api if isinstance(api, ApiKey) else api_key(api)
+        return [each for each in list(self.requests) if each.request.api_key is key]
+
+    def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
+        """Return the records of a topic, or of one partition, from the logs of the leaders.
+
+        By partition and offset; without those of transactions that are open or aborted. It is no
+        request, and no fault meets it. Raises ValueError if there is no such topic or partition.
+        """
+        from ..client.consumer import TopicPartition  # imported only by tests that use it
+        from .stored_records import consumer_records
+
+        partitions = self._thread.call(lambda: self._count_partitions(topic))
+        if not partitions:
+            hint = did_you_mean(topic, self._thread.call(self._topic_names))
+            raise ValueError(f"no such topic: {topic}{hint}")
+        if partition is not None and not 0 <= partition < partitions:
+            raise ValueError(f"no such partition: {topic}-{partition}; the last is {partitions - 1}")
+        records: list[ConsumerRecord] = []
+        for each in range(partitions) if partition is None else [partition]:
+            stored = self._stored(topic, each)
+            records += consumer_records(TopicPartition(topic, each), *stored)
+        return records
+
+    def committed(self, group_id: str) -> dict[TopicPartition, int]:
+        """Return the offsets that a group has committed; none if there is no such group."""
+        from .stored_records import committed_offsets
+
+        if not self._thread.call(lambda: self._count_partitions(OFFSETS_TOPIC)):
+            return {}
+        return committed_offsets(group_id, self.records(OFFSETS_TOPIC))
+
+    def _stored(self, topic: str, partition: int) -> StoredBatches:
+        """Return the log of a partition when it has a leader that runs."""
+        logs: list[StoredBatches] = []
+
+        def has_leader() -> bool:
+            log = self._thread.call(lambda: self._leader_log(topic, partition))
+            if log is not None:
+                logs.append(log)
+            return bool(logs)
+
+        self.wait(has_leader)
+        return logs[0]
+
+    def _count_partitions(self, topic: str) -> int:
+        """Count the partitions of a topic, 0 if it does not exist; called in the loop."""
+        return next(each for each in count() if self._find(topic, each) is None)
+
+    @abstractmethod
+    def _topic_names(self) -> list[str]:
+        """Return the names of all topics; called in the loop."""
+
+    @abstractmethod
+    def _leader_log(self, topic: str, partition: int) -> StoredBatches | None:
+        """Return what the leader of a partition has, None without one; called in the loop."""
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Wait until a function returns true. Raises TimeoutError."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ..broker import Fault, Report
 from ..node.local_cluster import Isolated, NodeEffect
 from ..storage import LogManager, TopicPartition
-from .fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState
+from .fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState, StoredBatches
 from .nodes.invariants import ClusterInvariants, Running
+from .nodes.leader_logs import leader_log
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
 
@@ -136,6 +137,14 @@ class ServerThread(ClusterFixture):
     def _find(self, topic: str, partition: int) -> PartitionState | None:
         state = self.server.topics.find(topic, partition)
         return None if state is None else PartitionState(state.leader, state.isr)
+
+    def _topic_names(self) -> list[str]:
+        return list(self.server.machine.image().topic_ids)
+
+    def _leader_log(self, topic: str, partition: int) -> StoredBatches | None:
+        machine = self.server.machine
+        nodes = [each.machines.node for each in machine.fronts.values()]
+        return leader_log(nodes, machine.image(), topic, partition)
 
     # -- faults
 

@@ -1,0 +1,130 @@
+"""What tests read from a cluster without a client: records, committed offsets, requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as Partition
+from confluent_kafka.admin import AdminClient
+
+from kafkawire.broker import Action
+from kafkawire.client.consumer import TopicPartition
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.net.fixture import ClusterFixture
+from kafkawire.net.nodes.cluster_thread import ClusterThread
+from kafkawire.net.server_config import QUICK, ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.zookeeper_thread import ZooKeeperThread
+from tests.interop.implementations import Implementation
+from tests.interop.implementations.librdkafka import Confluent
+
+from .test_produce_and_consume import all_seen
+from .test_transactions import SECONDS
+
+CLIENT: Implementation = Confluent()
+TOPICS = {"t": 2}
+KINDS: dict[str, Callable[[], ClusterFixture]] = {
+    "memory": lambda: ServerThread(ServerConfig(brokers=2, topics=TOPICS, settings=QUICK)),
+    "nodes": lambda: ClusterThread(ServerConfig(brokers=1, topics=TOPICS)),
+    "zookeeper": lambda: ZooKeeperThread(
+        ServerConfig(topics=TOPICS, settings=QUICK, release="2.7", zookeeper=True)
+    ),
+}
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_a_cluster_shows_what_clients_wrote_and_committed() -> None:
+    """Each kind; no request of a client, and no fault, has to do with it."""
+    for kind in KINDS.values():
+        with kind() as cluster:
+            for partition, prefix in enumerate(("a", "b")):
+                produce(cluster, [f"{prefix}{each}" for each in range(3)], partition)
+            fault = cluster.fault(action=Action.DISCONNECT)
+            before = len(cluster.requests)
+            read = cluster.records("t")
+            assert [each[:3] for each in read] == [
+                ("t", p, at) for p in range(2) for at in range(3)
+            ]
+            assert [each.value for each in read] == [b"a0", b"a1", b"a2", b"b0", b"b1", b"b2"]
+            assert (read[0].key, read[0].headers) == (b"k", (("h", b"x"),))
+            assert cluster.records("t", 1) == read[3:]
+            assert (fault.seen, len(cluster.requests)) == (0, before)
+            cluster.clear_faults()
+            assert cluster.committed("g") == {}
+            member = CLIENT.member(cluster.bootstrap, "t", "g")
+            member.until(lambda seen=member: all_seen([seen], 6))  # type: ignore[misc]
+            member.leave()
+            assert cluster.committed("g") == {TopicPartition("t", each): 3 for each in range(2)}
+            assert cluster.committed("another") == {}
+
+
+def produce(cluster: ClusterFixture, values: list[str], partition: int = 0) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    for value in values:
+        producer.produce("t", value, "k", partition, headers=[("h", b"x")])
+    assert producer.flush(SECONDS) == 0
+
+
+@pytest.mark.kafka(brokers=3, topics={"t": 1}, settings={"default.replication.factor": "3"})
+def test_records_are_those_of_the_leader_that_runs(kafka_broker: ServerThread) -> None:
+    produce(kafka_broker, ["a"])
+    kafka_broker.kill(kafka_broker.leader("t"))
+    produce(kafka_broker, ["b"])
+    assert [each.value for each in kafka_broker.records("t")] == [b"a", b"b"]
+
+
+def test_records_of_aborted_and_open_transactions_are_left_out(kafka_broker: ServerThread) -> None:
+    settings = {"bootstrap.servers": kafka_broker.bootstrap, "log_level": 0}
+    writer = Producer({**settings, "transactional.id": "x"})
+    writer.init_transactions(SECONDS)
+    for value, end in (("a", writer.abort_transaction), ("b", writer.commit_transaction)):
+        writer.begin_transaction()
+        writer.produce("t", value)
+        assert writer.flush(SECONDS) == 0
+        assert kafka_broker.records("t") == []
+        end(SECONDS)
+    writer.begin_transaction()
+    writer.produce("t", "open")
+    assert writer.flush(SECONDS) == 0
+    produce(kafka_broker, ["c"])
+    assert [each.value for each in kafka_broker.records("t")] == [b"b", b"c"]
+    writer.abort_transaction(SECONDS)
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_records_before_the_log_start_offset_are_left_out(kafka_broker: ServerThread) -> None:
+    produce(kafka_broker, ["a", "b", "c"])
+    admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap, "log_level": 0})
+    for deleted in admin.delete_records([Partition("t", 0, 2)]).values():
+        deleted.result(SECONDS)
+    assert [each.offset for each in kafka_broker.records("t")] == [2]
+
+
+def test_requests_are_found_by_the_name_of_their_api(kafka_broker: ServerThread) -> None:
+    produce(kafka_broker, ["a"])
+    (request,) = kafka_broker.requests_of("Produce")
+    assert request.request.api_key is ApiKey.PRODUCE
+    assert kafka_broker.requests_of(ApiKey.PRODUCE) == [request]
+    assert kafka_broker.requests_of("Fetch") == []
+
+
+@pytest.mark.kafka(topics={"orders": 2})
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
+        (lambda cluster: cluster.records("order"), "no such topic: order; did you mean 'orders'"),
+        (
+            lambda cluster: cluster.records("orders", 2),
+            "no such partition: orders-2; the last is 1",
+        ),
+        (lambda cluster: cluster.records("orders", -1), "no such partition: orders--1"),
+        (lambda cluster: cluster.requests_of("Prodce"), "unknown API 'Prodce'; did you mean 'Pro"),
+    ],
+)
+def test_what_does_not_exist_is_named(
+    kafka_broker: ServerThread, read: Callable[[ClusterFixture], object], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read(kafka_broker)
