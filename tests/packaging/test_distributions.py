@@ -9,9 +9,14 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Final
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import kafkawire
 from kafkawire.messages import REGISTRY
@@ -115,6 +120,53 @@ def test_wheels_are_built_and_tested_for_each_supported_python() -> None:
     assert tests
     for path in (*tests, *wheels["test-sources"]):
         assert (ROOT / path).exists(), path
+
+
+REFUSING: Final = """
+import importlib, sys
+from pathlib import Path
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name in sys.argv[1].split(","):
+            raise ModuleNotFoundError(f"not installed where wheels are tested: {name}")
+
+sys.meta_path.insert(0, Refusing())
+for path in sys.argv[2:]:
+    module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+    for plugin in getattr(module, "pytest_plugins", ()):
+        importlib.import_module(plugin)
+"""
+
+
+def test_wheels_are_tested_with_what_their_tests_import() -> None:
+    """They are installed with few of the packages that are here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheels = project["tool"]["cibuildwheel"]
+    extras = project["project"]["optional-dependencies"].values()
+    there = names(wheels["test-requires"]) | names(project["project"]["dependencies"])
+    missing = names(each for extra in extras for each in extra) - there - {"kafkawire"}
+    modules = [
+        module
+        for module, distributions in packages_distributions().items()
+        if missing & names(distributions)
+    ]
+    assert {"jsonschema_rs", "pyarrow"} <= {*modules}
+    paths = [ROOT / word for word in wheels["test-command"].split() if "/" in word]
+    tests = [test for path in paths for test in (path.rglob("*.py") if path.is_dir() else [path])]
+    imported = [each.relative_to(ROOT).as_posix() for each in tests if each.stem != "__init__"]
+    ran = subprocess.run(
+        [sys.executable, "-c", REFUSING, ",".join(modules), "tests/conftest.py", *imported],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def names(requirements: Iterable[str]) -> set[str]:
+    return {canonicalize_name(Requirement(each).name) for each in requirements}
 
 
 def generated(out: Path, seed: str) -> dict[str, str]:
