@@ -64,7 +64,7 @@ A rule is a subclass of `kafkawire.reports.diagnosis.Rule`. It is called for eac
 `findings` returns what is wrong.
 
 ```python
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kafkawire import ApiKey, ErrorCode
 from kafkawire.reports.diagnosis import (
@@ -73,6 +73,7 @@ from kafkawire.reports.diagnosis import (
     Finding,
     Occurrences,
     Rule,
+    Scene,
     Severity,
     Subjects,
     Threshold,
@@ -87,12 +88,13 @@ class TopicsCreatedTwice(Rule):
     error_codes = frozenset({ErrorCode.TOPIC_ALREADY_EXISTS})
     thresholds = (Threshold("errors", 3, "errors", "one may be a race"),)
 
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
         self._clients = Subjects(Occurrences)
 
     def error(self, exchange: Exchange, code: int) -> None:
-        self._clients.of(client_of(exchange)).add(exchange.response)
+        if exchange.response is not None:
+            self._clients.of(client_of(exchange)).add(exchange.response)
 
     def findings(self) -> Iterator[Finding]:
         for subject, seen in self._clients:

@@ -10,7 +10,7 @@ from kafkawire_codegen import generate
 from kafkawire_codegen.compile import compile_modules
 
 
-class MessagesHook(BuildHookInterface):
+class MessagesHook(BuildHookInterface[Any]):
     """Runs once per wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
