@@ -9,6 +9,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 # what the demo runs with: what is installed already, else the package alone, interpreted
 DEMO_READY := $(firstword $(wildcard $(VENV)/ready-*) $(VENV)/ready-demo)
 INCIDENT := fixtures/captures/ck-group-range.pcap
+STORM := fixtures/incidents/rebalance-storm.pcap.gz
 PAGE ?= build/demo.html
 
 # the tests start hundreds of processes: none but the first should compile the modules to bytecode
@@ -21,7 +22,7 @@ BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafk
 
 .PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick simulation soak test types wheel wheels
 
-# an incident in recorded traffic: why a consumer group stood still
+# incidents in recorded traffic: why a consumer group stood still, and what is wrong with another one
 demo: $(DEMO_READY)
 	@mkdir -p $(dir $(PAGE))
 	@printf '\n$$ kafkawire summary %s\n\n' $(INCIDENT)
@@ -30,7 +31,9 @@ demo: $(DEMO_READY)
 	@$(BIN)/kafkawire groups $(INCIDENT)
 	@printf '\n$$ kafkawire report %s -o %s\n\n' $(INCIDENT) $(PAGE)
 	@$(BIN)/kafkawire report $(INCIDENT) -o $(PAGE)
-	@printf '\nA consumer joined: the group consumed nothing for five seconds, and a commit of the other member failed.\n'
+	@printf '\n$$ kafkawire diagnose %s\n\n' $(STORM)
+	@$(BIN)/kafkawire diagnose $(STORM)
+	@printf '\nIn %s, a consumer joined: the group consumed nothing for five seconds, and a commit of the other member failed.\n' $(INCIDENT)
 	@printf 'The page with charts: %s\n' $(abspath $(PAGE))
 
 test: $(READY)

@@ -1,6 +1,7 @@
-"""Draws what commands print as SVG files: `python docs/screenshots.py` writes docs/images/.
+"""Draws what commands print as SVG files: `python -m docs.screenshots` writes docs/images/.
 
-Law: the same output gives the same bytes, so that a test detects outdated pictures.
+Law: the same output gives the same bytes, so that a test detects outdated pictures; that of a page
+with charts, which Chromium draws, has no test.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import os
 import shlex
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
+
+from tests.cli.browser import browser
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
@@ -27,6 +32,14 @@ COMMANDS: Final = {
     "explain": "kafkawire explain 0267000000 --api Heartbeat --version 4",
 }
 """Name of the picture -> the command whose output it shows."""
+
+PAGE: Final = "fixtures/incidents/rebalance-storm.pcap.gz"
+"""The capture whose page of `kafkawire report` is drawn."""
+SECTIONS: Final = ("findings", "groups")
+"""What of the page is drawn."""
+PAGE_WIDTH: Final = 1400
+PAGE_HEIGHT: Final = 1060
+"""Pixels: down to the chart of the members."""
 
 LINES: Final = 40
 """Lines that a picture shows at most."""
@@ -79,7 +92,24 @@ def picture(name: str) -> str:
     return console.export_svg(title=command, code_format=TEMPLATE, unique_id=f"kafkawire-{name}")
 
 
+def page_picture() -> bytes:
+    """Write a page of `kafkawire report`, and draw a part of it as PNG."""
+    with TemporaryDirectory() as folder, browser(Path(folder, "profile")) as page:
+        report = Path(folder, "report.html")
+        command = ["-m", "kafkawire_cli.main", "report", PAGE, "-o", str(report)]
+        subprocess.run([sys.executable, *command], cwd=ROOT, check=True, capture_output=True)
+        page.open(report.as_uri(), width=PAGE_WIDTH)
+        page.do(
+            "document.querySelectorAll('main > section').forEach("
+            f"(each) => {{ each.hidden = !{list(SECTIONS)}.includes(each.id) }})"
+        )
+        clip = {"x": 0, "y": 0, "width": PAGE_WIDTH, "height": PAGE_HEIGHT, "scale": 1}
+        shot = page.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        return b64decode(shot["data"])
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    (IMAGES / "report.png").write_bytes(page_picture())
     for name in COMMANDS:
         (IMAGES / f"{name}.svg").write_text(picture(name), encoding="utf-8")

@@ -95,4 +95,4 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("name", screenshots.COMMANDS)
 def test_pictures_show_what_commands_print(name: str) -> None:
     drawn = (GUIDE.parent / "images" / f"{name}.svg").read_text(encoding="utf-8")
-    assert drawn == screenshots.picture(name), "python docs/screenshots.py"
+    assert drawn == screenshots.picture(name), "python -m docs.screenshots"

@@ -46,11 +46,12 @@ def test_a_fresh_clone_gets_the_package_alone_interpreted(tmp_path: Path) -> Non
     assert install.endswith(" --editable '.[report]'")
 
 
-def test_it_shows_an_incident_and_names_its_page(tmp_path: Path) -> None:
+def test_it_shows_incidents_and_names_its_page(tmp_path: Path) -> None:
     (tmp_path / "ready-hot").touch()  # installed, as here
     page = tmp_path / "pages" / "demo.html"
     settings = (f"VENV={tmp_path}", f"BIN={Path(sys.executable).parent}", f"PAGE={page}")
     shown = make("demo", *settings)
     assert "OffsetCommit failed with REBALANCE_IN_PROGRESS" in shown
+    assert "WARNING rebalance-storm: group billing" in shown
     assert str(page) in shown.splitlines()[-1]
     assert "Content-Security-Policy" in page.read_text("utf-8")
